@@ -1,0 +1,75 @@
+"""Penstock's plugin API: what the author of a connector, transform, predicate or converter imports.
+
+Everything that is listed in `__all__` is public and versioned by `API_VERSION`; nothing else is.
+"""
+
+from penstock.batch import RecordBatch
+from penstock.config import Config, Importance, Int, Password, prop
+from penstock.connector import Connector
+from penstock.errors import (
+    ConfigError,
+    ConnectError,
+    DataError,
+    Problem,
+    RetriableError,
+    SchemaBuilderError,
+    Superseded,
+)
+from penstock.offsets import Offset, Offsets, Primitive, SourcePartition
+from penstock.plugin import API_VERSION, Converter, HeaderConverter, Plugin, Predicate, Transform
+from penstock.record import Header, Original, Record
+from penstock.schema import Field, Schema, Type
+from penstock.sink import FrameSink, Reporter, Sink, SinkConnector, TopicPartition, Writer
+from penstock.source import InputPartition, Limits, PartitionReader, PollingSource, Source, SourceConnector
+from penstock.values import Float32, Instant, Int8, Int16, Int32, Int64
+
+__all__ = [
+    "API_VERSION",
+    "Config",
+    "ConfigError",
+    "ConnectError",
+    "Connector",
+    "Converter",
+    "DataError",
+    "Field",
+    "Float32",
+    "FrameSink",
+    "Header",
+    "HeaderConverter",
+    "Importance",
+    "InputPartition",
+    "Instant",
+    "Int",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Limits",
+    "Offset",
+    "Offsets",
+    "Original",
+    "PartitionReader",
+    "Password",
+    "Plugin",
+    "PollingSource",
+    "Predicate",
+    "Primitive",
+    "Problem",
+    "Record",
+    "RecordBatch",
+    "Reporter",
+    "RetriableError",
+    "Schema",
+    "SchemaBuilderError",
+    "Sink",
+    "SinkConnector",
+    "Source",
+    "SourceConnector",
+    "SourcePartition",
+    "Superseded",
+    "TopicPartition",
+    "Transform",
+    "Type",
+    "Writer",
+    "prop",
+]

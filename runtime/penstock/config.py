@@ -1,0 +1,223 @@
+"""Typed configuration of plugins: Connect's flat properties as a pydantic model.
+
+    class HoistFieldConfig(Config):
+        field: str = prop("field", doc="Field name for the single field ...", importance=Importance.MEDIUM)
+
+`parse` reads texts as Kafka Connect's ConfigDef does (trimmed; `true`/`false` in any case; lists split at commas) and
+reports every problem at once, each under its full property name.
+"""
+
+import difflib
+import re
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final, Self, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from penstock.errors import ConfigError, Problem
+
+__all__ = ["Config", "Importance", "Int", "Password", "Property", "nearest", "prop"]
+
+
+class Importance(StrEnum):
+    """How much a property matters to most users, in Connect's words."""
+
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+class Password(str):
+    """A text that no message, log or listing shows. `str(password)` is masked; `reveal` gives the text."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "[hidden]"
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def __format__(self, spec: str) -> str:
+        return "[hidden]"
+
+    def reveal(self) -> str:
+        """The text itself, for the outside system only."""
+        return "".join(self)
+
+
+Int = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+"""Connect's INT."""
+
+
+def prop(
+    name: str, default: Any = PydanticUndefined, *, doc: str, importance: Importance = Importance.MEDIUM, **limits: Any
+) -> Any:
+    """A property of a `Config`.
+
+    Args:
+        name: the property's name as users write it, dots included.
+        default: its value when not set; without one the property is required.
+        doc: what it does, in sentences; shown by `penstock plugins` and in the documentation.
+        importance: Connect's importance.
+        limits: pydantic's constraints (`ge`, `le`, `pattern`, ...).
+    """
+    return Field(default, alias=name, description=doc, json_schema_extra={"importance": importance.value}, **limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """What `penstock plugins` and the documentation say of one property."""
+
+    name: str
+    type: str
+    default: Any
+    required: bool
+    importance: Importance
+    doc: str
+
+
+class Config(BaseModel):
+    """The configuration of a plugin. Subclasses add properties with `prop` and rules with pydantic's validators.
+
+    A validator's `ValueError` becomes the problem of its property; one raised by a model validator belongs to no
+    property unless it is a `ConfigError`, whose properties are kept.
+    """
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, arbitrary_types_allowed=True, extra="ignore")
+
+    open_prefixes: ClassVar[tuple[str, ...]] = ()
+    """Property names that start so belong to the plugin although no field names them (`spark.option.`, say)."""
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        """Every property, in the order of declaration."""
+        return tuple(_property(name, info) for name, info in cls.model_fields.items())
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
+        """Read the properties; those that the model does not know are left alone.
+
+        Args:
+            texts: property names (without `prefix`) and their texts.
+            prefix: what stands before the names in the user's configuration (`transforms.hoist.`).
+
+        Raises:
+            ConfigError: every problem at once, each with its full property name.
+        """
+        problems: list[Problem] = []
+        values: dict[str, Any] = {}
+        for field, info in cls.model_fields.items():
+            name = info.alias or field
+            if texts.get(name) is None:
+                if info.is_required():
+                    problems.append(
+                        Problem(
+                            prefix + name,
+                            f'Missing required configuration "{prefix}{name}" which has no default value. '
+                            f"{_first_sentence(info.description)}",
+                        )
+                    )
+                continue
+            try:
+                values[name] = _read(texts[name], _plain_type(info.annotation))
+            except ValueError as e:
+                shown = _shown(texts[name], info)
+                problems.append(Problem(prefix + name, f"Invalid value {shown} for configuration {prefix}{name}: {e}"))
+        known = {p.property for p in problems}
+        try:
+            config = cls.model_validate(values)
+        except ValidationError as e:
+            problems.extend(p for p in _problems(cls, e, prefix) if p.property not in known)
+        except ConfigError as e:
+            problems.extend(Problem(prefix + p.property if p.property else "", p.message) for p in e.problems)
+        if problems:
+            raise ConfigError(problems)
+        return config
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` is most likely a typing error of, or None."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)), None)
+
+
+_NUMBERS: Final[Mapping[type, str]] = {int: "INT", float: "DOUBLE"}
+
+
+def _read(text: str, kind: Any) -> Any:
+    """One text by Connect's rules (ConfigDef.parseType)."""
+    text = text.strip()
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError("Expected value to be either true or false")
+        return text.lower() == "true"
+    if kind is int:
+        if not re.fullmatch(r"[+-]?[0-9]+", text):
+            raise ValueError("Not a number of type INT; write whole digits")
+        return int(text)
+    if kind is float:
+        try:
+            return float(text)
+        except ValueError:
+            raise ValueError("Not a number of type DOUBLE") from None
+    if kind in (list, tuple):
+        return re.split(r"\s*,\s*", text) if text else []
+    return Password(text) if kind is Password else text
+
+
+def _plain_type(annotation: Any) -> Any:
+    """`int` of `int | None`, `list` of `list[str]`, the class itself otherwise."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _plain_type(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return _plain_type(next(a for a in get_args(annotation) if a is not type(None)))
+    return origin or annotation
+
+
+def _problems(cls: type[Config], error: ValidationError, prefix: str) -> Iterable[Problem]:
+    for e in error.errors(include_url=False):
+        name = str(e["loc"][0]) if e["loc"] else ""
+        cause = e.get("ctx", {}).get("error")
+        if isinstance(cause, ConfigError):
+            yield from (Problem(prefix + p.property if p.property else "", p.message) for p in cause.problems)
+            continue
+        if e["type"] == "missing":
+            continue  # reported as missing, or as unreadable, before
+        info = next((i for f, i in cls.model_fields.items() if name in (i.alias, f)), None)
+        text = str(cause) if cause is not None else str(e["msg"])
+        if not name or info is None:
+            yield Problem("", text)
+            continue
+        yield Problem(
+            prefix + name, f"Invalid value {_shown(e['input'], info)} for configuration {prefix}{name}: {text}"
+        )
+
+
+def _shown(value: object, info: FieldInfo) -> str:
+    if _plain_type(info.annotation) is Password:
+        return "[hidden]"
+    return ",".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def _property(field: str, info: FieldInfo) -> Property:
+    kind = _plain_type(info.annotation)
+    names = {bool: "BOOLEAN", int: "INT", float: "DOUBLE", list: "LIST", tuple: "LIST", Password: "PASSWORD"}
+    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    return Property(
+        name=info.alias or field,
+        type=names.get(kind, "STRING"),
+        default=None if info.is_required() else info.get_default(call_default_factory=True, validated_data={}),
+        required=info.is_required(),
+        importance=Importance(str(extra.get("importance", "MEDIUM"))),
+        doc=info.description or "",
+    )
+
+
+def _first_sentence(doc: str | None) -> str:
+    return f"({doc.split('. ')[0].rstrip('.')}.)" if doc else ""

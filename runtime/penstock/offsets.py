@@ -1,0 +1,60 @@
+"""Source partitions and their offsets: where a source has got to.
+
+A source partition names a stream of the outside system (`{"filename": "/data/a.jsonl"}`), an offset a place in it
+(`{"position": 35}`). Both are flat maps from text to text, integer, float, boolean or null, and what Kafka keeps is their
+JSON (`["<connector>",{partition}]` -> `{offset}`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from penstock.errors import DataError
+
+__all__ = ["Offset", "Offsets", "Primitive", "SourcePartition"]
+
+Primitive: TypeAlias = str | int | float | bool | None
+Offset: TypeAlias = Mapping[str, Primitive]
+
+
+class SourcePartition(Mapping[str, Primitive]):
+    """An immutable, hashable source partition, compared as a structure.
+
+    The order of the fields does not count; the JSON type of a value does (1, 1.0, "1" and true are four values). Kafka
+    Connect compares bytes instead and so loses partitions of several fields.
+
+    Raises:
+        DataError: a value is no primitive; Connect's message.
+    """
+
+    __slots__ = ("_fields", "_identity")
+
+    def __init__(self, fields: Mapping[str, Primitive]) -> None:
+        for name, value in fields.items():
+            if value is not None and not isinstance(value, (str, int, float, bool)):
+                kind = "MAP" if isinstance(value, Mapping) else "ARRAY"
+                raise DataError(
+                    f"Offsets may only contain primitive types as values, but field {name} contains {kind}"
+                )
+        self._fields = dict(fields)
+        self._identity = frozenset((name, type(value).__name__, value) for name, value in self._fields.items())
+
+    def __getitem__(self, name: str) -> Primitive:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourcePartition) and self._identity == other._identity
+
+    def __repr__(self) -> str:
+        return f"SourcePartition({self._fields!r})"
+
+
+Offsets: TypeAlias = Mapping[SourcePartition, Offset]

@@ -1,0 +1,47 @@
+"""A record between its source, the transforms and its destination."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from penstock.schema import Schema
+
+__all__ = ["Header", "Original", "Record"]
+
+
+class Header(NamedTuple):
+    """A header: several may have the same name, and their order counts."""
+
+    name: str
+    value: Any
+    schema: Schema | None = None
+
+
+class Original(NamedTuple):
+    """Where a sink record lay in Kafka, whatever transforms made of its topic and partition since (KIP-793)."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One record. Nothing changes it: `replace` makes the next one, and values are treated as immutable too."""
+
+    topic: str | None
+    value: Any
+    value_schema: Schema | None = None
+    key: Any = None
+    key_schema: Schema | None = None
+    headers: tuple[Header, ...] = ()
+    partition: int | None = None
+    timestamp: int | None = None
+    """Milliseconds since 1970-01-01T00:00Z."""
+    offset: int | None = None
+    """The offset in Kafka of a sink record; None on the way to Kafka."""
+    original: Original | None = None
+    """Set on sink records only."""
+
+    def replace(self, **changes: Any) -> "Record":
+        """The same record with these fields changed."""
+        return msgspec.structs.replace(self, **changes)

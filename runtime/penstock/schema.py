@@ -1,0 +1,158 @@
+"""Connect's schemas: immutable, shared by all records of one shape, hashable so that work is done once per shape.
+
+Values under a schema are plain Python data:
+
+| type | Python |
+|---|---|
+| int8 .. int64 | `int` |
+| float32, float64 | `float` |
+| boolean, string, bytes | `bool`, `str`, `bytes` |
+| array, map | `list`, `dict` |
+| struct | `dict` with the field names as keys, in the order of the fields |
+| Decimal | `decimal.Decimal` |
+| Date, Time, Timestamp | `penstock.values.Instant`, milliseconds since 1970-01-01T00:00Z |
+
+None is the null of every optional type. A value without a schema is the same data, int meaning int64 and float meaning
+float64; the other widths are the classes of `penstock.values`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from penstock.errors import SchemaBuilderError
+
+__all__ = [
+    "BOOLEAN",
+    "BYTES",
+    "FLOAT32",
+    "FLOAT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "OPTIONAL_BYTES",
+    "OPTIONAL_STRING",
+    "STRING",
+    "TIMESTAMP",
+    "Field",
+    "Schema",
+    "Type",
+    "array_of",
+    "decimal",
+    "map_of",
+    "struct",
+]
+
+
+class Type(StrEnum):
+    """The types of Connect's data model, by their names on the wire."""
+
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    BYTES = "bytes"
+    ARRAY = "array"
+    MAP = "map"
+    STRUCT = "struct"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct; its index is its place in `Schema.fields`."""
+
+    name: str
+    schema: "Schema"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The shape of a value. Equal schemas are interchangeable; `default` None means that there is no default."""
+
+    type: Type
+    optional: bool = False
+    name: str | None = None
+    version: int | None = None
+    doc: str | None = None
+    parameters: Mapping[str, str] | None = field(default=None, hash=False)
+    default: Any = field(default=None, hash=False)
+    items: "Schema | None" = None
+    """The schema of an array's elements."""
+    keys: "Schema | None" = None
+    values: "Schema | None" = None
+    fields: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = {f.name for f in self.fields}
+        if len(names) != len(self.fields):
+            seen: set[str] = set()
+            twice = next(f.name for f in self.fields if f.name in seen or seen.add(f.name))  # type: ignore[func-returns-value]
+            raise SchemaBuilderError(f"Cannot create field because of field name duplication {twice}")
+
+    def field(self, name: str) -> Field | None:
+        """The field of that name, or None."""
+        return next((f for f in self.fields if f.name == name), None)
+
+    def as_optional(self) -> "Schema":
+        """The same schema, optional."""
+        return self if self.optional else replace(self, optional=True)
+
+
+INT8 = Schema(Type.INT8)
+INT16 = Schema(Type.INT16)
+INT32 = Schema(Type.INT32)
+INT64 = Schema(Type.INT64)
+FLOAT32 = Schema(Type.FLOAT32)
+FLOAT64 = Schema(Type.FLOAT64)
+BOOLEAN = Schema(Type.BOOLEAN)
+STRING = Schema(Type.STRING)
+BYTES = Schema(Type.BYTES)
+OPTIONAL_STRING = Schema(Type.STRING, optional=True)
+OPTIONAL_BYTES = Schema(Type.BYTES, optional=True)
+
+DECIMAL_NAME = "org.apache.kafka.connect.data.Decimal"
+DATE_NAME = "org.apache.kafka.connect.data.Date"
+TIME_NAME = "org.apache.kafka.connect.data.Time"
+TIMESTAMP_NAME = "org.apache.kafka.connect.data.Timestamp"
+
+DATE = Schema(Type.INT32, name=DATE_NAME, version=1)
+TIME = Schema(Type.INT32, name=TIME_NAME, version=1)
+TIMESTAMP = Schema(Type.INT64, name=TIMESTAMP_NAME, version=1)
+
+
+def decimal(scale: int, *, optional: bool = False) -> Schema:
+    """The logical type Decimal with that many digits after the point."""
+    return Schema(Type.BYTES, optional=optional, name=DECIMAL_NAME, version=1, parameters={"scale": str(scale)})
+
+
+def array_of(items: Schema, *, optional: bool = False) -> Schema:
+    """An array of such elements."""
+    return Schema(Type.ARRAY, optional=optional, items=items)
+
+
+def map_of(keys: Schema, values: Schema, *, optional: bool = False) -> Schema:
+    """A map from such keys to such values."""
+    return Schema(Type.MAP, optional=optional, keys=keys, values=values)
+
+
+def struct(
+    fields: Mapping[str, Schema], *, name: str | None = None, version: int | None = None, optional: bool = False
+) -> Schema:
+    """A struct with these fields, in this order.
+
+    Raises:
+        SchemaBuilderError: a field name stands twice.
+    """
+    return Schema(
+        Type.STRUCT,
+        optional=optional,
+        name=name,
+        version=version,
+        fields=tuple(Field(n, s) for n, s in fields.items()),
+    )

@@ -1,0 +1,137 @@
+"""Sink connectors: from Kafka to an outside system.
+
+A sink has two halves, as Spark's own writers have. The *task half* (`Writer`) writes records, in the driver when there
+are few, in Spark's Python workers when there are many. The *driver half* (`Sink`) makes a batch final: `commit` gets every
+writer's messages and the offsets reached, and returns the offsets that may be committed to Kafka.
+
+Order: `start`, `open`, then per batch any number of `write`s and one `commit`; `open`/`close` again when partitions come
+or go; at the end `commit`, `close`, `stop`. Delivery is at least once: after a failure the records since the last
+committed offsets come again. A sink that stores offsets with its data returns them from `open` and gets exactly once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from penstock.batch import RecordBatch
+from penstock.connector import Connector
+from penstock.record import Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["FrameSink", "Reporter", "Sink", "SinkConnector", "TopicPartition", "Writer"]
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a Kafka topic."""
+
+    topic: str
+    partition: int
+
+
+class Reporter(Protocol):
+    """The errant record reporter (KIP-610)."""
+
+    def __call__(self, record: Record, error: Exception) -> None:
+        """Hand back one record that the outside system refuses: to the dead letter queue and the log.
+
+        Raises:
+            ConnectError: `errors.tolerance` is `none`. Swallowing it does not help: the task fails after `write`.
+        """
+
+
+class Writer(ABC):
+    """The task half of a sink. Kept by its process from batch to batch; used by one thread."""
+
+    @abstractmethod
+    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
+        """Write records: durable on return, or staged until the driver half's `commit`.
+
+        Args:
+            batches: the records of one or more Kafka partitions; those of one partition are in order.
+            report: hands back single records that cannot be written.
+
+        Returns:
+            A message for `Sink.commit`, as JSON would hold it (`bytes` are allowed); None when there is nothing to say.
+
+        Raises:
+            RetriableError: the same records come again after a back-off (`errors.retry` does not apply; see
+                `sink.retry.timeout.ms`). Nothing of them may be half written.
+            Exception: the task fails.
+        """
+
+    def close(self) -> None:
+        """Let go of everything. Called once, nothing is called after it."""
+
+
+class Sink(ABC):
+    """The driver half of a sink."""
+
+    def start(self) -> None:  # noqa: B027
+        """Begin. Called once, before any partition is known.
+
+        Raises:
+            RetriableError: called again after a back-off.
+        """
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:  # noqa: ARG002
+        """These partitions will be written from now on.
+
+        Returns:
+            The offsets to start from where this sink stored them with its data; they go before the consumer group's.
+        """
+        return {}
+
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:  # noqa: ARG002
+        """Make what was written final.
+
+        Args:
+            messages: what the `write`s since the last commit returned, None left out.
+            offsets: the next offset of each partition, everything before it written, dropped or handed back.
+
+        Returns:
+            The offsets that may be committed to the consumer group; `offsets` unless some of it is not final yet.
+
+        Raises:
+            RetriableError: called again after a back-off with the same arguments.
+        """
+        return offsets
+
+    def close(self, partitions: Sequence[TopicPartition]) -> None:  # noqa: B027
+        """These partitions are written no more."""
+
+    def stop(self) -> None:  # noqa: B027
+        """Let go of everything. Called once, also after a failure in `start`; nothing is called after it."""
+
+
+class FrameSink(Sink):
+    """A sink that takes a Spark DataFrame, for any Spark writer. It needs no `Writer`."""
+
+    @abstractmethod
+    def put_frame(self, frame: "DataFrame") -> None:
+        """Write one batch, or the part of it that has one shape.
+
+        The columns are the fields of a struct value; any other value is the one column `value`. Durable on return; it
+        may be called again with the same records after a failure.
+        """
+
+
+class SinkConnector(Connector):
+    """A plugin that writes to an outside system."""
+
+    single_writer: ClassVar[bool] = False
+    """The whole batch is written in one place, so that two processes never write at once."""
+
+    @property
+    def kind(self) -> str:
+        """`sink`."""
+        return "sink"
+
+    @abstractmethod
+    def sink(self, config: Any) -> Sink:
+        """The driver half, for one task's parsed `Config`."""
+
+    def writer(self, config: Any) -> Writer:
+        """The task half. Not asked of a `FrameSink`."""
+        raise NotImplementedError(f"{type(self).__name__} has no writer for {type(config).__name__}")

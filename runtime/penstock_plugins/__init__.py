@@ -1,0 +1,1 @@
+"""The built-in plugins, written against `penstock` alone, as anyone's would be."""

@@ -1,0 +1,1 @@
+"""The PySpark task: engine, Kafka clients, command line."""
