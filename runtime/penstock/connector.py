@@ -17,14 +17,14 @@ class Connector(Plugin):
     Lives in a short process without Spark; reads and writes nothing but what `validate` needs to look at.
     """
 
-    def validate(self, config: Any) -> Iterable[Problem]:  # noqa: ARG002
+    def validate(self, config: Any) -> Iterable[Problem]:
         """Problems that only a look at the outside world or at several properties shows.
 
         Called with a `Config` that parsed. Property names are the user's. May take up to 30 s.
         """
         return ()
 
-    def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:  # noqa: ARG002
+    def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The properties of each task, at most `max_tasks` of them; fewer is normal.
 
         Args:
@@ -36,7 +36,7 @@ class Connector(Plugin):
         """
         return [properties]
 
-    def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:  # noqa: ARG002
+    def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Whether the connector understands these new offsets (None: forgotten), before they are written (KIP-875).
 
         False means that it keeps offsets elsewhere too, or does not know.

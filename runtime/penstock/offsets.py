@@ -32,9 +32,7 @@ class SourcePartition(Mapping[str, Primitive]):
         for name, value in fields.items():
             if value is not None and not isinstance(value, (str, int, float, bool)):
                 kind = "MAP" if isinstance(value, Mapping) else "ARRAY"
-                raise DataError(
-                    f"Offsets may only contain primitive types as values, but field {name} contains {kind}"
-                )
+                raise DataError(f"Offsets may only contain primitive types as values, but field {name} contains {kind}")
         self._fields = dict(fields)
         self._identity = frozenset((name, type(value).__name__, value) for name, value in self._fields.items())
 

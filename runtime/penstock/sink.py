@@ -75,7 +75,7 @@ class Sink(ABC):
             RetriableError: called again after a back-off.
         """
 
-    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:  # noqa: ARG002
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """These partitions will be written from now on.
 
         Returns:
@@ -83,7 +83,7 @@ class Sink(ABC):
         """
         return {}
 
-    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:  # noqa: ARG002
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Make what was written final.
 
         Args:

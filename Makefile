@@ -1,0 +1,86 @@
+# Penstock's commands. `make` or `make help` lists them; each sets up what it needs.
+#
+# ARGS goes to the tool behind a target: make unit ARGS="-k offsets -x"
+# PYTHON chooses the interpreter:        make test PYTHON=python3.13
+# PENSTOCK_CACHE moves what is fetched once (packages, Kafka): default ~/.cache/penstock
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+XDG_CACHE_HOME ?= $(HOME)/.cache
+PENSTOCK_CACHE ?= $(XDG_CACHE_HOME)/penstock
+export PENSTOCK_CACHE PYTHON
+
+# One environment per checkout, so that several checkouts share a cache and each imports itself (see scripts/setup).
+VENV := $(PENSTOCK_CACHE)/venv-$(shell printf %s '$(CURDIR)' | sha256sum | cut -c1-12)
+PY := "$(VENV)/bin/python"
+PYTEST := $(PY) -m pytest
+ARGS ?=
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Make this checkout's virtual environment from pinned packages, or bring it up to date
+	@scripts/setup "$(VENV)"
+
+.PHONY: python
+python: setup ## Print the interpreter of this checkout, for an editor
+	@echo $(PY)
+
+.PHONY: java
+java: ## Check that there is a Java for Spark and Kafka
+	@scripts/check-java
+
+.PHONY: check
+check: setup ## Lint, formatting, types, import rules, generated files: what needs no Java and no broker
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -c 'from importlinter.cli import lint_imports_command as main; main()'
+	@for script in scripts/generate-*; do \
+	  if [ -e "$$script" ]; then echo "$$script --check"; $(PY) "$$script" --check; fi; \
+	done
+
+.PHONY: format
+format: setup ## Format the code and mend what ruff can mend
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+.PHONY: test
+test: unit integration conformance ## All tests
+
+.PHONY: unit
+unit: java setup ## Tests of the parts
+	$(PYTEST) tests/unit $(ARGS)
+
+.PHONY: integration
+integration: java setup ## Tests on a real, embedded Kafka and a real Spark
+	$(PYTEST) tests/integration $(ARGS)
+
+.PHONY: conformance
+conformance: java setup ## What Kafka Connect itself computed, case by case
+	$(PYTEST) tests/conformance $(ARGS)
+
+.PHONY: soak
+soak: java setup ## The tests that kill processes under load, 50 rounds instead of 10
+	PENSTOCK_SOAK=1 $(PYTEST) tests -m soak $(ARGS)
+
+.PHONY: bench
+bench: java setup ## Side by side with Kafka Connect: a table, and build/bench.json
+	$(PY) tests/bench $(ARGS)
+
+.PHONY: demo
+demo: demo-local ## Watch real records flow: a growing file, transforms, a real Kafka, a file
+
+.PHONY: demo-local
+demo-local: java setup ## The demo on this machine, without Kubernetes
+	$(PY) -m penstock_runtime.demo $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was built here and this checkout's environment; fetched packages and Kafka stay cached
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
+	find operator runtime tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

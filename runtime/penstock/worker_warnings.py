@@ -1,0 +1,105 @@
+"""What a worker configuration of Kafka Connect says that Penstock does not need, or does not know. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from penstock.config import nearest
+from penstock.errors import Problem
+
+__all__ = ["provider_problems", "warnings"]
+
+_REST: Final = "there is no REST interface; the resources are the interface"
+_GROUP: Final = "workers form no group here; every task is a process of its own"
+_CONFIG_TOPIC: Final = "configurations are resources, not records of a topic"
+_PLUGINS: Final = "plugins are Python distributions, found by their entry points"
+_METRICS: Final = "metrics are Prometheus metrics of every task"
+
+_WITHOUT_MEANING: Final[Mapping[str, str]] = {
+    "access.control.": _REST,
+    "admin.listeners": _REST,
+    "auto.include.jmx.reporter": _METRICS,
+    "config.storage.": _CONFIG_TOPIC,
+    "connect.protocol": _GROUP,
+    "group.instance.id": _GROUP,
+    "heartbeat.interval.ms": _GROUP,
+    "inter.worker.": _GROUP,
+    "internal.key.converter": "internal topics always hold Connect's JSON",
+    "internal.value.converter": "internal topics always hold Connect's JSON",
+    "key.converter.schemas.cache.config": "converters keep what they need",
+    "listeners": _REST,
+    "metric.reporters": _METRICS,
+    "metrics.": _METRICS,
+    "offset.storage.file.filename": "offsets are kept in Kafka, also by `penstock run`",
+    "plugin.discovery": _PLUGINS,
+    "plugin.path": _PLUGINS,
+    "rebalance.timeout.ms": _GROUP,
+    "response.http.headers.config": _REST,
+    "rest.": _REST,
+    "scheduled.rebalance.max.delay.ms": _GROUP,
+    "session.timeout.ms": _GROUP,
+    "task.shutdown.": "see task.shutdown.graceful.timeout.ms",
+    "worker.sync.timeout.ms": _GROUP,
+    "worker.unsync.backoff.ms": _GROUP,
+    "request.timeout.ms": "set it under producer., consumer. or admin.",
+    "client.id": "clients are named after their connector and task",
+    "topic.creation.": "connectors set topic.creation.*, a worker only topic.creation.enable",
+}
+_PREFIXES: Final = (
+    "producer.", "consumer.", "admin.", "key.converter.", "value.converter.", "header.converter.", "config.providers.",
+    "offset.storage.", "status.storage.", "security.", "sasl.", "ssl.", "reconnect.", "socket.",
+)  # fmt: skip
+_CLIENT: Final = frozenset(
+    ("client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms", "metadata.max.age.ms",
+     "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms", "send.buffer.bytes",
+     "receive.buffer.bytes")
+)  # fmt: skip
+
+_KAFKA: Final = "org.apache.kafka.common.config.provider."
+_PROVIDERS: Final[Mapping[str, str]] = {
+    "file": _KAFKA + "FileConfigProvider",
+    "dir": _KAFKA + "DirectoryConfigProvider",
+    "directory": _KAFKA + "DirectoryConfigProvider",
+    "env": _KAFKA + "EnvVarConfigProvider",
+}
+
+
+def warnings(texts: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
+    """One warning for each property that has no meaning here or that nobody knows.
+
+    Args:
+        texts: the worker's properties.
+        known: the names that `WorkerConfig` declares.
+    """
+    for name in texts:
+        if name in known or name in _CLIENT:
+            continue
+        why = _why(name)
+        if why is not None:
+            yield Problem(name, f"has no meaning in Penstock and is ignored: {why}")
+        elif not name.startswith(_PREFIXES):
+            near = nearest(name, known | _CLIENT)
+            yield Problem(name, "is not known and is ignored" + (f"; did you mean {near}?" if near else ""))
+
+
+def _why(name: str) -> str | None:
+    for known, why in _WITHOUT_MEANING.items():
+        if name == known or (known.endswith(".") and name.startswith(known)):
+            return why
+    return None
+
+
+def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
+    """Config providers: Kafka's three, under their usual names, without limits that would not be kept."""
+    for name in (n.strip() for n in texts.get("config.providers", "").split(",")):
+        if not name:
+            continue
+        prefix = f"config.providers.{name}."
+        cls = texts.get(prefix + "class", "").strip()
+        if name not in _PROVIDERS:
+            usual = next((n for n, c in _PROVIDERS.items() if c == cls), None)
+            hint = f"write ${{{usual}:..}} in place of ${{{name}:..}}" if usual else "use ${secret:<name>:<key>}"
+            yield Problem("config.providers", f"{name} is not there; file, dir, directory and env are: {hint}")
+        elif cls not in ("", _PROVIDERS[name]):
+            yield Problem(prefix + "class", f"{cls} cannot run here; {name} is always {_PROVIDERS[name]}")
+        for limit in (n for n in texts if n.startswith(prefix + "param.")):
+            yield Problem(limit, "limits of config providers are not kept by Penstock; remove it if that is safe")

@@ -1,0 +1,124 @@
+"""Open files, known by device and inode: a file that was renamed or deleted can be read on where it is still open."""
+
+import os
+import pwd
+import stat
+import threading
+from typing import Final
+
+from penstock import ConnectError, RetriableError
+
+__all__ = ["Handle", "borrow", "find_beside", "open_again", "open_regular", "who"]
+
+_OPEN: Final[dict[tuple[int, int], list["Handle"]]] = {}
+_LOCK: Final = threading.Lock()
+
+
+class Handle:
+    """A regular file, open for reading until `close`. Other parts of this process find it with `borrow`."""
+
+    __slots__ = ("device", "fd", "inode", "path")
+
+    def __init__(self, path: str, fd: int) -> None:
+        found = os.fstat(fd)
+        self.path = path
+        self.fd = fd
+        self.device = found.st_dev
+        self.inode = found.st_ino
+        with _LOCK:
+            _OPEN.setdefault((self.device, self.inode), []).append(self)
+
+    def size(self) -> int:
+        """Bytes, now."""
+        return os.fstat(self.fd).st_size
+
+    def twin(self) -> "Handle":
+        """The same file once more, closed on its own."""
+        return Handle(self.path, os.dup(self.fd))
+
+    def close(self) -> None:
+        """Let go of it; calling it again does nothing."""
+        with _LOCK:
+            if self.fd < 0:
+                return
+            same = _OPEN[self.device, self.inode]
+            same.remove(self)
+            if not same:
+                del _OPEN[self.device, self.inode]
+            os.close(self.fd)
+            self.fd = -1
+
+
+def borrow(device: int, inode: int) -> int | None:
+    """A descriptor of our own for a file that is open in this process; the caller closes it."""
+    with _LOCK:
+        handles = _OPEN.get((device, inode))
+        return os.dup(handles[0].fd) if handles else None
+
+
+def open_regular(path: str) -> int:
+    """A descriptor for reading.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: there is nothing, or not even the directory.
+        ConnectError: it is no file, or may not be read.
+    """
+    try:
+        # O_NONBLOCK: opening a FIFO would wait for its writer.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except PermissionError as e:
+        raise ConnectError(
+            f"No permission to read file {path} as user {who()}. Give that user read permission on it and search (x) "
+            f"permission on the directories above it."
+        ) from e
+    except OSError as e:
+        raise ConnectError(f"Cannot open file {path}: {e.strerror}.") from e
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+    raise ConnectError(f"{path} is {kind}; property `file` must name a file.")
+
+
+def open_again(path: str, device: int, inode: int) -> int:
+    """A descriptor for the file with this inode: at `path`, or under another name in the same directory.
+
+    Raises:
+        RetriableError: it is not there (any more).
+    """
+    for candidate in (path, find_beside(path, device, inode)):
+        if candidate is None:
+            continue
+        try:
+            fd = os.open(candidate, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            continue
+        found = os.fstat(fd)
+        if (found.st_dev, found.st_ino) == (device, inode):
+            return fd
+        os.close(fd)
+    raise RetriableError(f"File {path} was moved away or deleted between planning and reading (inode {inode}).")
+
+
+def find_beside(path: str, device: int, inode: int) -> str | None:
+    """The path of the file with this inode in the directory of `path`, whatever its name."""
+    try:
+        with os.scandir(os.path.dirname(path) or ".") as entries:  # noqa: PTH120
+            for entry in entries:
+                if entry.inode() == inode and entry.stat(follow_symlinks=False).st_dev == device:
+                    return entry.path
+    except OSError:
+        return None
+    return None
+
+
+def who() -> str:
+    """The name of the user as whom this process acts, or the number when it has none."""
+    user = os.geteuid()
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"with id {user}"

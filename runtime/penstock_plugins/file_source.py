@@ -1,0 +1,213 @@
+"""FileStreamSource: the lines of a growing file, as Kafka Connect's connector of that name reads them.
+
+Differences from it, all on purpose: positions count bytes (Connect's count characters while it reads and are skipped as
+bytes after a restart, so that files with other than ASCII text resume at wrong places); rotation and truncation are seen;
+standard input is not read.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, TypeGuard
+
+from pydantic import field_validator
+
+from penstock import (
+    Config,
+    ConnectError,
+    Importance,
+    InputPartition,
+    Int,
+    Limits,
+    Offset,
+    Offsets,
+    PartitionReader,
+    Problem,
+    RecordBatch,
+    RetriableError,
+    Source,
+    SourceConnector,
+    SourcePartition,
+    prop,
+)
+from penstock.schema import STRING
+from penstock_plugins.file_follow import Follower
+from penstock_plugins.file_handles import borrow, find_beside, open_again
+from penstock_plugins.file_lines import split_lines
+
+__all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
+
+
+class FileSourceConfig(Config):
+    """What FileStreamSource takes: Kafka Connect's names."""
+
+    file: str = prop(
+        "file",
+        doc="The file to read (Penstock does not read standard input, as Kafka Connect does without this property). It "
+        "may be created later, grow, be rotated or truncated.",
+        importance=Importance.HIGH,
+    )
+    topic: str = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
+    batch_size: Int = prop(
+        "batch.size",
+        2000,
+        doc="The most lines that stand in one portion between the stages of a task.",
+        importance=Importance.LOW,
+        ge=1,
+    )
+
+    @field_validator("file", "topic")
+    @classmethod
+    def _not_empty(cls, text: str) -> str:
+        if not text:
+            raise ValueError("String must be non-empty")
+        return text
+
+
+class FileStreamSource(SourceConnector):
+    """Reads lines from a file and publishes them to a topic."""
+
+    Config: ClassVar[type[Config]] = FileSourceConfig
+    java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSourceConnector",)
+
+    def validate(self, config: FileSourceConfig) -> Iterable[Problem]:
+        """Refuse a directory; a file that is not there yet is fine."""
+        if Path(config.file).is_dir():
+            yield Problem("file", f"{config.file} is a directory; property `file` must name a file.")
+
+    def source(self, config: FileSourceConfig) -> "FileSource":
+        """The driver half."""
+        return FileSource(config.file)
+
+    def reader(self, config: FileSourceConfig) -> "FileReader":
+        """The task half."""
+        return FileReader(config.topic, config.batch_size)
+
+    def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Accept byte positions of any file, with Kafka Connect's messages."""
+        for partition, offset in offsets.items():
+            if offset is None:
+                continue  # whatever is there may be cleared away
+            if "position" not in offset:
+                raise ConnectError("Offset objects should either be null or contain the key 'position'")
+            position = offset["position"]
+            if not _is_whole(position):
+                raise ConnectError("The value for the 'position' key in the offset is expected to be a Long value")
+            if position < 0:
+                raise ConnectError("The value for the 'position' key in the offset should be a non-negative value")
+            if partition is None:
+                raise ConnectError("Partition objects cannot be null")
+            if "filename" not in partition:
+                raise ConnectError("Partition objects should contain the key 'filename'")
+        return True
+
+
+class FileSource(Source):
+    """The driver half: follows the file and finds whole lines.
+
+    Args:
+        path: the file as configured, which is also its name in the offsets.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._partition = SourcePartition({"filename": path})
+        self._follower = Follower(path, clock)
+
+    def start(self, offsets: Offsets) -> None:
+        """Open the file if it is there."""
+        self._position(offsets)
+        self._follower.look()
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        """Up to the last whole line; position 0 for a batch that only goes over to the next file."""
+        position = self._position(start)
+        try:
+            end = self._follower.plan(position, limits)
+        except OSError as e:
+            raise RetriableError(f"Cannot read file {self._path}: {e.strerror}.") from e
+        return {} if end == position else {self._partition: {"position": end}}
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        """One part: the lines of a file have an order."""
+        if self._partition not in end or self._position(end) == self._position(start):
+            return []
+        to = self._position(end)
+        content, begin = self._follower.planned(self._position(start), to)
+        handle = content.handle
+        path: str | None = self._path
+        if begin < to and not self._follower.is_newest(content):
+            path = find_beside(self._path, handle.device, handle.inode)
+        data = {
+            "path": path or self._path,
+            "device": handle.device,
+            "inode": handle.inode,
+            "start": begin,
+            "end": to,
+        }
+        return [InputPartition(data, {self._partition: {"position": to}}, local=path is None)]
+
+    def commit(self, offsets: Offsets) -> None:
+        """Close rotated files that nothing can go back to."""
+        if self._partition in offsets:
+            self._follower.committed(self._position(offsets))
+
+    def stop(self) -> None:
+        """Close the files."""
+        self._follower.close()
+
+    def _position(self, offsets: Offsets) -> int:
+        position = offsets.get(self._partition, {}).get("position")
+        if position is None:
+            return 0
+        if not _is_whole(position) or position < 0:
+            raise ConnectError(
+                f"File {self._path}: its offset {position!r} is no position in a file. Alter the offset."
+            )
+        return position
+
+
+class FileReader(PartitionReader):
+    """The task half: reads what the driver half has found."""
+
+    def __init__(self, topic: str, portion: int) -> None:
+        self._topic = topic
+        self._portion = portion
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
+        """The lines, as texts."""
+        data = partition.data
+        start, end, device, inode = data["start"], data["end"], data["device"], data["inode"]
+        if start == end:
+            return
+        fd = borrow(device, inode)
+        if fd is None:
+            fd = open_again(data["path"], device, inode)
+        try:
+            size = os.fstat(fd).st_size
+            if size < end:
+                raise RetriableError(f"it has {size} bytes and had {end} when the batch was planned")
+            pending: list[str] = []
+            for lines in split_lines(fd, start, end):
+                pending = pending + lines if pending else lines
+                full = len(pending) - len(pending) % self._portion
+                for i in range(0, full, self._portion):
+                    yield self._batch(pending[i : i + self._portion])
+                pending = pending[full:]
+            if pending:
+                yield self._batch(pending)
+        except RetriableError as e:
+            raise RetriableError(f"File {data['path']} was truncated while it was read: {e}.") from e
+        except OSError as e:
+            raise RetriableError(f"Cannot read file {data['path']}: {e.strerror}.") from e
+        finally:
+            os.close(fd)
+
+    def _batch(self, lines: list[str]) -> RecordBatch:
+        return RecordBatch(length=len(lines), topic=self._topic, value=lines, value_schema=STRING, owned=True)
+
+
+def _is_whole(number: object) -> TypeGuard[int]:
+    return isinstance(number, int) and not isinstance(number, bool)

@@ -1,0 +1,18 @@
+"""Filter: drop records, usually those that a predicate picks."""
+
+from penstock import Record, RecordBatch, Transform
+
+__all__ = ["Filter"]
+
+
+class Filter(Transform):
+    """Drop every record that it is applied to; later stages do not see it."""
+
+    java_names = ("org.apache.kafka.connect.transforms.Filter",)
+
+    def apply(self, record: Record) -> None:  # noqa: ARG002
+        """Nothing is left of the record."""
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """Nothing is left of any record."""
+        return batch.take(())

@@ -1,0 +1,263 @@
+"""InsertField: add fields from a record's own data, or a fixed text."""
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple, Self
+
+from pydantic import model_validator
+
+from penstock import (
+    Config,
+    ConfigError,
+    DataError,
+    Field,
+    Importance,
+    Instant,
+    Int32,
+    Problem,
+    Record,
+    RecordBatch,
+    Schema,
+    Transform,
+    Type,
+    prop,
+)
+from penstock.schema import INT32, INT64, STRING, TIMESTAMP
+from penstock_plugins.connect_values import java_class, null_of
+
+__all__ = ["InsertField"]
+
+_SUFFIX = "Suffix with ! to make this a required field, or ? to keep it optional (the default)."
+
+
+def _field(name: str, doc: str) -> Any:
+    return prop(name, None, doc=f"{doc} {_SUFFIX}", importance=Importance.MEDIUM)
+
+
+class InsertFieldConfig(Config):
+    """The properties of InsertField."""
+
+    topic_field: str | None = _field("topic.field", "Field name for Kafka topic.")
+    partition_field: str | None = _field("partition.field", "Field name for Kafka partition.")
+    offset_field: str | None = _field("offset.field", "Field name for Kafka offset - only applicable to sink connectors.")
+    timestamp_field: str | None = _field("timestamp.field", "Field name for record timestamp.")
+    static_field: str | None = _field("static.field", "Field name for static data field.")
+    static_value: str | None = prop(
+        "static.value", None, doc="Static field value, if field name configured.", importance=Importance.MEDIUM
+    )
+    replace_null: bool = prop(
+        "replace.null.with.default",
+        True,
+        doc="Whether to replace fields that have a default value and that are null to the default value. "
+        "When set to true, the default value is used, otherwise null is used.",
+        importance=Importance.MEDIUM,
+    )
+
+    @model_validator(mode="after")
+    def _something_to_insert(self) -> Self:
+        names = (self.topic_field, self.partition_field, self.offset_field, self.timestamp_field, self.static_field)
+        if all(n is None for n in names):
+            raise ConfigError("No field insertion configured")
+        if self.static_field is not None and self.static_value is None:
+            raise ConfigError(
+                Problem(
+                    "static.value",
+                    f"Invalid value null for configuration static.value: No value specified for static field: "
+                    f"{self.static_field}",
+                )
+            )
+        return self
+
+
+class _Insertion(NamedTuple):
+    source: str  # the record's attribute, or "static"
+    name: str
+    optional: bool
+    schema: Schema
+
+
+class _Shape(NamedTuple):
+    """What is known once per old schema: the new one, and the fields where a null is not just handed on."""
+
+    schema: Schema
+    guarded: tuple[Field, ...]
+
+
+class InsertField(Transform):
+    """Insert fields using attributes from the record metadata or a configured static value."""
+
+    Config = InsertFieldConfig
+    java_names = ("org.apache.kafka.connect.transforms.InsertField",)
+    variants = ("Key", "Value")
+
+    def configure(self, config: InsertFieldConfig) -> None:
+        """Take the parsed `Config`."""
+        kinds = (
+            ("topic", config.topic_field, STRING),
+            ("partition", config.partition_field, INT32),
+            ("offset", config.offset_field, INT64),
+            ("timestamp", config.timestamp_field, TIMESTAMP),
+            ("static", config.static_field, STRING),
+        )
+        self._insertions = [_insertion(source, text, schema) for source, text, schema in kinds if text is not None]
+        self._static = config.static_value
+        self._replace_null = config.replace_null
+        self._shapes: dict[Schema, _Shape] = {}
+
+    def apply(self, record: Record) -> Record:
+        """The record with the fields at the end of its side; one whose side is null passes.
+
+        Raises:
+            DataError: the side is no struct or map, a required field is null, or the record has no offset.
+            SchemaBuilderError: the struct has a field of that name.
+        """
+        schema, value = (
+            (record.key_schema, record.key) if self.side == "key" else (record.value_schema, record.value)
+        )
+        if value is None:
+            return record
+        new_schema = None
+        if schema is None:
+            if not isinstance(value, dict):
+                raise DataError(
+                    "Only Map objects supported in absence of schema for [field insertion], found: "
+                    f"{java_class(None, value)}"
+                )
+            new = dict(value)
+        else:
+            if schema.type is not Type.STRUCT or not isinstance(value, dict):
+                raise DataError(
+                    f"Only Struct objects supported for [field insertion], found: {java_class(schema, value)}"
+                )
+            shape = self._shape(schema)
+            new_schema = shape.schema
+            new = dict(value)
+            for field in shape.guarded:
+                if new.get(field.name) is None:
+                    if self._replace_null and field.schema.default is not None:
+                        new[field.name] = field.schema.default
+                    else:
+                        raise null_of(field.name, field.schema)
+        for insertion in self._insertions:
+            item = self._item(insertion, record)
+            if item is not None or insertion.source == "topic":
+                if item is None and schema is not None and not insertion.optional:
+                    raise null_of(insertion.name, insertion.schema)
+                new[insertion.name] = _typed(insertion, item, schema)
+            elif schema is not None:
+                new[insertion.name] = None
+        if self.side == "key":
+            return record.replace(key=new, key_schema=new_schema)
+        return record.replace(value=new, value_schema=new_schema)
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """As `apply`, with one pass per field over the dicts; in place where they belong to the batch."""
+        column = batch.key if self.side == "key" else batch.value
+        if column is None:
+            return batch
+        schema = batch.key_schema if self.side == "key" else batch.value_schema
+        if isinstance(schema, list) or set(map(type, column)) != {dict}:
+            return self._one_by_one(batch)
+        new_schema = None
+        if schema is not None:
+            if schema.type is not Type.STRUCT:
+                return self._one_by_one(batch)
+            shape = self._shape(schema)
+            new_schema = shape.schema
+            for field in shape.guarded:
+                try:
+                    if None in map(itemgetter(field.name), column):
+                        return self._one_by_one(batch)
+                except KeyError:
+                    return self._one_by_one(batch)
+        additions = [(i, self._column(i, batch)) for i in self._insertions]
+        for insertion, items in additions:
+            if insertion.source == "topic" and schema is not None and not insertion.optional:
+                if items is None or (isinstance(items, list) and None in items):
+                    raise null_of(insertion.name, insertion.schema)
+            elif schema is None and insertion.source != "topic" and isinstance(items, list) and None in items:
+                return self._one_by_one(batch)  # some maps get the field and some do not
+        rows = column if batch.owned and self.side == "value" else list(map(dict.copy, column))
+        for insertion, items in additions:
+            if items is None and schema is None and insertion.source != "topic":
+                continue
+            _fill(rows, insertion, items, schema)
+        if self.side == "key":
+            return batch.replace(key=rows, key_schema=new_schema)
+        return batch.replace(value=rows, value_schema=new_schema, owned=True)
+
+    def _one_by_one(self, batch: RecordBatch) -> RecordBatch:
+        return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
+
+    def _shape(self, schema: Schema) -> _Shape:
+        found = self._shapes.get(schema)
+        if found is None:
+            added = [
+                Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions
+            ]
+            new = Schema(
+                Type.STRUCT,
+                name=schema.name,
+                version=schema.version,
+                doc=schema.doc,
+                parameters=schema.parameters,
+                fields=(*schema.fields, *added),
+            )
+            guarded = [
+                f
+                for f in schema.fields
+                if not f.schema.optional or (self._replace_null and f.schema.default is not None)
+            ]
+            found = self._shapes[schema] = _Shape(new, tuple(guarded))
+        return found
+
+    def _item(self, insertion: _Insertion, record: Record) -> Any:
+        if insertion.source == "static":
+            return self._static
+        item = getattr(record, insertion.source)
+        if insertion.source == "offset" and item is None:
+            raise _no_offset()
+        return item
+
+    def _column(self, insertion: _Insertion, batch: RecordBatch) -> Any:
+        """One item for every row, or a list of them."""
+        if insertion.source == "static":
+            return self._static
+        column = getattr(batch, insertion.source)
+        if insertion.source == "offset":
+            if column is None:
+                raise _no_offset()
+            return list(column)
+        return column
+
+
+def _insertion(source: str, text: str, schema: Schema) -> _Insertion:
+    if text.endswith(("!", "?")):
+        return _Insertion(source, text[:-1], text.endswith("?"), schema)
+    return _Insertion(source, text, True, schema)
+
+
+def _no_offset() -> DataError:
+    return DataError(
+        "Only SinkRecord supported for [field insertion], found: org.apache.kafka.connect.source.SourceRecord"
+    )
+
+
+def _typed(insertion: _Insertion, item: Any, schema: Schema | None) -> Any:
+    """The item as the class that Connect would put: an int32 partition, a Timestamp only under a schema."""
+    if item is None:
+        return None
+    if insertion.source == "partition":
+        return item if schema is not None else Int32(item)
+    return Instant(item) if insertion.source == "timestamp" and schema is not None else item
+
+
+def _fill(rows: Sequence[dict[Any, Any]], insertion: _Insertion, items: Any, schema: Schema | None) -> None:
+    name = insertion.name
+    if isinstance(items, list):
+        for row, item in zip(rows, items, strict=True):
+            row[name] = _typed(insertion, item, schema)
+        return
+    item = _typed(insertion, items, schema)
+    for row in rows:
+        row[name] = item

@@ -1,0 +1,178 @@
+"""Messages to schemas and values: the exact way for one, msgspec for many where it reads what Jackson would."""
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from penstock import DataError, Schema
+from penstock_plugins.json_nodes import NodeReader
+from penstock_plugins.json_parser import MISSING, parse
+from penstock_plugins.json_shapes import Shape, shape_of
+
+__all__ = ["JsonReader"]
+
+_SURE: Final = {str, bool, type(None)}
+_ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
+_LONG_NUMBER: Final = b"0" * 19
+_UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])")
+"""Numbers that may not fit 64 bits, and negative zeros: Jackson has neither."""
+
+_NOT_AN_ENVELOPE: Final = (
+    'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
+    "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
+)
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    schema: msgspec.Raw
+    payload: msgspec.Raw
+
+
+class JsonReader:
+    """The reading half of JsonConverter.
+
+    Args:
+        enveloped: messages hold their schema.
+        replace_null: a null under a schema with a default is read as the default.
+        schema_content: the JSON of the schema of all messages, for bare payloads.
+        cache_size: how many schemas to remember.
+
+    Raises:
+        DataError: `schema_content` is no schema.
+    """
+
+    def __init__(self, *, enveloped: bool, replace_null: bool, schema_content: str | None, cache_size: int) -> None:
+        self._enveloped = enveloped
+        self._nodes = NodeReader(replace_null=replace_null)
+        self._replace_null = replace_null
+        self._cache_size = cache_size
+        self._known: dict[bytes, tuple[Schema | None, Shape | None]] = {}
+        self._decode = msgspec.json.Decoder().decode
+        self._open = msgspec.json.Decoder(_Envelope).decode
+        self._fixed: tuple[Schema, Shape | None] | None = None
+        if enveloped and schema_content:
+            node = parse(schema_content.encode("utf-8", "surrogatepass"))
+            schema = None if node is MISSING else self._nodes.schema(node)
+            if schema is not None:
+                self._fixed = schema, shape_of(schema, replace_null=True)
+
+    def read(self, data: bytes | None) -> tuple[Schema | None, Any]:
+        """The schema and value of a message, exactly as Kafka Connect reads it.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        if data is None:
+            return None, None
+        node = parse(data)
+        if not self._enveloped:
+            return None, self._nodes.value(None, node)
+        if self._fixed is not None:
+            schema: Schema | None = self._fixed[0]
+            return schema, self._nodes.value(schema, node)
+        if not isinstance(node, dict) or node.keys() != {"schema", "payload"}:
+            raise DataError(_NOT_AN_ENVELOPE)
+        schema = self._nodes.schema(node["schema"])
+        return schema, self._nodes.value(schema, node["payload"])
+
+    def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+        """`read` for many messages: their one schema, or one each, and their values."""
+        if not self._enveloped:
+            return None, self._schemaless(data)
+        if self._fixed is not None and None not in data:
+            schema, shape = self._fixed
+            return schema, self._under(schema, shape, data, data)
+        return self._envelopes(data)
+
+    def _schemaless(self, data: Sequence[bytes | None]) -> list[Any]:
+        try:
+            values = list(map(self._decode, data))  # type: ignore[arg-type]  # None is refused, too
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
+            return [self._either(message) for message in data]
+        for i in _doubtful(data, values):
+            values[i] = self.read(data[i])[1]
+        return values
+
+    def _either(self, message: bytes | None) -> Any:
+        if message is None:
+            return None
+        try:
+            value = self._decode(message)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return self.read(message)[1]
+        return self.read(message)[1] if _doubtful((message,), (value,)) else value
+
+    def _envelopes(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+        """Messages in runs of one schema text, each run at once."""
+        schemas: list[Schema | None] = []
+        values: list[Any] = []
+        try:
+            opened = list(map(self._open, data))  # type: ignore[arg-type]
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
+            pairs = [self.read(message) for message in data]
+            schemas, values = [s for s, _ in pairs], [v for _, v in pairs]
+            return _one(schemas), values
+        texts = [bytes(e.schema) for e in opened]
+        start = 0
+        while start < len(texts):
+            text = texts[start]
+            end = len(texts) if texts.count(text) == len(texts) else start + 1
+            while end < len(texts) and texts[end] == text:
+                end += 1
+            schema, shape = self._schema(text)
+            run = data[start:end]
+            schemas.extend([schema] * len(run))
+            values.extend(self._under(schema, shape, [e.payload for e in opened[start:end]], run))
+            start = end
+        return _one(schemas), values
+
+    def _under(
+        self, schema: Schema | None, shape: Shape | None, payloads: Sequence[Any], messages: Sequence[bytes | None]
+    ) -> list[Any]:
+        if schema is None or shape is not None:
+            try:
+                values = list(map(self._decode, payloads))
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                values = []
+            if len(values) == len(payloads) and (schema is None or (shape is not None and shape.same(values))):
+                for i in _doubtful(messages, values):
+                    values[i] = self.read(messages[i])[1]
+                return values
+        return [self.read(message)[1] for message in messages]
+
+    def _schema(self, text: bytes) -> tuple[Schema | None, Shape | None]:
+        found = self._known.get(text)
+        if found is None:
+            schema = self._nodes.schema(parse(text))
+            shape = None if schema is None else shape_of(schema, replace_null=True)
+            if len(self._known) >= self._cache_size:
+                self._known.clear()
+            found = self._known[text] = schema, shape
+        return found
+
+
+def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
+    first = schemas[0] if schemas else None
+    return first if all(s is first for s in schemas) else schemas
+
+
+def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[int]:
+    """The messages where Jackson may read another number, or give up at a depth that msgspec takes."""
+    types = set(map(type, values))
+    if types <= _SURE:
+        return []
+    if types == {dict} and set(map(type, chain.from_iterable(map(dict.values, values)))) <= _SURE:
+        return []
+    joined = b"\n".join(m for m in messages if m is not None)
+    suspicious = b"-0" in joined or _LONG_NUMBER in joined.translate(_ZEROED)
+    deep = len(joined) > 2000 and joined.count(b"[") + joined.count(b"{") > 1000
+    if not suspicious and not deep:
+        return []
+    return [
+        i
+        for i, m in enumerate(messages)
+        if m is not None and (_UNLIKE.search(m) or (len(m) > 2000 and m.count(b"[") + m.count(b"{") > 1000))
+    ]

@@ -1,0 +1,145 @@
+"""The command line: `penstock run`, `validate`, `plugins`, `kafka`."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from penstock.errors import ConfigError, ConnectError
+from penstock_runtime import logs
+from penstock_runtime.exit_codes import ExitCode
+
+__all__ = ["main"]
+
+_EXIT_CODES = "exit codes: " + ", ".join(f"{c.value} {c.name.lower().replace('_', ' ')}" for c in ExitCode)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Returns:
+        The exit code (`penstock_runtime.exit_codes`).
+    """
+    options = _parser().parse_args(arguments)
+    logs.configure(level=options.log_level)
+    try:
+        return int(options.command(options))
+    except ConfigError as e:
+        _complain(f"{len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}; nothing was started:")
+        for problem in e.problems:
+            _complain(f"  {problem}")
+        return ExitCode.CONFIG_INVALID
+    except ConnectError as e:
+        _complain(f"penstock: {e}")
+        return ExitCode.UNAVAILABLE
+    except BrokenPipeError:
+        return ExitCode.OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="penstock", description="Data connectors with Kafka Connect's semantics.", epilog=_EXIT_CODES
+    )
+    parser.add_argument("--version", action="version", version=f"penstock {version('penstock')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run the connectors of manifests on this machine", epilog=_EXIT_CODES)
+    _files(run)
+    run.add_argument("--bootstrap-servers", help="the Kafka to use; without it an embedded one is started")
+    run.add_argument(
+        "--data-dir", type=Path, default=Path("penstock-data"), help="data of the embedded Kafka (%(default)s)"
+    )
+    run.add_argument("--metrics-port", type=int, default=0, help="of the first task, counting up; 0: any (default)")
+    run.set_defaults(command=_run)
+
+    validate = commands.add_parser("validate", help="check manifests, and say everything that is wrong at once")
+    _files(validate)
+    validate.set_defaults(command=_validate)
+
+    plugins = commands.add_parser("plugins", help="list plugins, or show one's configuration")
+    plugins.add_argument("name", nargs="?", help="an alias or a Java class name")
+    plugins.add_argument("--json", action="store_true", help="for programs")
+    plugins.add_argument("--log-level", default="WARNING", help=argparse.SUPPRESS)
+    plugins.set_defaults(command=_plugins)
+
+    kafka = commands.add_parser("kafka", help="run the embedded Kafka alone")
+    kafka.add_argument("--data-dir", type=Path, default=Path("penstock-data"), help="its data (%(default)s)")
+    kafka.add_argument("--port", type=int, default=0, help="where clients find it; 0: as before, or any")
+    kafka.add_argument("--log-level", default="INFO", help=argparse.SUPPRESS)
+    kafka.set_defaults(command=_kafka)
+    return parser
+
+
+def _files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML manifests; - is standard input")
+    parser.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration, Connect's own form too")
+    parser.add_argument("--secrets", type=Path, metavar="DIR", help="${secret:<name>:<key>} is DIR/<name>/<key>")
+    parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+
+
+def _run(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.run import RunOptions, run
+
+    return run(
+        RunOptions(
+            files=options.files, bootstrap_servers=options.bootstrap_servers, data_dir=options.data_dir,
+            worker=options.worker, secrets=options.secrets, log_level=options.log_level,
+            metrics_port=options.metrics_port,
+        )  # fmt: skip
+    )
+
+
+def _validate(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.run import RunOptions, plans, worker_config
+
+    worker = worker_config(
+        RunOptions(options.files, None, Path(os.devnull), options.worker, options.secrets, options.log_level)
+    )
+    planned, warnings = plans(options.files, worker, options.secrets)
+    for warning in warnings:
+        _complain(f"warning: {warning}")
+    for one, _ in planned:
+        tasks = f"{len(one.tasks)} task{'s' if len(one.tasks) != 1 else ''}"
+        guarantee = ""
+        if one.kind == "source":
+            guarantee = ", exactly once" if one.exactly_once else ", at least once"
+        sys.stdout.write(f"{one.connector}: valid ({one.kind}, {tasks}{guarantee})\n")
+    return ExitCode.OK
+
+
+def _plugins(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.plugin_list import listing
+
+    text, found = listing(options.name, as_json=options.json)
+    sys.stdout.write(text)
+    return ExitCode.OK if found else ExitCode.CONFIG_INVALID
+
+
+def _kafka(options: argparse.Namespace) -> ExitCode:
+    import signal
+    import threading
+
+    from penstock_runtime.embedded import EmbeddedKafka
+
+    asked = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: asked.set())
+    with EmbeddedKafka(options.data_dir, port=options.port) as kafka:
+        sys.stdout.write(json.dumps({"bootstrapServers": kafka.bootstrap_servers, "dataDir": str(kafka.data_dir)}) + "\n")
+        sys.stdout.flush()
+        while kafka.running and not asked.wait(1.0):
+            pass
+        if not asked.is_set():
+            raise ConnectError(f"Kafka has ended by itself; see {kafka.data_dir}")
+    return ExitCode.OK
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

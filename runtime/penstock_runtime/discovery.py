@@ -1,0 +1,170 @@
+"""Finds plugins by the names that configurations use, and loads them when they are asked for, not before.
+
+Names that find a class: its alias (`FileStreamSource`), the alias with Connect's ending (`FileStreamSourceConnector`)
+or without it (`Json` for `JsonConverter`), a Java name of Kafka Connect that the class stands in for, and its path
+(`module:Class` or `module.Class`). A `$Key` or `$Value` after any of them is a variant. Reading the installed entry
+points takes some 50 ms and imports no plugin; a plugin is imported when a name leads to it.
+"""
+
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from typing import Final, TypeVar, cast
+
+from penstock import (
+    ConfigError,
+    Plugin,
+    Problem,
+)
+from penstock.config import nearest
+from penstock_runtime.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
+
+__all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "load"]
+
+GROUP: Final = "penstock.plugins"
+P = TypeVar("P", bound=Plugin)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEntry:
+    """A plugin that is installed but perhaps not imported; `path` is `module:Class`."""
+
+    alias: str
+    path: str
+    version: str
+    distribution: str
+    load: Callable[[], object]
+
+
+class Plugins:
+    """What is installed. Tests and embedders give their own entries; `installed` reads the environment's."""
+
+    def __init__(self, entries: Iterable[PluginEntry]) -> None:
+        self._entries = tuple(entries)
+
+    @classmethod
+    def of(cls, classes: Mapping[str, type[Plugin]], version: str = "1.0.0", distribution: str = "test") -> "Plugins":
+        """These classes under these aliases, for tests and embedders."""
+        return cls(
+            PluginEntry(alias, f"{c.__module__}:{c.__qualname__}", version, distribution, lambda c=c: c)  # type: ignore[misc]
+            for alias, c in classes.items()
+        )
+
+    @staticmethod
+    def installed() -> "Plugins":
+        """Those of the environment's entry points, read once per process."""
+        return _installed()
+
+    @property
+    def entries(self) -> tuple[PluginEntry, ...]:
+        """Everything, unloaded."""
+        return self._entries
+
+    def every(self) -> Iterator[PluginRef[Plugin] | Problem]:
+        """Everything, loaded; a plugin that cannot be used gives the problem instead."""
+        for entry in sorted(self._entries, key=lambda e: e.alias):
+            try:
+                yield PluginRef(entry.alias, checked(entry.alias, entry.load), entry.version, entry.distribution)
+            except ConfigError as e:
+                yield Problem(entry.alias, e.problems[0].message)
+
+    def find(self, kind: type[P], name: str, *, property_name: str = "") -> PluginRef[P]:
+        """The plugin of that kind and name.
+
+        Args:
+            kind: `Connector`, `SourceConnector`, `Transform`, `Predicate`, `Converter` or `HeaderConverter`.
+            name: as a configuration has it.
+            property_name: the property that holds the name, for messages.
+
+        Raises:
+            ConfigError: no such plugin, of another kind, broken, or too new; one problem, under `property_name`.
+        """
+        try:
+            return self._find(kind, name.strip())
+        except ConfigError as e:
+            raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
+
+    def _find(self, kind: type[P], name: str) -> PluginRef[P]:
+        plain, _, variant = name.partition("$")
+        entry = self._entry(kind, plain)
+        if entry is not None:
+            found = PluginRef(
+                entry.alias, checked(name, entry.load), entry.version, entry.distribution, variant or None
+            )
+        else:
+            found = self._by_path(kind, plain, variant or None)
+        if not issubclass(found.cls, kind):
+            raise ConfigError(
+                f"Class {name} does not implement the {kind.__name__} interface; it is a {kind_name(found.cls)}. "
+                f"{self._offer(kind)}"
+            )
+        check_variant(found, name)
+        return cast("PluginRef[P]", found)
+
+    def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
+        """The entry that a name means; imports candidates for Java names only."""
+        endings = next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
+        aliases = {name, *(name + e for e in endings), *(name.removesuffix(e) for e in endings)}
+        if found := [e for e in self._entries if e.alias == name] or [e for e in self._entries if e.alias in aliases]:
+            return _only(found, name)
+        if found := [e for e in self._entries if name in (e.path, e.path.replace(":", "."))]:
+            return found[0]
+        if "." not in name:
+            return None
+        last = name.rpartition(".")[2]
+        likely = {last, *(last.removesuffix(e) for e in endings)}
+        for entry in sorted(self._entries, key=lambda e: e.alias not in likely):  # the likely ones first
+            try:
+                if name in checked(entry.alias, entry.load).java_names:
+                    return entry
+            except ConfigError:
+                if entry.alias in likely:
+                    raise
+        return None
+
+    def _by_path(self, kind: type[Plugin], name: str, variant: str | None) -> PluginRef[Plugin]:
+        module, colon, attribute = name.partition(":") if ":" in name else name.rpartition(".")
+        if not module or not colon:
+            raise self._unknown(kind, name)
+        try:
+            loaded = importlib.import_module(module)
+        except ModuleNotFoundError as e:
+            if e.name and (module == e.name or module.startswith(f"{e.name}.")):
+                raise self._unknown(kind, name) from None
+            raise broken(name, e) from e
+        except Exception as e:
+            raise broken(name, e) from e
+        try:
+            named = attrgetter(attribute)(loaded)
+        except AttributeError:
+            raise self._unknown(kind, name) from None
+        cls = checked(name, lambda: named)
+        return PluginRef(attribute, cls, str(getattr(loaded, "__version__", "undefined")), module, variant)
+
+    def _unknown(self, kind: type[Plugin], name: str) -> ConfigError:
+        near = nearest(name.rpartition(".")[2], [e.alias for e in self._entries])
+        hint = f" Did you mean {near}?" if near else ""
+        return ConfigError(f"Class {name} could not be found.{hint} {self._offer(kind)}")
+
+    def _offer(self, kind: type[Plugin]) -> str:
+        names = [r.alias for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind)]
+        return f"Installed: {', '.join(names) or 'none'}."
+
+
+@cache
+def _installed() -> Plugins:
+    found = importlib.metadata.entry_points(group=GROUP)
+    return Plugins(
+        PluginEntry(e.name, e.value, e.dist.version if e.dist else "undefined", e.dist.name if e.dist else "", e.load)
+        for e in found
+    )
+
+
+def _only(found: list[PluginEntry], name: str) -> PluginEntry:
+    if len({e.path for e in found}) > 1:
+        paths = ", ".join(f"{e.path} ({e.distribution} {e.version})" for e in found)
+        raise ConfigError(f"{name} names several plugins: {paths}; write the path of the one that you mean")
+    return found[0]

@@ -1,0 +1,114 @@
+"""One process at a time on a data folder.
+
+Two locks, because two things must be told apart: the *owner* is the process that runs the broker, and the *broker* may
+outlive a killed owner for the second that an orderly shutdown takes. The broker inherits its lock, so the lock is free
+exactly when the last broker is gone.
+"""
+
+import fcntl
+import os
+import select
+import time
+from pathlib import Path
+
+from penstock.errors import ConnectError
+
+__all__ = ["FolderLock"]
+
+_ORPHAN_PATIENCE = 30.0  # seconds
+
+
+class FolderLock:
+    """The right to run a broker on a data folder, held from `acquire` to `release`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._owner = -1
+        self._broker = -1
+
+    @property
+    def inheritable(self) -> int:
+        """The descriptor that the broker keeps open for as long as it lives."""
+        return self._broker
+
+    def acquire(self) -> None:
+        """Take the folder; wait for a broker whose owner was killed.
+
+        Raises:
+            ConnectError: another process has the folder; the message names both.
+        """
+        try:
+            self._owner = _open(self._folder / "owner.lock")
+            self._own()
+            self._broker = _open(self._folder / "broker.lock")
+            self._await_orphan()
+        except BaseException:
+            self.release()
+            raise
+
+    def name_broker(self, pid: int) -> None:
+        """Note the broker's process, so that a later owner can wait for its end."""
+        _write(self._broker, pid)
+
+    def release(self) -> None:
+        """Give the folder back; harmless when it is not held."""
+        for descriptor in (self._broker, self._owner):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._broker = self._owner = -1
+
+    def _own(self) -> None:
+        if not _try_lock(self._owner):
+            raise ConnectError(
+                f"the data folder {self._folder} is in use by process {_holder(self._owner)}: "
+                "stop that process or choose another data folder"
+            )
+        _write(self._owner, os.getpid())
+
+    def _await_orphan(self) -> None:
+        deadline = time.monotonic() + _ORPHAN_PATIENCE
+        while not _try_lock(self._broker):
+            pid = _holder(self._broker)
+            if (left := deadline - time.monotonic()) <= 0:
+                raise ConnectError(
+                    f"the broker of an earlier run, process {pid}, still holds the data folder {self._folder}: "
+                    f"end it (kill -9 {pid}) and start again"
+                )
+            _await_end(pid, left)
+        _write(self._broker, 0)  # until the new broker is named, nobody may wait for the old one's pid
+
+
+def _await_end(pid: int, seconds: float) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        # Its owner was killed before it could name it: the only case without an event to wait for.
+        time.sleep(0.02)
+        return
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        poll.poll(seconds * 1000)
+    finally:
+        os.close(handle)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write(descriptor: int, pid: int) -> None:
+    os.pwrite(descriptor, f"{pid:<20}".encode(), 0)
+
+
+def _holder(descriptor: int) -> int:
+    text = os.pread(descriptor, 20, 0).strip()
+    return int(text) if text.isdigit() else 0

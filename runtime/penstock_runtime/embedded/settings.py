@@ -1,0 +1,79 @@
+"""The broker's settings and its logging, written into the data folder at every start.
+
+Paths are relative to the data folder, which is the broker's working directory: properties files cannot hold every path.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["LOG", "STDERR", "TOPICS", "Ports", "write_settings"]
+
+TOPICS = "topics"  # the folder that holds Kafka's own data
+LOG = "kafka.log"
+STDERR = "kafka.stderr"  # what Java itself has to say
+
+
+class Ports(NamedTuple):
+    """Where the broker listens on 127.0.0.1: for clients, and for itself as its own controller."""
+
+    broker: int
+    controller: int
+
+
+# One node: every internal topic has one replica, and few partitions, since each costs files and start-up time.
+# Retention and the like stay as Kafka has them. The controller waits for the session of a broker that was killed to
+# run out before it takes the next one, so the session is shorter than Kafka's 9 s.
+_SERVER = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{ports.controller}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://127.0.0.1:{ports.broker},CONTROLLER://127.0.0.1:{ports.controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{ports.broker}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={topics}
+log.segment.bytes=67108864
+log.cleaner.dedupe.buffer.size=33554432
+auto.create.topics.enable=true
+num.partitions=1
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+metadata.max.idle.interval.ms=5000
+default.replication.factor=1
+min.insync.replicas=1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=5
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=5
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=5
+group.initial.rebalance.delay.ms=0
+"""
+
+# Standard output carries one thing, the line that says that the broker is up: `process` waits for it.
+_LOG4J = f"""\
+<Configuration status="WARN" shutdownHook="disable">
+  <Appenders>
+    <RollingFile name="file" fileName="{LOG}" filePattern="{LOG}.%i">
+      <PatternLayout pattern="%d{{ISO8601}} %p %m (%c)%n"/>
+      <SizeBasedTriggeringPolicy size="10 MB"/>
+      <DefaultRolloverStrategy max="1"/>
+    </RollingFile>
+    <Console name="ready" target="SYSTEM_OUT">
+      <PatternLayout pattern="%m%n"/>
+    </Console>
+  </Appenders>
+  <Loggers>
+    <Logger name="kafka.server.KafkaRaftServer" level="INFO"><AppenderRef ref="ready"/></Logger>
+    <Root level="INFO"><AppenderRef ref="file"/></Root>
+  </Loggers>
+</Configuration>
+"""
+
+
+def write_settings(folder: Path, ports: Ports, topics: str = TOPICS) -> None:
+    """Write `server.properties` and `log4j2.xml` into the data folder."""
+    (folder / "server.properties").write_text(_SERVER.format(ports=ports, topics=topics), encoding="ascii")
+    (folder / "log4j2.xml").write_text(_LOG4J, encoding="ascii")

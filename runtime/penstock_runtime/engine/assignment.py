@@ -1,0 +1,35 @@
+"""Which partitions of which topics a sink task reads: dealt by rule, the same for every task, without a group."""
+
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+
+from penstock.sink import TopicPartition
+
+__all__ = ["assigned", "owner"]
+
+
+def owner(topic: str, partition: int, tasks: int) -> int:
+    """The task that partition p of topic t belongs to: `(crc32(t) + p) mod tasks`."""
+    return (zlib.crc32(topic.encode()) + partition) % tasks
+
+
+def assigned(
+    existing: Mapping[str, int], *, topics: Sequence[str], matches: Callable[[str], object] | None, task: int,
+    tasks: int,
+) -> list[TopicPartition]:  # fmt: skip
+    """The partitions of this task, in order.
+
+    Args:
+        existing: every topic of the cluster and its number of partitions.
+        topics: the names that the connector lists, or none.
+        matches: whether a name matches `topics.regex` as a whole, or None.
+        task: this task's number.
+        tasks: how many there are.
+    """
+    names = [t for t in existing if t in set(topics) or (matches is not None and matches(t) and not _internal(t))]
+    return [TopicPartition(t, p) for t in sorted(names) for p in range(existing[t]) if owner(t, p, tasks) == task]
+
+
+def _internal(topic: str) -> bool:
+    return re.fullmatch(r"__(consumer_offsets|transaction_state|share_group_state)", topic) is not None

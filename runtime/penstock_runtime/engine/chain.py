@@ -1,0 +1,295 @@
+"""The record stages: transforms with their predicates, and converters, over columns with an exact fallback.
+
+Each stage first tries its form for whole batches. Where there is none, or it raises, every record goes through the
+per-record form by itself, and those that fail there become `Failure`s: the others move on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError
+from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
+from penstock.record import Header
+from penstock.schema import Schema
+from penstock_runtime.engine.tolerance import Operator, Stage
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.kafka.outbox import Outgoing
+
+__all__ = ["Converters", "Step", "convert_consumed", "convert_outgoing", "transform"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transform of a chain.
+
+    Attributes:
+        alias: the name in `transforms`.
+        transform: the configured plugin.
+        name: its class, as the configuration names it, for messages.
+        predicate: guards it; None always applies.
+        negate: apply where the predicate does not hold.
+    """
+
+    alias: str
+    transform: Transform
+    name: str
+    predicate: Predicate | None = None
+    negate: bool = False
+
+
+@dataclass(frozen=True)
+class Converters:
+    """The configured converters of a connector and their class names, for messages."""
+
+    key: Converter
+    value: Converter
+    header: HeaderConverter
+    names: tuple[str, str, str]
+
+
+def transform(steps: Sequence[Step], batch: RecordBatch, operator: Operator) -> RecordBatch:
+    """What the chain makes of a batch; rows that were dropped or failed are missing."""
+    for step in steps:
+        if not batch.length:
+            return batch
+        batch = _step(step, batch, operator)
+    return batch
+
+
+def _step(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
+    if step.predicate is None:
+        return _apply(step, batch, operator)
+    try:
+        found = step.predicate.test_batch(batch)
+    except Exception:  # noqa: BLE001 (the records are asked one by one below, and their errors are kept)
+        return _singly(step, batch, operator, guarded=True)
+    if isinstance(found, bool):
+        return _apply(step, batch, operator) if found is not step.negate else batch
+    hit = [row for row, matches in enumerate(found) if bool(matches) is not step.negate]
+    if not hit:
+        return batch
+    if len(hit) == batch.length:
+        return _apply(step, batch, operator)
+    chosen = set(hit)
+    rest = batch.take([row for row in range(batch.length) if row not in chosen])
+    return RecordBatch.merged(rest, _apply(step, batch.take(hit), operator))
+
+
+def _apply(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
+    if step.transform.has_batch_form:
+        try:
+            return step.transform.apply_batch(batch)
+        except Exception:  # noqa: BLE001 (as above)
+            return _singly(step, batch, operator)
+    return _singly(step, batch, operator)
+
+
+def _singly(step: Step, batch: RecordBatch, operator: Operator, *, guarded: bool = False) -> RecordBatch:
+    made, positions = [], []
+    for position, record in zip(batch.positions, batch.records(), strict=True):
+
+        def work(record: Any = record) -> Any:
+            if guarded and step.predicate is not None and bool(step.predicate.test(record)) is step.negate:
+                return record
+            return step.transform.apply(record)
+
+        done, result = operator.attempt(position, Stage.TRANSFORMATION, step.name, work)
+        if done and result is not None:
+            made.append(result)
+            positions.append(position)
+    return RecordBatch.of(made, like=batch, positions=positions)
+
+
+def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Operator) -> Outgoing:
+    """Bytes for Kafka, in Connect's order of stages: header, key, value.
+
+    Raises:
+        ConnectError: a record without a topic, or with a negative timestamp; `errors.tolerance` does not cover them.
+    """
+    _check(batch)
+    headers = None
+    if batch.headers:
+        batch, headers = _headers_out(converters, batch, operator)
+    key: list[bytes | None] | None = None
+    if batch.key is not None or batch.key_schema is not None:
+        before = batch
+        batch, key = _column_out(converters.key, converters.names[0], "key", Stage.KEY_CONVERTER, batch, operator)
+        headers = _follow(headers, before, batch)
+    before = batch
+    batch, value = _column_out(converters.value, converters.names[1], "value", Stage.VALUE_CONVERTER, batch, operator)
+    return Outgoing(
+        length=batch.length,
+        topic=batch.topic,  # type: ignore[arg-type]
+        key=_follow(key, before, batch),
+        value=value,
+        headers=_follow(headers, before, batch),
+        partition=batch.partition,
+        timestamp=batch.timestamp,
+        positions=batch.positions,
+    )
+
+
+def _check(batch: RecordBatch) -> None:
+    if not batch.length:
+        return
+    if batch.topic is None or (isinstance(batch.topic, list) and None in batch.topic):
+        raise ConnectError("A record has no topic. The source or a transform must name one.")
+    if batch.timestamp is None:
+        return
+    times = batch.timestamp if isinstance(batch.timestamp, list) else [batch.timestamp]
+    negative = next((t for t in times if t is not None and t < 0), None)
+    if negative is not None:
+        raise ConnectError(f"Invalid record timestamp {negative}: Kafka takes none before 1970-01-01T00:00Z.")
+
+
+def _follow(column: Any, before: RecordBatch, after: RecordBatch) -> Any:
+    """A converted column without the rows that a later stage lost."""
+    if column is None or after.length == before.length:
+        return column
+    kept = set(after.positions)
+    return [c for c, position in zip(column, before.positions, strict=True) if position in kept]
+
+
+def _column_out(
+    converter: Converter, name: str, side: str, stage: Stage, batch: RecordBatch, operator: Operator
+) -> tuple[RecordBatch, list[bytes | None] | None]:
+    values = getattr(batch, side)
+    schema: Schema | list[Schema | None] | None = getattr(batch, f"{side}_schema")
+    if values is None and schema is None:
+        topic = batch.topic[0] if isinstance(batch.topic, list) else batch.topic
+        if batch.length and topic is not None and converter.from_connect(topic, None, None) is None:
+            return batch, None
+    column = batch.column(side)
+    if not isinstance(schema, list) and batch.topic is not None:
+        try:
+            return batch, converter.from_connect_batch(batch.topic, schema, column)  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+            pass
+    made: list[bytes | None] = []
+    rows: list[int] = []
+    for row, (position, topic, shape, value) in enumerate(
+        zip(batch.positions, batch.column("topic"), batch.column(f"{side}_schema"), column, strict=True)
+    ):
+        done, data = operator.attempt(
+            position,
+            stage,
+            name,
+            lambda t=topic, s=shape, v=value: converter.from_connect(t, s, v),  # type: ignore[misc]
+        )
+        if done:
+            made.append(data)
+            rows.append(row)
+    return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def _headers_out(
+    converters: Converters, batch: RecordBatch, operator: Operator
+) -> tuple[RecordBatch, list[list[tuple[str, bytes | None]]]]:
+    made: list[list[tuple[str, bytes | None]]] = []
+    rows: list[int] = []
+    convert = converters.header.from_connect
+    for row, (position, topic, headers) in enumerate(
+        zip(batch.positions, batch.column("topic"), batch.column("headers"), strict=True)
+    ):
+
+        def work(topic: str = topic, headers: tuple[Header, ...] = headers) -> list[tuple[str, bytes | None]]:
+            return [(h.name, convert(topic, h.name, h.schema, h.value)) for h in headers]
+
+        done, data = operator.attempt(position, Stage.HEADER_CONVERTER, converters.names[2], work)
+        if done and data is not None:
+            made.append(data)
+            rows.append(row)
+    return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def convert_consumed(converters: Converters, consumed: Consumed, operator: Operator) -> RecordBatch:
+    """Records from Kafka's bytes, in Connect's order of stages: key, value, header; a record stops at its first failure."""
+    topic = consumed.source.topic
+    rows: Sequence[int] = range(len(consumed.offset))
+    keys, key_schema, rows = _column_in(
+        converters.key, converters.names[0], Stage.KEY_CONVERTER, topic, consumed.key, rows, operator
+    )
+    positions = rows
+    values, value_schema, rows = _column_in(
+        converters.value, converters.names[1], Stage.VALUE_CONVERTER, topic, consumed.value, rows, operator
+    )
+    keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
+    headers: Any = ()
+    if consumed.headers is not None:
+        positions = rows
+        headers, rows = _headers_in(converters, topic, consumed.headers, rows, operator)
+        keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
+        values, value_schema = _kept(values, positions, rows), _kept(value_schema, positions, rows)
+    whole = len(rows) == len(consumed.offset)
+    return RecordBatch(
+        length=len(rows),
+        topic=topic,
+        partition=consumed.source.partition,
+        key=keys,
+        key_schema=key_schema,
+        value=values,
+        value_schema=value_schema,
+        headers=headers,
+        timestamp=consumed.timestamp if whole else [consumed.timestamp[r] for r in rows],  # type: ignore[arg-type]
+        offset=consumed.offset if whole else [consumed.offset[r] for r in rows],
+        positions=rows,
+        owned=True,
+        original_topic=topic,
+        original_partition=consumed.source.partition,
+    )
+
+
+def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
+    if not isinstance(column, list) or len(before) == len(after):
+        return column
+    kept = set(after)
+    return [c for c, position in zip(column, before, strict=True) if position in kept]
+
+
+def _column_in(
+    converter: Converter, name: str, stage: Stage, topic: str, data: Sequence[bytes | None] | None,
+    rows: Sequence[int], operator: Operator,
+) -> tuple[list[Any] | None, Any, Any]:  # fmt: skip
+    if data is None:  # no record has a key: one answer for all
+        try:
+            schema, value = converter.to_connect(topic, None)
+        except Exception:  # noqa: BLE001 (each record fails by itself below)
+            data = [None] * (max(rows, default=-1) + 1)
+        else:
+            return ([value] * len(rows) if value is not None else None), schema, rows
+    column = data if len(rows) == len(data) else [data[r] for r in rows]
+    try:
+        schemas, values = converter.to_connect_batch(topic, column)
+    except Exception:  # noqa: BLE001 (the records go one by one below, and their errors are kept)
+        found: list[Any] = []
+        shapes: list[Schema | None] = []
+        good: list[int] = []
+        for row, one in zip(rows, column, strict=True):
+            done, pair = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
+            if done and pair is not None:
+                shapes.append(pair[0])
+                found.append(pair[1])
+                good.append(row)
+        one_shape = all(s is shapes[0] for s in shapes) if shapes else True
+        return found, ((shapes[0] if shapes else None) if one_shape else shapes), good
+    return values, schemas, rows
+
+
+def _headers_in(
+    converters: Converters, topic: str, headers: Sequence[Sequence[tuple[str, bytes | None]]], rows: Sequence[int],
+    operator: Operator,
+) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
+    made: list[tuple[Header, ...]] = []
+    good: list[int] = []
+    convert = converters.header.to_connect
+    for row in rows:
+        done, found = operator.attempt(
+            row, Stage.HEADER_CONVERTER, converters.names[2],
+            lambda hs=headers[row]: tuple(convert(topic, name, data) for name, data in hs),  # type: ignore[misc]
+        )  # fmt: skip
+        if done and found is not None:
+            made.append(found)
+            good.append(row)
+    return made, (rows if len(good) == len(rows) else good)

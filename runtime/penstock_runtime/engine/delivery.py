@@ -1,0 +1,155 @@
+"""The fused stage of a source: read, transform, convert, deliver, in one place, for the driver and Spark's workers alike."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError
+from penstock.record import Record
+from penstock_runtime.engine import chain
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, fatal
+from penstock_runtime.kafka.outbox import Outgoing, Refused
+
+__all__ = ["Delivery", "Port"]
+
+
+class Port(Protocol):
+    """Where converted records go: a transaction, or a plain producer."""
+
+    def send(self, outgoing: Outgoing) -> list[Refused]:
+        """Give records; those that the client refuses come back."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The configured chain of one source task.
+
+    Attributes:
+        task: `<connector>-<task>`, for messages.
+        steps, converters, policy: what happens to each record.
+        forbidden: the offsets topic, which records must not go to when exactly once.
+        stopping: ends retries and long portions.
+    """
+
+    connector: str
+    task: int
+    steps: Sequence[chain.Step]
+    converters: chain.Converters
+    policy: ErrorPolicy
+    forbidden: str | None
+    stopping: Callable[[], bool]
+
+    def deliver(self, portions: Iterable[RecordBatch], port: Port, summary: Summary, *, where: str) -> None:
+        """Send every record of these portions, in order.
+
+        Args:
+            portions: from the reader; read as they are needed.
+            port: takes the records; whether they arrive is its own affair.
+            summary: counts what happens.
+            where: what is read, to begin messages with.
+
+        Raises:
+            ConnectError: a record failed and `errors.tolerance` is `none`, or a failure that is never tolerated.
+            Exception: whatever the reader or the port raises.
+        """
+        clock = time.perf_counter
+        started = clock()
+        for batch in portions:
+            read = clock()
+            summary.spend("read", read - started)
+            operator = Operator(self.policy, self.stopping)
+            transformed = chain.transform(self.steps, batch, operator)
+            changed = clock()
+            outgoing = chain.convert_outgoing(self.converters, transformed, operator)
+            converted = clock()
+            summary.spend("transform", changed - read)
+            summary.spend("convert", converted - changed)
+            summary.read += batch.length
+            summary.retries += operator.retries
+            summary.dropped += batch.length - outgoing.length - len(operator.failures)
+            failures = operator.failures
+            if failures and not self.policy.tolerate:
+                self._fail(failures, batch, where)
+            if outgoing.length:
+                self._refuse_own_offsets(outgoing)
+                refused = port.send(outgoing)
+                failures = [*failures, *(self._refusal(r, outgoing) for r in refused)]
+                summary.written += outgoing.length - len(refused)
+                summary.bytes += outgoing.size()
+                summary.wrote_to(outgoing.topic)
+            if failures:
+                self._settle(failures, batch, port, summary, where)
+            started = clock()
+            summary.spend("deliver", started - converted)
+
+    def _settle(
+        self, failures: Sequence[Failure], batch: RecordBatch, port: Port, summary: Summary, where: str
+    ) -> None:
+        if not self.policy.tolerate:
+            self._fail(failures, batch, where)
+        first = batch.positions[0]
+        for failure in failures:
+            record = batch.record(failure.position - first)
+            detail = f", where source record is = {_shown(record)}" if self.policy.log_messages else ""
+            summary.failed(failure, f"{self.connector}-{self.task}", log=self.policy.log, detail=detail)
+            if self.policy.dead_letter_topic is not None:
+                summary.dead_letters += self._bury(failure, record, port)
+
+    def _fail(self, failures: Sequence[Failure], batch: RecordBatch, where: str) -> None:
+        worst = min(failures, key=lambda f: f.position)
+        row = worst.position - batch.positions[0]
+        record = batch.record(row)
+        raise fatal(
+            worst, where=f"record {row} of a portion of {where} for topic '{record.topic}'",
+            task=f"{self.connector}-{self.task}",
+        )  # fmt: skip
+
+    def _bury(self, failure: Failure, record: Record, port: Port) -> int:
+        """Write a failed record to the dead letter queue, with the records of its own batch."""
+        topic = self.policy.dead_letter_topic
+        if topic is None:
+            return 0
+        headers = _raw_headers(record)
+        if self.policy.dead_letter_headers:
+            coordinates = {
+                "topic": record.topic, "partition": record.partition, "offset": None,
+                "connector.name": self.connector, "task.id": self.task,
+            }  # fmt: skip
+            headers += context_headers(failure, coordinates)
+        out = Outgoing(
+            length=1, topic=topic, key=[_raw(record.key)], value=[_raw(record.value)], headers=[headers],
+            timestamp=record.timestamp,
+        )  # fmt: skip
+        return 1 - len(port.send(out))
+
+    def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
+        return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, "penstock.Source", refused.error)
+
+    def _refuse_own_offsets(self, outgoing: Outgoing) -> None:
+        topics = set(outgoing.topic) if isinstance(outgoing.topic, list) else {outgoing.topic}
+        if self.forbidden in topics:
+            raise ConnectError(
+                f"Source tasks may not produce to their own offsets topics when exactly-once support is enabled "
+                f"(topic '{self.forbidden}'). Send these records to another topic."
+            )
+
+
+def _raw(value: Any) -> bytes | None:
+    """A value that no converter took, readable: bytes as they are, all else as text."""
+    if value is None or isinstance(value, bytes):
+        return value
+    return (value if isinstance(value, str) else repr(value)).encode("utf-8", "replace")
+
+
+def _raw_headers(record: Record) -> list[tuple[str, bytes | None]]:
+    return [(h.name, _raw(h.value)) for h in record.headers]
+
+
+def _shown(record: Record) -> str:
+    return (
+        f"SourceRecord{{topic='{record.topic}', kafkaPartition={record.partition}, key={record.key!r}, "
+        f"value={record.value!r}, timestamp={record.timestamp}}}"
+    )

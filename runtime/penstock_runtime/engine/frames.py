@@ -1,0 +1,86 @@
+"""From record batches to Spark DataFrames, for sinks that take a frame."""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError, DataError, RetriableError
+from penstock.schema import Schema, Type, struct
+from penstock.sink import FrameSink
+from penstock_runtime.engine.sink_process import SinkProcess
+from penstock_runtime.engine.spark import Spark
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.engine.tolerance import describe
+from penstock_runtime.kafka.consumers import Consumed
+
+__all__ = ["FramePut"]
+
+
+class FramePut:
+    """Converts like a `SinkProcess`, and gives the sink one frame for each shape of value in a batch."""
+
+    def __init__(self, process: SinkProcess, sink: FrameSink, spark: Spark) -> None:
+        self._process = process
+        self._sink = sink
+        self._spark = spark
+
+    def put(self, consumed: Sequence[Consumed]) -> Summary:
+        """As `SinkProcess.put`."""
+        summary = Summary()
+        shapes: dict[Schema | None, list[Any]] = {}
+        for one in consumed:
+            batch = self._process.convert(one, summary)
+            for schema, values in _by_shape(batch):
+                shapes.setdefault(schema, []).extend(values)
+        started = time.perf_counter()
+        for schema, values in shapes.items():
+            self._put(schema, values)
+            summary.written += len(values)
+        summary.spend("deliver", time.perf_counter() - started)
+        self._process.finish()
+        return summary
+
+    def close(self) -> None:
+        """Let go of everything."""
+        with suppress(Exception):
+            self._process.close()
+
+    def _put(self, schema: Schema | None, values: Sequence[Any]) -> None:
+        import pyarrow as pa
+        from penstock.spark_schema import to_arrow
+
+        if schema is None:
+            raise ConnectError(
+                "A Spark sink needs values with a schema, and these have none. Use a converter that gives one: "
+                "value.converter.schemas.enable=true, or value.converter.schema.content for messages without envelope."
+            )
+        rows = values if schema.type is Type.STRUCT else [{"value": v} for v in values]
+        shape = schema if schema.type is Type.STRUCT else struct({"value": schema})
+        try:
+            table = pa.Table.from_pylist([_plain(r) for r in rows], schema=to_arrow(shape))
+        except (pa.ArrowException, TypeError, ValueError) as e:
+            raise DataError(f"Values do not fit their schema: {describe(e)}") from e
+        try:
+            self._sink.put_frame(self._spark.session().createDataFrame(table))
+        except RetriableError:
+            raise
+        except Exception as e:
+            raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(e)}") from e
+
+
+def _by_shape(batch: RecordBatch) -> list[tuple[Schema | None, list[Any]]]:
+    values = batch.column("value")
+    if not isinstance(batch.value_schema, list):
+        return [(batch.value_schema, values)] if values else []
+    shapes: dict[Schema | None, list[Any]] = {}
+    for schema, value in zip(batch.value_schema, values, strict=True):
+        shapes.setdefault(schema, []).append(value)
+    return list(shapes.items())
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    if row is None:
+        raise DataError("A tombstone cannot become a row. Drop them first: Filter with predicate RecordIsTombstone.")
+    return dict(row)

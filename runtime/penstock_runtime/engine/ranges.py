@@ -1,0 +1,79 @@
+"""Reading an exact range of offsets in a Spark worker, with a consumer that is kept from job to job."""
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from penstock.errors import RetriableError
+from penstock.sink import TopicPartition
+from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
+
+__all__ = ["RangeReader"]
+
+_PATIENCE: Final = 60.0
+
+
+class RangeReader:
+    """Reads `[start, end)` of one partition after the other.
+
+    What was fetched beyond an end is kept: the next job of a backlog begins there.
+    """
+
+    def __init__(self, consumer: RecordConsumer, *, most: int) -> None:
+        self._consumer = consumer
+        self._most = most
+        self._at: tuple[TopicPartition, int] | None = None
+        self._rest: Consumed | None = None
+
+    def read(self, of: TopicPartition, start: int, end: int) -> Iterator[Consumed]:
+        """The committed records of the range, in portions; offsets may have gaps.
+
+        Raises:
+            RetriableError: nothing came for a minute, or the partition's offsets have moved: plan again.
+        """
+        position = start
+        ends: dict[TopicPartition, int] = {}
+        rest, self._rest = self._rest, None
+        if self._at != (of, start):
+            rest = None
+            self._consumer.assign({of: start})
+        self._at = None
+        patience = time.monotonic() + _PATIENCE
+        while position < end:
+            if rest is not None:
+                found, rest = [rest], None
+                ends.clear()
+            else:
+                found, ends = self._consumer.consume(self._most, 1.0)
+            for consumed in found:
+                if consumed.source != of:
+                    continue
+                if consumed.offset[0] < position:
+                    raise RetriableError(f"Offsets of {of.topic}-{of.partition} have moved back; was it recreated?")
+                portion, self._rest = _split(consumed, end)
+                if portion is not None:
+                    position = portion.next_offset
+                    yield portion
+                if self._rest is not None:
+                    position = end
+                patience = time.monotonic() + _PATIENCE
+            if ends.get(of, -1) >= end:
+                break
+            if time.monotonic() > patience:
+                raise RetriableError(
+                    f"Nothing came from {of.topic}-{of.partition} at offset {position} for {_PATIENCE:.0f} s"
+                    f"{': ' + self._consumer.trouble if self._consumer.trouble else ''}"
+                )
+        self._at = (of, end)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._consumer.close()
+
+
+def _split(consumed: Consumed, end: int) -> tuple[Consumed | None, Consumed | None]:
+    """The part before `end`, and the rest."""
+    if consumed.offset[-1] < end:
+        return consumed, None
+    row = next(i for i, o in enumerate(consumed.offset) if o >= end)
+    return (consumed.cut(0, row) if row else None), consumed.cut(row, len(consumed.offset))

@@ -1,0 +1,380 @@
+"""From a task spec to the configured objects of one process: plugins, chain, client settings, policies.
+
+Each process of a task (the driver, each of Spark's workers) makes its own, from the same spec.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, cast
+
+from penstock import stages
+from penstock.connector_config import SinkConfig, SourceConfig
+from penstock.errors import ConfigError
+from penstock.java_regex import java_pattern
+from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
+from penstock.sink import FrameSink, Sink, SinkConnector
+from penstock.source import Limits, PollingSource, Source, SourceConnector
+from penstock.taskspec import TaskSpec
+from penstock.worker_config import ClientKind, WorkerConfig
+from penstock_runtime import client_properties, plugin_ref, variables
+from penstock_runtime.engine.chain import Converters, Step
+from penstock_runtime.engine.delivery import Delivery
+from penstock_runtime.engine.frames import FramePut
+from penstock_runtime.engine.incarnation import TransactionalIds
+from penstock_runtime.engine.sink_process import PutRetries, SinkProcess
+from penstock_runtime.engine.source_process import SourceProcess
+from penstock_runtime.engine.spark import Spark
+from penstock_runtime.engine.tolerance import ErrorPolicy
+from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.redaction import Redactor, client_secrets, literal_secrets
+
+__all__ = ["Setup"]
+
+log = logging.getLogger(__name__)
+
+_BACKLOG_RECORDS: Final = 100_000
+"""A sink that is this far behind is worth a Spark job (some 100 ms)."""
+_OVERRIDES: Final[Mapping[ClientKind, str]] = {
+    "producer": "producer.override.", "consumer": "consumer.override.", "admin": "admin.override.",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What a process of a task works with. Made by `of`; parts are made when they are first asked for.
+
+    Attributes:
+        spec: the task spec.
+        config: this task's properties, variables resolved.
+        framework: the framework's own part of it.
+        worker: the worker configuration, variables resolved.
+        settings: how to connect.
+        followed: client properties that Penstock does in librdkafka's place.
+        redactor: puts references back into texts that may hold secrets.
+        slots_dir: a folder of this life, where workers take their slots.
+        exactly_once: whether records and offsets go into one transaction.
+    """
+
+    spec: TaskSpec
+    config: Mapping[str, str]
+    framework: SourceConfig | SinkConfig
+    worker: WorkerConfig
+    settings: ClientSettings
+    followed: Mapping[str, int]
+    redactor: Redactor
+    slots_dir: Path
+    exactly_once: bool
+
+    @classmethod
+    def of(cls, spec: TaskSpec, *, slots_dir: Path, on_error: Callable[[str], None] = lambda text: None) -> "Setup":
+        """The setup of a spec.
+
+        Raises:
+            ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
+        """
+        secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
+        own = variables.resolve(spec.config, secrets)
+        shared = variables.resolve(spec.worker, secrets)
+        if own.problems or shared.problems:
+            raise ConfigError([*own.problems, *shared.problems])
+        worker = WorkerConfig.parse(shared.values)
+        config = {**worker.errors, **own.values}
+        framework = (SourceConfig if spec.kind == "source" else SinkConfig).parse(config)
+        exactly_once = _exactly_once(framework, worker)
+        settings, followed = _settings(spec, config, worker, exactly_once=exactly_once)
+        plugin = plugin_ref.load(spec.plugins["connector"].reference)
+        literal = [*literal_secrets(plugin.Config, config), *client_secrets(config), *client_secrets(shared.values)]
+        redactor = Redactor([*own.secrets, *shared.secrets, *literal])
+        return cls(
+            spec, config, framework, worker, replace(settings, on_error=on_error), followed, redactor, slots_dir,
+            exactly_once,
+        )  # fmt: skip
+
+    # What both kinds have
+
+    @cached_property
+    def spec_text(self) -> str:
+        """The spec as workers get it."""
+        return self.spec.to_json()
+
+    @cached_property
+    def connector(self) -> SourceConnector | SinkConnector:
+        """The connector plugin."""
+        return cast("SourceConnector | SinkConnector", plugin_ref.load(self.spec.plugins["connector"].reference)())
+
+    @cached_property
+    def plugin_config(self) -> Any:
+        """The connector's parsed `Config`."""
+        return self.connector.Config.parse(self.config)
+
+    @cached_property
+    def converters(self) -> Converters:
+        """Key, value and header converter."""
+        made: list[Any] = []
+        for name in stages.CONVERTERS:
+            place = stages.converter(name, self.config, self.worker.converters)
+            plugin = plugin_ref.load(self.spec.plugins[name].reference)()
+            parsed = plugin.Config.parse(place.properties, place.prefix)
+            if isinstance(plugin, Converter):
+                plugin.configure(parsed, is_key=name == "key.converter")
+            elif isinstance(plugin, HeaderConverter):
+                plugin.configure(parsed)
+            made.append(plugin)
+        names = cast("tuple[str, str, str]", tuple(_class_name(p) for p in made))
+        return Converters(made[0], made[1], made[2], names)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The chain."""
+        predicates: dict[str, Predicate] = {}
+        for place in stages.predicates(self.config):
+            predicate = cast("Predicate", plugin_ref.load(self.spec.plugins[place.name].reference)())
+            predicate.configure(predicate.Config.parse(place.properties, place.prefix))
+            predicates[place.name.removeprefix("predicates.")] = predicate
+        steps = []
+        for place in stages.transforms(self.config):
+            ref = self.spec.plugins[place.name]
+            transform = cast("Transform", plugin_ref.load(ref.reference)())
+            if ref.variant is not None:
+                transform.side = ref.variant.lower()
+            transform.configure(transform.Config.parse(place.properties, place.prefix))
+            guard = None if place.predicate is None else predicates[place.predicate]
+            steps.append(
+                Step(
+                    place.name.removeprefix("transforms."),
+                    transform,
+                    _class_name(transform, ref.variant),
+                    guard,
+                    place.negated,
+                )  # fmt: skip
+            )
+        return tuple(steps)
+
+    @cached_property
+    def policy(self) -> ErrorPolicy:
+        """`errors.*`."""
+        f = self.framework
+        return ErrorPolicy(
+            tolerate=f.errors_tolerance == "all",
+            retry_timeout=f.errors_retry_timeout / 1000,
+            retry_delay_max=f.errors_retry_delay_max_ms / 1000,
+            log=f.errors_log_enable,
+            log_messages=f.errors_log_include_messages,
+            dead_letter_topic=f.dlq_topic or None,
+            dead_letter_headers=f.dlq_headers,
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """The most that one batch holds."""
+        return Limits(self.framework.batch_max_records, self.framework.batch_max_bytes)
+
+    @property
+    def batch_seconds(self) -> float:
+        """How long one batch should take at most."""
+        return self.framework.batch_max_ms / 1000
+
+    @property
+    def batch_timeout(self) -> float:
+        """When a batch on Spark counts as lost: a transaction would have timed out by then; a sink's poll too."""
+        if self.spec.kind == "source":
+            return float(self.settings.producer.get("transaction.timeout.ms", 60_000)) / 1000 + 5
+        return float(self.settings.consumer.get("max.poll.interval.ms", 300_000)) / 1000
+
+    @property
+    def batch_attempts(self) -> int:
+        """How many batches in a row may lose a worker before the task fails."""
+        return 5
+
+    @property
+    def cores(self) -> int:
+        """N of `local[n]`: the CPU limit, rounded up; two where there is none."""
+        return cpu_limit() or 2
+
+    @property
+    def status_topic(self) -> str:
+        """The worker's status topic."""
+        return self.worker.status_storage_topic
+
+    @property
+    def ids(self) -> TransactionalIds:
+        """This task's transactional ids."""
+        return TransactionalIds(self.worker.group_id, self.spec.connector, self.spec.task)
+
+    # Sources
+
+    @property
+    def offsets_topic(self) -> str:
+        """Where this connector's offsets are written: its own topic, or the worker's."""
+        own = self.framework.offsets_storage_topic if isinstance(self.framework, SourceConfig) else None
+        return own or self.worker.offset_storage_topic
+
+    @property
+    def mirror_topic(self) -> str | None:
+        """The worker's offsets topic where the connector has one of its own: it gets the offsets too, afterwards."""
+        return None if self.offsets_topic == self.worker.offset_storage_topic else self.worker.offset_storage_topic
+
+    @property
+    def interval(self) -> float:
+        """`transaction.boundary=interval`: seconds between two batches; 0 with `poll`."""
+        f = self.framework
+        if not isinstance(f, SourceConfig) or f.transaction_boundary != "interval":
+            return 0.0
+        return (f.transaction_boundary_interval_ms or self.worker.offset_flush_interval_ms) / 1000
+
+    def source(self) -> Source | PollingSource:
+        """The driver half of the source."""
+        return cast("SourceConnector", self.connector).source(self.plugin_config)
+
+    def source_process(self, transactional_id: str | None, stopping: Callable[[], bool]) -> SourceProcess:
+        """This process's end of a source task."""
+        delivery = Delivery(
+            connector=self.spec.connector,
+            task=self.spec.task,
+            steps=self.steps,
+            converters=self.converters,
+            policy=self.policy,
+            forbidden=self.offsets_topic if self.exactly_once else None,
+            stopping=stopping,
+        )
+        return SourceProcess(
+            self.settings,
+            delivery,
+            lambda: cast("SourceConnector", self.connector).reader(self.plugin_config),
+            offsets_topic=self.offsets_topic,
+            transactional_id=transactional_id,
+            client_id=f"connector-producer-{self.spec.connector}-{self.spec.task}",
+        )
+
+    # Sinks
+
+    @property
+    def group(self) -> str:
+        """`connect-<connector>`, or its override."""
+        return str(self.settings.consumer.get("group.id", f"connect-{self.spec.connector}"))
+
+    @property
+    def topics(self) -> list[str]:
+        """`topics`."""
+        return self.framework.topics if isinstance(self.framework, SinkConfig) else []
+
+    @cached_property
+    def topic_matches(self) -> Callable[[str], object] | None:
+        """Whether a name matches `topics.regex`; None with `topics`."""
+        pattern = self.framework.topics_regex if isinstance(self.framework, SinkConfig) else ""
+        return java_pattern(pattern).fullmatch if pattern else None
+
+    @property
+    def topics_text(self) -> str:
+        """What the sink reads, for messages."""
+        if self.topics:
+            return "topics " + ", ".join(f"'{t}'" for t in self.topics)
+        return f"topics.regex '{getattr(self.framework, 'topics_regex', '')}'"
+
+    @property
+    def put_records(self) -> int:
+        """How many records one `write` gets at most: `max.poll.records`."""
+        return self.followed.get("max.poll.records", 5_000)
+
+    @property
+    def backlog_records(self) -> int:
+        """From this lag on Spark does the work."""
+        return _BACKLOG_RECORDS
+
+    @property
+    def metadata_seconds(self) -> float:
+        """How often new topics and partitions are looked for: `metadata.max.age.ms`."""
+        return self.followed.get("metadata.max.age.ms", 300_000) / 1000
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long written records may wait for their offsets to be committed."""
+        return min(1.0, self.worker.offset_flush_interval_ms / 1000)
+
+    @property
+    def single_writer(self) -> bool:
+        """Whether the sink writes in one place only."""
+        return cast("SinkConnector", self.connector).single_writer
+
+    def sink(self) -> Sink:
+        """The driver half of the sink."""
+        return cast("SinkConnector", self.connector).sink(self.plugin_config)
+
+    def writing_process(self, stopping: Callable[[], bool], **more: Any) -> SinkProcess:
+        """This process's end of a sink task that has writers."""
+        f = cast("SinkConfig", self.framework)
+        return SinkProcess(
+            self.settings,
+            connector=self.spec.connector,
+            task=self.spec.task,
+            steps=self.steps,
+            converters=self.converters,
+            policy=self.policy,
+            retries=PutRetries(f.sink_retry_timeout_ms / 1000, f.sink_retry_delay_max_ms / 1000),
+            writer=lambda: cast("SinkConnector", self.connector).writer(self.plugin_config),
+            stopping=stopping,
+            **more,
+        )
+
+    def sink_process(
+        self, sink: Sink, stopping: Callable[[], bool], *, spark: Spark | None, **more: Any
+    ) -> SinkProcess | FramePut:
+        """The driver's end of a sink task."""
+        process = self.writing_process(stopping, **more)
+        if not isinstance(sink, FrameSink):
+            return process
+        if spark is None:
+            raise ConfigError("This sink takes Spark DataFrames and needs Spark")
+        return FramePut(process, sink, spark)
+
+
+def cpu_limit() -> int | None:
+    """The container's CPU limit (cgroup v2), rounded up; None without one."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return None
+    if quota == "max":
+        return None
+    return max(1, min(os.cpu_count() or 1, -(-int(quota) // int(period))))
+
+
+def _settings(
+    spec: TaskSpec, config: Mapping[str, str], worker: WorkerConfig, *, exactly_once: bool
+) -> tuple[ClientSettings, Mapping[str, int]]:
+    """The clients' properties, and those that Penstock itself follows (`Translated.own`)."""
+    problems = []
+    clients: dict[str, dict[str, str]] = {}
+    own: dict[str, int] = {}
+    for kind, prefix in _OVERRIDES.items():
+        overrides = {n[len(prefix) :]: t for n, t in config.items() if n.startswith(prefix)}
+        found = client_properties.translate_layers(
+            kind, [*worker.clients(kind), (prefix, overrides)], exactly_once=exactly_once
+        )
+        clients[kind] = found.properties
+        own.update(found.own)
+        problems += found.problems
+    if problems:
+        raise ConfigError(problems)
+    if spec.kind == "sink":
+        clients["consumer"].setdefault("group.id", f"connect-{spec.connector}")
+    settings = ClientSettings(producer=clients["producer"], consumer=clients["consumer"], admin=clients["admin"])
+    return replace(settings, queue_bytes=own.get("buffer.memory", settings.queue_bytes)), own
+
+
+def _exactly_once(framework: SourceConfig | SinkConfig, worker: WorkerConfig) -> bool:
+    if not isinstance(framework, SourceConfig) or not worker.exactly_once:
+        return False
+    return framework.delivery_guarantee != "at-least-once"
+
+
+def _class_name(plugin: object, variant: str | None = None) -> str:
+    """The class by the name that Connect's users know, else its own."""
+    java = getattr(plugin, "java_names", ())
+    name = java[0] if java else f"{type(plugin).__module__}.{type(plugin).__qualname__}"
+    return f"{name}${variant}" if variant and not re.search(r"\$", name) else name

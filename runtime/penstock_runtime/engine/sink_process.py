@@ -1,0 +1,246 @@
+"""A process that writes a sink's records: the driver, or one of Spark's Python workers.
+
+Raw records become batches (convert, transform), go to the plugin's `Writer`, and what fails goes to the log and the dead
+letter queue with the bytes that were read. Nothing here commits offsets: that is the driver's, after `Sink.commit`.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError, RetriableError
+from penstock.record import Record
+from penstock.sink import Writer
+from penstock_runtime.engine import chain
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, describe, fatal
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.kafka.outbox import Outgoing
+from penstock_runtime.kafka.plain import PlainProducer
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["PutRetries", "SinkProcess"]
+
+PUT_CLASS = "org.apache.kafka.connect.sink.SinkTask"
+"""The class that Connect names for failures in `put`; tools look for it."""
+
+
+@dataclass(frozen=True)
+class PutRetries:
+    """How a `RetriableError` of `Writer.write` is treated; times in seconds.
+
+    Attributes:
+        timeout: how long the same batch is tried; a negative one for ever, as in Kafka Connect.
+        delay_max: cap of the back-off.
+    """
+
+    timeout: float = -1.0
+    delay_max: float = 60.0
+
+
+class SinkProcess:
+    """One process's end of a sink task.
+
+    Args:
+        settings: how to connect, for the dead letter queue.
+        steps, converters, policy, retries: what happens to each record and batch.
+        writer: makes the task half of the sink; called once, when it is first needed.
+        stopping: ends retries.
+        trouble: told while a batch is tried again, and None when it went through.
+    """
+
+    def __init__(
+        self, settings: ClientSettings, *, connector: str, task: int, steps: Sequence[chain.Step],
+        converters: chain.Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
+        stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
+        trouble: Callable[[str | None], None] = lambda text: None,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._connector = connector
+        self._task = task
+        self._steps = steps
+        self._converters = converters
+        self._policy = policy
+        self._retries = retries
+        self._make_writer = writer
+        self._writer: Writer | None = None
+        self._stopping = stopping
+        self._sleep = sleep
+        self._trouble = trouble
+        self._dead_letters: PlainProducer | None = None
+
+    def put(self, consumed: Sequence[Consumed]) -> Summary:
+        """Write these records; on return all of them are written, staged, dropped or handed back.
+
+        Raises:
+            ConnectError: a record failed and `errors.tolerance` is `none`, or the writer failed.
+        """
+        summary = Summary()
+        batches = [b for c in consumed for b in [self.convert(c, summary)] if b.length]
+        if batches:
+            started = time.perf_counter()
+            self._write(batches, consumed, summary)
+            summary.spend("deliver", time.perf_counter() - started)
+        self.finish()
+        return summary
+
+    def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
+        """Converted and transformed records; failures are settled."""
+        started = time.perf_counter()
+        operator = Operator(self._policy, self._stopping)
+        batch = chain.convert_consumed(self._converters, consumed, operator)
+        good = batch.length
+        converted = time.perf_counter()
+        failed = len(operator.failures)
+        result = chain.transform(self._steps, batch, operator)
+        summary.spend("convert", converted - started)
+        summary.spend("transform", time.perf_counter() - converted)
+        summary.read += len(consumed.offset)
+        summary.bytes += consumed.size()
+        summary.retries += operator.retries
+        summary.dropped += good - result.length - (len(operator.failures) - failed)
+        if good:
+            summary.wrote_to(consumed.source.topic)
+        summary.offsets = [*summary.offsets, (*consumed.source, consumed.next_offset)]
+        if operator.failures:
+            self._settle(operator.failures, consumed, summary)
+        return result
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.close()
+        if self._dead_letters is not None:
+            self._dead_letters.close()
+
+    def _write(self, batches: Sequence[RecordBatch], consumed: Sequence[Consumed], summary: Summary) -> None:
+        if self._writer is None:
+            self._writer = self._make_writer()
+        began = time.monotonic()
+        attempt = 0
+        while True:
+            reported: list[tuple[Record, Exception]] = []
+            try:
+                message = self._writer.write(batches, self._reporter(reported))
+            except RetriableError as e:
+                attempt += 1
+                if 0 <= self._retries.timeout <= time.monotonic() - began or self._stopping():
+                    raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception: {e}") from e
+                summary.retries += 1
+                self._trouble(f"write is tried again (attempt {attempt}): {e}")
+                self._sleep(e.retry_after or min(self._retries.delay_max, 0.3 * 2.0 ** min(attempt - 1, 20)))
+                continue
+            except _ReportedUnderNone as e:
+                raise self._fatal_report(e.record, e.error) from e.error
+            except Exception as e:
+                raise ConnectError(
+                    f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(e)}"
+                ) from e
+            break
+        if attempt:
+            self._trouble(None)
+        if reported and not self._policy.tolerate:  # the plugin swallowed the error; the record would be lost
+            raise self._fatal_report(*reported[0])
+        for record, error in reported:
+            self._settle_report(record, error, consumed, summary)
+        summary.written += sum(b.length for b in batches) - len(reported)
+        if message is not None:
+            summary.messages = [*summary.messages, message]
+
+    def _reporter(self, reported: list[tuple[Record, Exception]]) -> Any:
+        def report(record: Record, error: Exception) -> None:
+            reported.append((record, error))
+            if not self._policy.tolerate:
+                raise _ReportedUnderNone(record, error)
+
+        return report
+
+    def _fatal_report(self, record: Record, error: Exception) -> ConnectError:
+        failure = Failure(0, Stage.TASK_PUT, PUT_CLASS, error)
+        return fatal(failure, where=_coordinates(record), task=f"{self._connector}-{self._task}")
+
+    def _settle_report(self, record: Record, error: Exception, consumed: Iterable[Consumed], summary: Summary) -> None:
+        original = record.original
+        for of in consumed:
+            if original is not None and of.source == (original.topic, original.partition):
+                row = of.offset.index(original.offset)
+                self._settle([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
+                return
+        raise ConnectError(f"The sink handed back a record that it was not given: {_coordinates(record)}") from error
+
+    def _settle(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
+        topic, partition = consumed.source
+        if not self._policy.tolerate:
+            first = min(failures, key=lambda f: f.position)
+            where = f"record at {topic}-{partition} offset {consumed.offset[first.position]}"
+            raise fatal(first, where=where, task=f"{self._connector}-{self._task}")
+        for failure in failures:
+            row = failure.position
+            detail = (
+                f", where consumed record is {{topic='{topic}', partition={partition}, offset={consumed.offset[row]}, "
+                f"timestamp={consumed.timestamp[row]}, timestampType=CreateTime}}"
+                if self._policy.log_messages
+                else ""
+            )
+            summary.failed(failure, f"{self._connector}-{self._task}", log=self._policy.log, detail=detail)
+            if self._policy.dead_letter_topic is not None:
+                self._bury(failure, consumed, row)
+                summary.dead_letters += 1
+
+    def _bury(self, failure: Failure, consumed: Consumed, row: int) -> None:
+        """The original bytes and headers to the dead letter queue, with what happened (KIP-298)."""
+        if self._dead_letters is None:
+            client = f"connector-dlq-producer-{self._connector}-{self._task}"
+            self._dead_letters = PlainProducer(self._settings, client_id=client)
+        headers = list(consumed.headers[row]) if consumed.headers is not None else []
+        if self._policy.dead_letter_headers:
+            coordinates = {
+                "topic": consumed.source.topic, "partition": consumed.source.partition, "offset": consumed.offset[row],
+                "connector.name": self._connector, "task.id": self._task,
+            }  # fmt: skip
+            headers += context_headers(failure, coordinates)
+        refused = self._dead_letters.send(
+            Outgoing(
+                length=1,
+                topic=self._policy.dead_letter_topic or "",
+                key=None if consumed.key is None else [consumed.key[row]],
+                value=[consumed.value[row]],
+                headers=[headers],
+                timestamp=consumed.timestamp[row],
+            )
+        )
+        if refused:
+            raise ConnectError(
+                f"Record at {consumed.source.topic}-{consumed.source.partition} offset {consumed.offset[row]} could "
+                f"not be written to the dead letter queue '{self._policy.dead_letter_topic}': {refused[0].error}"
+            )
+
+    def finish(self) -> None:
+        """Wait until the dead letters are in Kafka; offsets may not pass them before."""
+        lost = self._dead_letters.flush() if self._dead_letters is not None else ()
+        if lost:
+            raise ConnectError(
+                f"Records could not be written to the dead letter queue '{self._policy.dead_letter_topic}': {lost[0]}"
+            )
+
+
+class _ReportedUnderNone(ConnectError):  # noqa: N818 (it carries a report, and is never shown)
+    def __init__(self, record: Record, error: Exception) -> None:
+        super().__init__(f"Tolerance exceeded in error handler: {describe(error)}")
+        self.record = record
+        self.error = error
+
+
+def _coordinates(record: Record) -> str:
+    o = record.original
+    return f"record of topic '{record.topic}'" if o is None else f"record at {o.topic}-{o.partition} offset {o.offset}"
+
+
+def _range(consumed: Sequence[Consumed]) -> str:
+    return "Writing " + ", ".join(
+        f"{c.source.topic}-{c.source.partition} offsets {c.offset[0]} to {c.offset[-1]}" for c in consumed[:5]
+    )

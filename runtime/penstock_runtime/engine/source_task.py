@@ -1,0 +1,261 @@
+"""The driver's loop of a source task: plan, deliver, commit, again and again, and what happens when it fails."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from itertools import chain
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.record import Record
+from penstock.source import InputPartition, PollingSource, Source
+from penstock_runtime.engine import worker
+from penstock_runtime.engine.incarnation import Life
+from penstock_runtime.engine.pace import Appetite, Pace
+from penstock_runtime.engine.reports import Reports
+from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.source_process import Work
+from penstock_runtime.engine.spark import Spark, WorkerLost
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.kafka.compacted import StatusWriter
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted
+from penstock_runtime.kafka.offsets_topic import StoredOffsets
+from penstock_runtime.kafka.status_topic import State
+
+__all__ = ["SourceTask"]
+
+log = logging.getLogger(__name__)
+_AGAIN = (Fenced, TransactionAborted, RetriableError)
+
+
+class SourceTask:
+    """One source task, from its start to its stop. `run` is the whole life.
+
+    Args:
+        setup: the configured objects.
+        life: which incarnation this is; None delivers at least once.
+        writer: for offsets (at least once) and incarnation records.
+        reports: who is told.
+        control: `stopping` ends the loop after the batch; `paused` holds it.
+        spark: runs backlogs; None never.
+    """
+
+    def __init__(
+        self, setup: Setup, life: Life | None, writer: StatusWriter, reports: Reports, *, stopping: threading.Event,
+        paused: threading.Event, spark: Spark | None, load_offsets: Callable[[], StoredOffsets],
+    ) -> None:  # fmt: skip
+        self._setup = setup
+        self._life = life
+        self._writer = writer
+        self._reports = reports
+        self._stopping = stopping
+        self._paused = paused
+        self._spark = spark
+        self._load = load_offsets
+        self._stored = StoredOffsets(setup.spec.connector)
+        self._process = setup.source_process(setup.ids.driver if life is not None else None, stopping.is_set)
+        self._pace = Pace()
+        self._next_batch = 0.0
+        self._appetite = Appetite(setup.limits, setup.batch_seconds)
+        self._failures = 0
+        self._losses = 0
+
+    def run(self) -> None:
+        """Until `stopping`, or an error.
+
+        Raises:
+            Superseded: a newer incarnation works; nothing has failed.
+            ConnectError: the task has failed.
+        """
+        source = self._setup.source()
+        try:
+            self._until_done(lambda: self._recover(first=True))
+            if self._stopping.is_set():
+                return
+            self._until_done(lambda: source.start(dict(self._stored.offsets)))
+            self._report_state()
+            while not self._stopping.is_set():
+                if self._paused.is_set():
+                    self._pause()
+                    continue
+                self._once(source)
+        finally:
+            source.stop()
+            self._process.close()
+
+    def _once(self, source: Source | PollingSource) -> None:
+        early = self._next_batch - time.monotonic()
+        if early > 0:
+            self._stopping.wait(min(early, 0.2))
+            return
+        try:
+            did = self._poll(source) if isinstance(source, PollingSource) else self._batch(source)
+        except Superseded:
+            raise
+        except _AGAIN as e:
+            self._failed(e)
+            return
+        self._failures = 0
+        self._reports.trouble(None)
+        if did:
+            self._pace.found()
+        else:
+            self._stopping.wait(self._pace.wait())
+
+    def _batch(self, source: Source) -> bool:
+        start = dict(self._stored.offsets)
+        end = source.latest_offsets(start, self._appetite.limits)
+        changed = _changed(start, end)
+        if not changed:
+            self._appetite.done(0, 0, 0.0)
+            return False
+        parts = source.partitions(start, end)
+        work: list[Work] = [(p, self._stored.entries(p.offsets)) for p in parts]
+        self._check_cover(parts, changed)
+        begun = time.monotonic()
+        on_spark = self._worth_spark(parts)
+        summary = self._on_spark(work) if on_spark else self._process.deliver(work, where=self._where)
+        self._committed(source, changed, summary, time.monotonic() - begun, on_spark=on_spark)
+        return True
+
+    def _poll(self, source: PollingSource) -> bool:
+        """One batch of a source that knows its offsets only while it reads: always here, in one transaction."""
+        reached: dict[SourcePartition, Offset] = {}
+        trouble: list[RetriableError] = []
+        reading = source.read(dict(self._stored.offsets), self._appetite.limits)
+        first = next(reading, None)
+        if first is None:
+            self._appetite.done(0, 0, 0.0)
+            return False
+
+        def portions() -> Iterator[RecordBatch | Sequence[Record]]:
+            try:
+                for records, offsets in chain([first], reading):
+                    yield records
+                    reached.update(offsets)
+            except RetriableError as e:  # what came before it is delivered
+                trouble.append(e)
+
+        begun = time.monotonic()
+        summary = self._process.deliver_read(portions(), lambda: self._stored.entries(reached), where=self._where)
+        self._committed(source, reached, summary, time.monotonic() - begun, on_spark=False)
+        if trouble:
+            raise trouble[0]
+        return True
+
+    def _committed(
+        self, source: Source | PollingSource, changed: Offsets, summary: Summary, seconds: float, *, on_spark: bool
+    ) -> None:
+        mirror = self._setup.mirror_topic
+        entries = self._stored.entries(changed)
+        if self._life is None:
+            self._writer.write(self._setup.offsets_topic, entries)
+        if mirror is not None and entries:
+            self._writer.write(mirror, entries)
+        self._stored.advance(changed)
+        self._next_batch = time.monotonic() + self._setup.interval if self._setup.interval else 0.0
+        self._appetite.done(summary.read, summary.bytes, seconds)
+        self._reports.active(summary.topics)
+        self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
+        source.commit(dict(self._stored.offsets))
+
+    def _worth_spark(self, parts: Sequence[InputPartition]) -> bool:
+        if self._spark is None or any(p.local for p in parts) or not self._appetite.backlog:
+            return False
+        self._spark.start()
+        ready = self._spark.ready
+        self._reports.spark(up=ready)
+        return ready
+
+    def _on_spark(self, work: Sequence[Work]) -> Summary:
+        assert self._spark is not None
+        timeout = self._setup.batch_timeout
+        payloads = [worker.payload(self._setup, self._life, [one]) for one in work]
+        future: Future[list[bytes]] = self._spark.submit(worker.deliver, payloads, timeout=timeout)
+        wait([future])
+        total = Summary()
+        for result in future.result():
+            total.add(worker.unwrap(result))
+        self._losses = 0
+        return total
+
+    def _recover(self, *, first: bool = False) -> None:
+        """Fence, then read the offsets."""
+        if self._life is not None:
+            self._process.drop_producer()
+            if first:
+                self._life.begin(self._writer)
+            else:
+                self._life.refence(self._writer)
+            self._process.take_over(self._life)
+        self._stored = self._load()
+
+    def _failed(self, error: ConnectError) -> None:
+        """A batch whose outcome is unknown, or that may be tried again: rule 4, after a while."""
+        self._failures += 1
+        self._appetite.failed()
+        if isinstance(error, WorkerLost):
+            self._losses += 1
+            if self._losses >= self._setup.batch_attempts:
+                raise ConnectError(f"{error} ({self._losses} times; is the memory limit too small?)") from error
+        log.warning("Batch not delivered, planning it again: %s", error)
+        self._reports.trouble(str(error))
+        self._stopping.wait(error.retry_after if isinstance(error, RetriableError) and error.retry_after
+                            else min(10.0, 0.1 * 2 ** min(self._failures, 10)))  # fmt: skip
+        if not self._stopping.is_set():
+            self._until_done(self._recover)
+
+    def _until_done(self, work: Callable[[], None]) -> None:
+        delay = 0.1
+        while not self._stopping.is_set():
+            try:
+                work()
+            except Superseded:
+                raise
+            except _AGAIN as e:
+                log.warning("Trying again in %.1f s: %s", delay, e)
+                self._reports.trouble(str(e))
+                self._stopping.wait(delay)
+                delay = min(10.0, delay * 2)
+            else:
+                self._reports.trouble(None)
+                return
+
+    def _pause(self) -> None:
+        self._report_state()
+        while self._paused.is_set() and not self._stopping.is_set():
+            self._stopping.wait(0.2)
+        if not self._stopping.is_set():
+            self._report_state()
+
+    def _report_state(self) -> None:
+        self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
+
+    def _check_cover(self, parts: Sequence[InputPartition], changed: Offsets) -> None:
+        """A plugin's mistake here would lose or double records: refuse it."""
+        seen: set[SourcePartition] = set()
+        for part in parts:
+            twice = seen.intersection(part.offsets)
+            if twice:
+                raise ConnectError(
+                    f"{self._where}: source partition {dict(next(iter(twice)))} stands in two parts of one batch; "
+                    f"one part must hold all of its records. Tell the plugin's author."
+                )
+            seen.update(part.offsets)
+        missing = set(changed) - seen
+        if missing:
+            raise ConnectError(
+                f"{self._where}: no part of the batch carries the new offset of source partition "
+                f"{dict(next(iter(missing)))}. Tell the plugin's author."
+            )
+
+    @property
+    def _where(self) -> str:
+        return f"source {self._setup.spec.connector}"
+
+
+def _changed(start: Offsets, end: Offsets) -> dict[SourcePartition, Offset]:
+    return {p: o for p, o in end.items() if start.get(p) != o}

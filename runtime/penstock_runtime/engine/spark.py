@@ -1,0 +1,189 @@
+"""Spark beside the driver: a local session that starts in the background and runs the fused stage in parallel.
+
+The only module that starts a session. Spark never repeats a delivering stage (`spark.task.maxFailures=1`, no speculation,
+one stage attempt): what failed is planned again from the offsets that Kafka holds.
+"""
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.errors import ConnectError, RetriableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Spark", "SparkLost", "WorkerLost"]
+
+log = logging.getLogger(__name__)
+
+Entry = Callable[[bytes], bytes]
+"""What runs in a worker: a module's function, found there by its name."""
+
+CONF: Final[Mapping[str, str]] = {
+    # Without it each hop between JVM and Python waits 40 ms for a delayed acknowledgement.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.task.maxFailures": "1",
+    "spark.stage.maxConsecutiveAttempts": "1",
+    "spark.speculation": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.driver.memory": "471m",  # Spark's own least: its heap holds plans, not records
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "
+    f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.warehouse.dir": "file:/tmp/penstock-no-warehouse",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+
+class WorkerLost(RetriableError):
+    """A job failed without an error of its own: a worker was killed. Fence, and plan the batch again."""
+
+
+class SparkLost(ConnectError):
+    """The JVM is gone. The process must be replaced."""
+
+
+class Spark:
+    """A local Spark session for one task.
+
+    Args:
+        cores: n of `local[n]`.
+        conf: the user's settings; they go before ours, except those that keep Spark from repeating a stage.
+        name: the application's name.
+    """
+
+    def __init__(self, *, cores: int, conf: Mapping[str, str], name: str) -> None:
+        self.cores = cores
+        self._conf = conf
+        self._name = name
+        self._session: SparkSession | None = None
+        self._failure: BaseException | None = None
+        self._starter: threading.Thread | None = None
+        self._jobs = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spark-job")
+        self._serial = 0
+
+    def start(self) -> None:
+        """Begin to start, in the background. Again is harmless."""
+        if self._starter is None:
+            self._starter = threading.Thread(target=self._start, name="spark-start", daemon=True)
+            self._starter.start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether jobs can run now.
+
+        Raises:
+            ConnectError: the session could not be started.
+        """
+        if self._failure is not None:
+            raise ConnectError(f"Spark could not be started: {self._failure}") from self._failure
+        return self._session is not None
+
+    def session(self) -> "SparkSession":
+        """The session, once it is there.
+
+        Raises:
+            ConnectError: it could not be started.
+        """
+        self.start()
+        if self._starter is not None:
+            self._starter.join()
+        if not self.ready or self._session is None:
+            raise ConnectError("Spark could not be started")
+        return self._session
+
+    def submit(self, entry: Entry, payloads: Sequence[bytes], *, timeout: float) -> "Future[list[bytes]]":
+        """Run `entry` once for each payload, in parallel, and give the results in order.
+
+        The future raises:
+            WorkerLost: a worker died, or the job did not end within `timeout` seconds.
+            SparkLost: the JVM is gone.
+            RemoteFailure: `entry` raised; its text is the worker's error.
+        """
+        return self._jobs.submit(self._run, entry, payloads, timeout)
+
+    def stop(self) -> None:
+        """End the session and its workers."""
+        session, self._session = self._session, None
+        self._jobs.shutdown(wait=False, cancel_futures=True)
+        if session is not None:
+            try:
+                session.stop()
+            except Exception as e:  # noqa: BLE001 (the JVM may be gone; it is stopped either way)
+                log.debug("Stopping Spark: %s", e)
+
+    def _start(self) -> None:
+        begun = time.monotonic()
+        try:
+            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            from pyspark.sql import SparkSession
+
+            builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
+            fixed = {k: CONF[k] for k in ("spark.task.maxFailures", "spark.stage.maxConsecutiveAttempts",
+                                          "spark.speculation")}  # fmt: skip
+            for key, value in {**CONF, **self._conf, **fixed}.items():
+                builder = builder.config(key, value)
+            self._session = builder.getOrCreate()
+            log.info("Spark is up after %.1f s", time.monotonic() - begun)
+        except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
+            self._failure = e
+
+    def _run(self, entry: Entry, payloads: Sequence[bytes], timeout: float) -> list[bytes]:
+        from py4j.protocol import Py4JError, Py4JNetworkError
+        from pyspark.errors import PySparkException
+
+        session = self.session()
+        self._serial += 1
+        group = f"batch-{self._serial}"
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            session.sparkContext.cancelJobGroup(group)
+
+        timer = threading.Timer(timeout, expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            session.sparkContext.setJobGroup(group, self._name, interruptOnCancel=True)
+            # RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into
+            # every worker (60 MB each, half a second of start).
+            parts = session.sparkContext.parallelize(range(len(payloads)), len(payloads))
+            return list(parts.map(partial(_in_worker, entry, list(payloads))).collect())
+        except (PySparkException, Py4JError, OSError) as e:
+            if expired.is_set():
+                raise WorkerLost(f"The batch did not end within {timeout:.0f} s; it is abandoned") from e
+            if isinstance(e, (Py4JNetworkError, OSError)) or not _alive(session):
+                raise SparkLost("Spark's JVM is gone") from e
+            raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e
+        finally:
+            timer.cancel()
+
+
+def _in_worker(entry: Entry, payloads: Sequence[bytes], part: int) -> bytes:
+    return entry(payloads[part])
+
+
+def _alive(session: Any) -> bool:
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 (no public way to ask the JVM)
+    except Exception:  # noqa: BLE001 (no answer is the answer)
+        return False
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]

@@ -1,0 +1,186 @@
+"""What runs in Spark's Python workers: the same processes as in the driver, kept from batch to batch.
+
+A worker is told everything by its payload: the task spec, the incarnation, the parts of the plan. Errors leave as data
+(kind, type, message, trace), never as pickled exceptions: their classes may live in a plugin only.
+"""
+
+import atexit
+import fcntl
+import os
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+import msgspec
+
+from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock.offsets import SourcePartition
+from penstock.sink import TopicPartition
+from penstock.source import InputPartition
+from penstock.taskspec import TaskSpec
+from penstock_runtime.engine import summary as summaries
+from penstock_runtime.engine.incarnation import Life
+from penstock_runtime.engine.ranges import RangeReader
+from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.sink_process import SinkProcess
+from penstock_runtime.engine.source_process import SourceProcess, Work
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted
+from penstock_runtime.kafka.status_topic import Incarnation
+
+__all__ = ["consume", "deliver", "payload", "range_payload", "unwrap"]
+
+
+class _Payload(msgspec.Struct):
+    spec: str
+    slots: str
+    life: tuple[int, int, str, int] | None
+    work: list[tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any]]], list[tuple[bytes, bytes | None]]]]
+
+
+class _Ranges(msgspec.Struct):
+    spec: str
+    slots: str
+    ranges: list[tuple[str, int, int, int]]
+
+
+class _Answer(msgspec.Struct):
+    summary: bytes | None = None
+    kind: str = ""
+    message: str = ""
+    trace: str = ""
+
+
+_KINDS: Final[dict[str, type[ConnectError]]] = {
+    "superseded": Superseded, "fenced": Fenced, "aborted": TransactionAborted, "retriable": RetriableError,
+    "fatal": ConnectError,
+}  # fmt: skip
+
+
+def payload(setup: Setup, life: Life | None, work: Sequence[Work]) -> bytes:
+    """What a worker needs to deliver these parts."""
+    current = None if life is None else life.current
+    return msgspec.msgpack.encode(
+        _Payload(
+            spec=setup.spec_text,
+            slots=str(setup.slots_dir),
+            life=None if current is None else (current.incarnation, current.fence, current.token, current.slots),
+            work=[
+                (dict(part.data), [(dict(p), dict(o)) for p, o in part.offsets.items()], list(entries))
+                for part, entries in work
+            ],
+        )
+    )
+
+
+def unwrap(result: bytes) -> Summary:
+    """The summary that a worker sent.
+
+    Raises:
+        ConnectError: what the worker met, as the driver would have.
+    """
+    answer = msgspec.msgpack.decode(result, type=_Answer)
+    if answer.summary is not None:
+        return summaries.decode(answer.summary)
+    error = _KINDS[answer.kind](answer.message)
+    error.add_note(answer.trace)
+    raise error
+
+
+def deliver(data: bytes) -> bytes:
+    """Deliver one part of a batch; the entry that Spark calls."""
+    try:
+        task = msgspec.msgpack.decode(data, type=_Payload)
+        process, setup = _process(task)
+        if task.life is not None:
+            process.take_over(Life(setup.settings, setup.status_topic, setup.ids, Incarnation(*task.life)))
+        work = [
+            (InputPartition(part, {SourcePartition(p): o for p, o in offsets}), entries)
+            for part, offsets, entries in task.work
+        ]
+        summary = process.deliver(work, where=f"source {setup.spec.connector}")
+        return msgspec.msgpack.encode(_Answer(summary=summaries.encode(summary)))
+    except Exception as e:  # noqa: BLE001 (errors travel as data)
+        return msgspec.msgpack.encode(failure(e))
+
+
+def range_payload(setup: Setup, ranges: Sequence[tuple[TopicPartition, int, int]]) -> bytes:
+    """What a worker needs to read and write these ranges of offsets."""
+    return msgspec.msgpack.encode(
+        _Ranges(spec=setup.spec_text, slots=str(setup.slots_dir), ranges=[(*of, a, b) for of, a, b in ranges])
+    )
+
+
+def consume(data: bytes) -> bytes:
+    """Read and write ranges of offsets; the entry that Spark calls for sinks."""
+    try:
+        task = msgspec.msgpack.decode(data, type=_Ranges)
+        reader, process = _sink(task)
+        total = Summary()
+        for topic, partition, start, end in task.ranges:
+            for portion in reader.read(TopicPartition(topic, partition), start, end):
+                total.add(process.put([portion]))
+        total.offsets = []  # the driver knows the ends
+        return msgspec.msgpack.encode(_Answer(summary=summaries.encode(total)))
+    except Exception as e:  # noqa: BLE001 (errors travel as data)
+        _sinks.clear()  # what the reader had fetched is not to be trusted
+        return msgspec.msgpack.encode(failure(e))
+
+
+def failure(error: Exception) -> _Answer:
+    """An error as data."""
+    kind = next((k for k, cls in _KINDS.items() if isinstance(error, cls)), "fatal")
+    message = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
+    return _Answer(kind=kind, message=message, trace="".join(traceback.format_exception(error)))
+
+
+_sinks: dict[str, tuple[RangeReader, SinkProcess]] = {}
+
+
+def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
+    found = _sinks.get(task.spec)
+    if found is None:
+        setup = Setup.of(TaskSpec.from_json(task.spec), slots_dir=Path(task.slots))
+        client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
+        consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client)
+        found = _sinks[task.spec] = (
+            RangeReader(consumer, most=setup.put_records),
+            setup.writing_process(lambda: False),
+        )
+        atexit.register(found[1].close)
+    return found
+
+
+_processes: dict[str, tuple[SourceProcess, Setup]] = {}
+_slot: dict[str, IO[str]] = {}
+
+
+def _process(task: _Payload) -> tuple[SourceProcess, Setup]:
+    """This process's end of the task: made once, kept for its life."""
+    found = _processes.get(task.spec)
+    if found is None:
+        setup = Setup.of(TaskSpec.from_json(task.spec), slots_dir=Path(task.slots))
+        transactional_id = None
+        if task.life is not None:
+            transactional_id = setup.ids.slot(_take_slot(task.slots, task.life[3]))
+        found = _processes[task.spec] = (setup.source_process(transactional_id, lambda: False), setup)
+        atexit.register(found[0].close)
+    return found
+
+
+def _take_slot(folder: str, slots: int) -> int:
+    """A number from 1 to `slots` that no other living process of this task holds, until this process ends."""
+    for number in range(1, slots + 1):
+        file = (Path(folder) / f"slot-{number}").open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            continue
+        file.write(str(os.getpid()))
+        file.flush()
+        _slot[folder] = file
+        return number
+    raise RetriableError(f"All {slots} slots for transactional producers are taken by living workers")

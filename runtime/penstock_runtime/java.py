@@ -1,0 +1,61 @@
+"""Where Java is: Spark and the embedded Kafka both need it, version 17 or newer."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import ConnectError
+
+__all__ = ["OLDEST", "Java", "find_java"]
+
+OLDEST = 17
+_ADVICE = (
+    f"install Java {OLDEST} or newer (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or let JAVA_HOME name it"
+)
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that is new enough.
+
+    Attributes:
+        executable: the `java` command.
+        major: its version, such as 17.
+        build: all that it says about itself; two equal builds read the same class-data archives.
+    """
+
+    executable: Path
+    major: int
+    build: str
+
+
+def find_java() -> Java:
+    """Find the `java` that JAVA_HOME names, else the one on the PATH.
+
+    Raises:
+        ConnectError: there is none, or it is too old; the message is one line that says what to install.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        executable = Path(home) / "bin" / "java"
+        if not os.access(executable, os.X_OK):
+            raise ConnectError(f"JAVA_HOME is {home}, but there is no bin/java in it: {_ADVICE}")
+    else:
+        found = shutil.which("java")
+        if found is None:
+            raise ConnectError(f"Java is missing: {_ADVICE}")
+        executable = Path(found)
+    try:
+        answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConnectError(f"{executable} does not run ({error}): {_ADVICE}") from error
+    version = _VERSION.search(answer.stderr)
+    if version is None:
+        raise ConnectError(f"{executable} does not tell its version: {_ADVICE}")
+    if int(version[1]) < OLDEST:
+        raise ConnectError(f"{executable} is Java {version[1]}: {_ADVICE}")
+    return Java(executable, int(version[1]), answer.stderr.strip())

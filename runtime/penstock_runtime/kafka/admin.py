@@ -1,0 +1,104 @@
+"""Topics: the internal ones made as they must be, the dead letter queue's, and who is there."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["Admin"]
+
+log = logging.getLogger(__name__)
+_SECONDS: Final = 30.0
+
+
+class Admin:
+    """An admin client for the life of one piece of work."""
+
+    def __init__(self, settings: ClientSettings, *, servers: str | None = None) -> None:
+        config = settings.for_admin()
+        if servers is not None:
+            config["bootstrap.servers"] = servers
+        self._servers = config.get("bootstrap.servers")
+        with translating("Starting an admin client"):
+            self._client = AdminClient(config)
+
+    def topics(self) -> dict[str, int]:
+        """Every topic and its number of partitions.
+
+        Raises:
+            RetriableError: no broker answered.
+        """
+        with translating(f"Asking {self._servers} for its topics"):
+            found = self._client.list_topics(timeout=_SECONDS).topics
+        return {name: len(t.partitions) for name, t in found.items() if t.error is None}
+
+    def ensure_compacted(
+        self, topic: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
+    ) -> None:
+        """Create an internal topic, or see that it is compacted.
+
+        Args:
+            topic: its name.
+            partitions: when it must be created.
+            replication_factor: likewise; -1 is the broker's default.
+            settings: further topic settings; compaction always wins.
+            named_by: the property that names it, for messages.
+
+        Raises:
+            ConnectError: it is not compacted, or cannot be created.
+        """
+        if topic not in self.topics():
+            self._create(topic, partitions, replication_factor, {**settings, "cleanup.policy": "compact"}, named_by)
+            return
+        with translating(f"Describing topic '{topic}'"):
+            resource = ConfigResource(ResourceType.TOPIC, topic)
+            answer = self._client.describe_configs([resource], request_timeout=_SECONDS)[resource].result()
+        policy = answer["cleanup.policy"].value
+        if policy != "compact":
+            raise ConnectError(
+                f"Topic '{topic}' supplied via the '{named_by}' property is required to have 'cleanup.policy=compact' "
+                f"to guarantee consistency and durability, but found the topic currently has 'cleanup.policy={policy}'."
+                f" Correct the topic's configuration, or name another topic."
+            )
+
+    def ensure_exists(self, topic: str, *, partitions: int, replication_factor: int, named_by: str) -> None:
+        """Create a topic unless it exists, in which case it is taken as it is.
+
+        Raises:
+            ConnectError: it cannot be created.
+        """
+        if topic not in self.topics():
+            self._create(topic, partitions, replication_factor, {}, named_by)
+
+    def _create(
+        self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
+    ) -> None:
+        new: Any = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(settings))
+        try:
+            self._client.create_topics([new], request_timeout=_SECONDS)[topic].result()
+        except KafkaException as e:
+            error = e.args[0]
+            if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return
+            ours = translated(error, f"Creating topic '{topic}' (named by {named_by})")
+            if isinstance(ours, RetriableError):
+                raise ours from e
+            hint = ""
+            if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+                hint = (
+                    f" {replication_factor} replicas were asked for; set {named_by.removesuffix('.name')}"
+                    f".replication.factor to what the cluster has, or -1 for its default."
+                )
+            raise ConnectError(f"{ours}{hint}") from e
+        log.info("Created topic '%s' with %d partitions", topic, partitions)

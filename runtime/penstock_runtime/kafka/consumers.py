@@ -1,0 +1,215 @@
+"""Reading records by partition and offset, without joining the group, and committing to it from outside."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Position
+
+from penstock.errors import ConnectError, RetriableError
+from penstock.sink import TopicPartition
+from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["Consumed", "RecordConsumer", "available"]
+
+log = logging.getLogger(__name__)
+_SECONDS: Final = 30.0
+_CREATE_TIME: Final = 1
+_PASSED_OVER: Final = {
+    KafkaError._TRANSPORT,  # noqa: SLF001 (librdkafka's own names of the codes)
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._RESOLVE,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}
+
+
+@dataclass(slots=True)
+class Consumed:
+    """Raw records of one partition as columns, in order."""
+
+    source: TopicPartition
+    offset: list[int]
+    value: list[bytes | None]
+    key: list[bytes | None] | None
+    headers: list[list[tuple[str, bytes | None]]] | None
+    timestamp: list[int | None]
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last record."""
+        return self.offset[-1] + 1
+
+    def size(self) -> int:
+        """Bytes of keys and values."""
+        keys = sum(len(k) for k in self.key if k is not None) if self.key else 0
+        return keys + sum(len(v) for v in self.value if v is not None)
+
+    def cut(self, start: int, end: int) -> "Consumed":
+        """The rows from `start` to before `end`."""
+        return Consumed(
+            self.source,
+            self.offset[start:end],
+            self.value[start:end],
+            None if self.key is None else self.key[start:end],
+            None if self.headers is None else self.headers[start:end],
+            self.timestamp[start:end],
+        )
+
+
+class RecordConsumer:
+    """A consumer whose partitions are given to it. Used by one thread.
+
+    Args:
+        settings: how to connect.
+        group: the consumer group that offsets are committed to.
+        client_id: as brokers see it.
+    """
+
+    def __init__(self, settings: ClientSettings, *, group: str, client_id: str) -> None:
+        config = settings.for_consumer(group_id=group, client_id=client_id)
+        config.pop("max.poll.records", None)
+        self.group = group
+        self._servers = config.get("bootstrap.servers")
+        self._reset = OFFSET_END if config["auto.offset.reset"] in ("latest", "largest", "end") else OFFSET_BEGINNING
+        with translating(f"Starting a consumer for {self._servers}"):
+            self._consumer = Consumer(config)
+        self._positions: dict[TopicPartition, int] = {}
+        self.trouble: str | None = None
+        """What the last error was that may pass (a broker away, a topic deleted); None after records came."""
+
+    def partitions(self) -> dict[str, int]:
+        """Every topic and its number of partitions.
+
+        Raises:
+            RetriableError: no broker answered.
+        """
+        with translating(f"Asking {self._servers} for its topics"):
+            topics = self._consumer.list_topics(timeout=_SECONDS).topics
+        return {name: len(t.partitions) for name, t in topics.items() if t.error is None}
+
+    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """What the group has committed of these.
+
+        Raises:
+            RetriableError, ConnectError: no answer, or not authorised.
+        """
+        with translating(f"Reading the offsets of group '{self.group}'"):
+            found = self._consumer.committed([Position(t, p) for t, p in partitions], timeout=_SECONDS)
+        for f in found:
+            if f.error is not None:
+                raise translated(f.error, f"Reading the offsets of group '{self.group}'")
+        return {TopicPartition(f.topic, f.partition): f.offset for f in found if f.offset != OFFSET_INVALID}
+
+    def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
+        """Read these from now on, from these offsets; None is where `auto.offset.reset` says."""
+        with translating("Assigning partitions"):
+            self._consumer.assign([Position(t, p, self._reset if o is None else o) for (t, p), o in positions.items()])
+        self._positions = {tp: o for tp, o in positions.items() if o is not None}
+
+    def watermarks(self, partition: TopicPartition, *, cached: bool = True) -> tuple[int, int]:
+        """The first offset and the end (for `read_committed` the last stable offset); -1001 where not known yet."""
+        with translating(f"Asking for the end of {partition.topic}-{partition.partition}"):
+            found = self._consumer.get_watermark_offsets(
+                Position(partition.topic, partition.partition), timeout=_SECONDS, cached=cached
+            )
+        return found or (-1001, -1001)
+
+    def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
+        """Records that are there, in order of each partition, and the partitions that came to their end (at an offset).
+
+        Raises:
+            ConnectError: not authorised, say.
+        """
+        messages = available(self._consumer, most, timeout)
+        if not messages:
+            return [], {}
+        runs: dict[TopicPartition, list[Message]] = {}
+        ends: dict[TopicPartition, int] = {}
+        for m in messages:
+            error = m.error()
+            if error is None:
+                of = (m.topic(), m.partition())
+                run = runs.get(of)  # type: ignore[call-overload]
+                if run is None:
+                    run = runs[TopicPartition(*of)] = []  # type: ignore[arg-type]
+                run.append(m)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                ends[TopicPartition(m.topic() or "", m.partition() or 0)] = m.offset() or 0
+            else:
+                self._trouble(error)
+        if runs:
+            self.trouble = None
+        return [_columns(of, run) for of, run in runs.items()], ends
+
+    def pause(self, partitions: Sequence[TopicPartition]) -> None:
+        """Fetch nothing of these until `resume`."""
+        self._consumer.pause([Position(t, p) for t, p in partitions])
+
+    def resume(self, partitions: Sequence[TopicPartition]) -> None:
+        """Fetch them again."""
+        self._consumer.resume([Position(t, p) for t, p in partitions])
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit to the group, as a client that is no member of it.
+
+        Raises:
+            RetriableError: no answer in time.
+            ConnectError: refused; with members in the group somebody else owns this connector.
+        """
+        try:
+            done: list[Any] | None = self._consumer.commit(
+                offsets=[Position(t, p, o) for (t, p), o in offsets.items()], asynchronous=False
+            )
+        except KafkaException as e:
+            error = e.args[0]
+            if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
+                raise ConnectError(
+                    f"Committing offsets to group '{self.group}' was refused because the group has members: somebody "
+                    f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
+                ) from e
+            raise translated(error, f"Committing offsets to group '{self.group}'") from e
+        for d in done or ():
+            if d.error is not None:
+                raise translated(d.error, f"Committing offsets to group '{self.group}'")
+
+    def close(self) -> None:
+        """Let go of the connections; nothing is committed."""
+        self._consumer.close()
+
+    def _trouble(self, error: KafkaError) -> None:
+        if error.code() not in _PASSED_OVER and not error.retriable():
+            ours = translated(error, "Reading records")
+            if not isinstance(ours, RetriableError):
+                raise ours
+        self.trouble = f"{error.str()} ({error.name()})"
+
+
+def available(consumer: Consumer, most: int, timeout: float) -> list[Message]:
+    """What is there at once, or the first that comes within `timeout` seconds: `consume` alone would wait for `most`."""
+    with translating("Reading records"):
+        messages = consumer.consume(most, 0)
+        if not messages:
+            first = consumer.poll(timeout)
+            if first is not None:
+                messages = [first, *consumer.consume(most, 0)]
+    return messages
+
+
+def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
+    keys = [m.key() for m in run]
+    headers = [m.headers() for m in run]
+    return Consumed(
+        source=of,
+        offset=[m.offset() for m in run],  # type: ignore[misc]
+        value=[m.value() for m in run],
+        key=keys if any(k is not None for k in keys) else None,
+        headers=[h or [] for h in headers] if any(headers) else None,  # type: ignore[misc]
+        timestamp=[m.timestamp()[1] for m in run],
+    )

@@ -1,0 +1,83 @@
+"""Kafka's errors as ours: which may pass, which mean that somebody else took over, which need a person."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from penstock.errors import ConnectError, RetriableError
+
+__all__ = ["Fenced", "TransactionAborted", "translated", "translating"]
+
+
+class Fenced(ConnectError):
+    """A producer with the same transactional id was started later; nothing more may be written with this one."""
+
+
+class TransactionAborted(ConnectError):
+    """The transaction is void or its outcome unknown: fence, read the offsets, plan the batch again."""
+
+
+_FENCED: Final = {
+    KafkaError._FENCED,  # noqa: SLF001 (librdkafka's own name of the code)
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    KafkaError.UNKNOWN_PRODUCER_ID,
+    KafkaError.INVALID_TXN_STATE,
+}
+_AUTHORIZATION: Final = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+_PASSING: Final = {
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
+    KafkaError._RESOLVE,  # noqa: SLF001
+    KafkaError._WAIT_COORD,  # noqa: SLF001
+    KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
+    KafkaError._RETRY,  # noqa: SLF001
+}
+
+
+def translated(error: KafkaError, doing: str) -> ConnectError:
+    """Our error for a Kafka error.
+
+    Args:
+        error: what librdkafka said.
+        doing: what was being done, to begin the message with ("Writing to topic 'orders'").
+    """
+    code = error.code()
+    text = f"{doing}: {error.str()} ({error.name()})"
+    if code in _FENCED:
+        return Fenced(text)
+    if code in _AUTHORIZATION:
+        return ConnectError(f"{text}. Grant the principal of this connector the missing ACL, then restart it.")
+    if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):  # noqa: SLF001
+        return ConnectError(f"{text}. Check user name, password and mechanism of the client properties.")
+    if error.fatal():
+        return Fenced(text)
+    if error.txn_requires_abort():
+        return TransactionAborted(text)
+    if error.retriable() or code in _PASSING:
+        return RetriableError(text)
+    return ConnectError(text)
+
+
+@contextmanager
+def translating(doing: str) -> Iterator[None]:
+    """Turn what the client raises inside into our errors, as `translated` does."""
+    try:
+        yield
+    except KafkaException as e:
+        error = e.args[0]
+        if not isinstance(error, KafkaError):
+            raise ConnectError(f"{doing}: {error}") from e
+        raise translated(error, doing) from e
+    except BufferError as e:
+        raise RetriableError(f"{doing}: the client's queue is full") from e

@@ -1,0 +1,106 @@
+"""Source offsets as Kafka Connect keeps them: `["<connector>",{source partition}]` -> `{offset}`, or a tombstone.
+
+Written compact and unescaped (no white space, `é` as two bytes). Kafka Connect compares partitions as bytes; here they are
+compared as structures, and a partition that was read is written back with the bytes that were read, so that Connect finds
+it again (connect-semantics 1). Of several byte forms of one partition the last written holds; all of them are kept, for
+a reset must reach each.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import ConnectError
+from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock_runtime.kafka.compacted import Entry, read_to_end
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["StoredOffsets", "fold", "load"]
+
+log = logging.getLogger(__name__)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@dataclass
+class StoredOffsets:
+    """What the offsets topic holds of one connector.
+
+    Attributes:
+        offsets: the position of each source partition.
+        keys: the bytes under which a partition is written next.
+        forms: every live key of a partition.
+    """
+
+    connector: str
+    offsets: dict[SourcePartition, Offset] = field(default_factory=dict)
+    keys: dict[SourcePartition, bytes] = field(default_factory=dict)
+    forms: dict[SourcePartition, set[bytes]] = field(default_factory=dict)
+
+    def entry(self, partition: SourcePartition, offset: Offset | None) -> Entry:
+        """The record that says that `partition` stands at `offset`; None writes a tombstone."""
+        key = self.keys.get(partition)
+        if key is None:
+            key = self.keys[partition] = _json([self.connector, dict(partition)])
+        return key, None if offset is None else _json(dict(offset))
+
+    def entries(self, offsets: Mapping[SourcePartition, Offset | None]) -> list[Entry]:
+        """One record for each partition."""
+        return [self.entry(p, o) for p, o in offsets.items()]
+
+    def advance(self, offsets: Offsets) -> None:
+        """Take over offsets that were committed."""
+        self.offsets.update(offsets)
+
+
+def fold(connector: str, entries: Iterable[Entry]) -> StoredOffsets:
+    """Read records of an offsets topic, oldest first, into what they mean for one connector.
+
+    A malformed record is logged and passed over, as Kafka Connect does; one of another connector is none of ours.
+    """
+    stored = StoredOffsets(connector)
+    name = _json(connector)
+    for key, value in entries:
+        if not key.startswith(b"[" + name) and connector.encode() not in key and b"\\" not in key:
+            continue
+        try:
+            of, fields = json.loads(key)
+            if of != connector:
+                continue
+            partition = SourcePartition(fields)
+            offset = None if value is None else json.loads(value)
+            if offset is not None and not isinstance(offset, dict):
+                raise ValueError("not an object")
+        except (ValueError, TypeError, AttributeError, ConnectError):
+            log.warning("Ignoring a malformed record in the offsets topic: key %r", key[:200])
+            continue
+        forms = stored.forms.setdefault(partition, set())
+        if offset is None:
+            forms.discard(key)
+            if stored.keys.get(partition) == key:
+                stored.offsets.pop(partition, None)
+            continue
+        forms.add(key)
+        stored.keys[partition] = key
+        stored.offsets[partition] = offset
+    return stored
+
+
+def load(settings: ClientSettings, connector: str, *, topic: str, own_topic: str | None = None) -> StoredOffsets:
+    """The connector's offsets: its own topic's value before the worker's (KIP-618; 4.3.1 forgets the worker's).
+
+    Raises:
+        RetriableError, ConnectError: as `read_to_end`.
+    """
+    stored = fold(connector, read_to_end(settings, topic, servers=settings.bootstrap))
+    if own_topic is not None and own_topic != topic:
+        own = fold(connector, read_to_end(settings, own_topic, servers=settings.bootstrap))
+        stored.offsets.update(own.offsets)
+        stored.keys.update(own.keys)
+        for partition, forms in own.forms.items():
+            stored.forms.setdefault(partition, set()).update(forms)
+    return stored

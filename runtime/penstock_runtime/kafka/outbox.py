@@ -1,0 +1,161 @@
+"""A producer with a bound that keeps order: what waits in librdkafka is counted here, in portions as they were given.
+
+librdkafka's own bound refuses single records in the middle of a batch and takes later ones when room appears, which would
+change the order within a partition. Here a portion waits as a whole until there is room for it.
+"""
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.kafka.errors import translated, translating
+
+__all__ = ["Outbox", "Outgoing", "Refused"]
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """Converted records as columns, ready for the producer; constants hold for every record, as in `RecordBatch`."""
+
+    length: int
+    topic: str | list[str]
+    value: Sequence[bytes | None] | None
+    key: Sequence[bytes | None] | None = None
+    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
+    partition: int | None | list[int | None] = None
+    timestamp: int | None | list[int | None] = None
+    positions: Sequence[int] = ()
+
+    def size(self) -> int:
+        """Bytes of keys and values."""
+        values = sum(len(v) for v in self.value if v is not None) if self.value else 0
+        return values + (sum(len(k) for k in self.key if k is not None) if self.key else 0)
+
+
+class Refused(NamedTuple):
+    """A record that the client would not take (too large for `message.max.bytes`, say)."""
+
+    row: int
+    error: ConnectError
+
+
+class Delivered(Protocol):
+    """Called by the client for each record that failed after it was taken."""
+
+    def __call__(self, error: KafkaError | None, message: Any) -> None: ...
+
+
+class Outbox:
+    """Gives portions to a `confluent_kafka.Producer` in order, with a bound in bytes on what waits."""
+
+    def __init__(self, producer: Producer, *, bytes_limit: int, patience: float, servers: str) -> None:
+        self._producer = producer
+        self._limit = bytes_limit
+        self._patience = patience
+        self._servers = servers
+        self._waiting: deque[tuple[int, int]] = deque()  # (records, bytes) of each portion, oldest first
+        self._records = 0
+        self._bytes = 0
+
+    def give(self, outgoing: Outgoing, on_failure: Delivered | None = None) -> list[Refused]:
+        """Hand records to the client, waiting for room.
+
+        Returns:
+            The records that the client refused; all others are on their way.
+
+        Raises:
+            RetriableError: nothing left the queue for `patience` seconds: the brokers take nothing.
+        """
+        size = outgoing.size()
+        self._await_room(size)
+        refused = self._batch(outgoing, on_failure) if _plain(outgoing) else self._singly(outgoing, on_failure)
+        taken = outgoing.length - len(refused)
+        self._waiting.append((taken, size))
+        self._records += taken
+        self._bytes += size
+        return refused
+
+    def _await_room(self, size: int) -> None:
+        self._settle()
+        if self._bytes + size <= self._limit or not self._waiting:
+            return
+        last_progress, left = time.monotonic(), self._records
+        while self._waiting and self._bytes + size > self._limit:
+            self._producer.poll(0.002)
+            self._settle()
+            if self._records != left:
+                last_progress, left = time.monotonic(), self._records
+            elif time.monotonic() - last_progress > self._patience:
+                raise RetriableError(
+                    f"Kafka ({self._servers}) took none of {left} waiting records for {self._patience:.0f} s"
+                )
+
+    def _settle(self) -> None:
+        gone = self._records - len(self._producer)
+        while self._waiting and gone >= self._waiting[0][0]:
+            records, size = self._waiting.popleft()
+            gone -= records
+            self._records -= records
+            self._bytes -= size
+
+    def _batch(self, out: Outgoing, on_failure: Delivered | None) -> list[Refused]:
+        values = out.value if out.value is not None else [None] * out.length
+        messages: list[dict[str, Any]]
+        if out.key is not None:
+            messages = [{"value": v, "key": k} for v, k in zip(values, out.key, strict=True)]
+        else:
+            messages = [{"value": v} for v in values]
+        if isinstance(out.timestamp, list):
+            for message, timestamp in zip(messages, out.timestamp, strict=True):
+                if timestamp is not None:
+                    message["timestamp"] = timestamp
+        elif out.timestamp is not None:
+            for message in messages:
+                message["timestamp"] = out.timestamp
+        more: dict[str, Any] = {} if on_failure is None else {"on_delivery": on_failure}
+        if isinstance(out.partition, int):
+            more["partition"] = out.partition
+        with translating(f"Writing to topic '{out.topic}'"):
+            taken = self._producer.produce_batch(str(out.topic), messages, **more)
+        if taken == len(messages):
+            return []
+        return [
+            Refused(row, translated(m["_error"], f"Writing to topic '{out.topic}'"))
+            for row, m in enumerate(messages)
+            if m.get("_error") is not None
+        ]
+
+    def _singly(self, out: Outgoing, on_failure: Delivered | None) -> list[Refused]:
+        refused = []
+        for row in range(out.length):
+            topic = out.topic[row] if isinstance(out.topic, list) else out.topic
+            partition = out.partition[row] if isinstance(out.partition, list) else out.partition
+            timestamp = out.timestamp[row] if isinstance(out.timestamp, list) else out.timestamp
+            more: Mapping[str, Any] = {
+                **({} if partition is None else {"partition": partition}),
+                **({} if timestamp is None else {"timestamp": timestamp}),
+                **({"headers": list(out.headers[row])} if out.headers is not None and out.headers[row] else {}),
+                **({} if on_failure is None else {"on_delivery": on_failure}),
+            }
+            try:
+                self._producer.produce(
+                    topic,
+                    value=None if out.value is None else out.value[row],
+                    key=None if out.key is None else out.key[row],
+                    **more,
+                )
+            except KafkaException as e:
+                refused.append(Refused(row, translated(e.args[0], f"Writing to topic '{topic}'")))
+            except BufferError:
+                refused.append(Refused(row, RetriableError(f"Writing to topic '{topic}': the client's queue is full")))
+        return refused
+
+
+def _plain(out: Outgoing) -> bool:
+    """Whether `produce_batch` can take it: one topic, no headers, no partition per record."""
+    return not isinstance(out.topic, list) and out.headers is None and not isinstance(out.partition, list)

@@ -1,0 +1,59 @@
+"""A producer without transactions: at-least-once sources, and dead letter queues."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, Producer
+
+from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.outbox import Outbox, Outgoing, Refused
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["PlainProducer"]
+
+_KEPT: Final = 100
+
+
+class PlainProducer:
+    """Idempotent, in order, bounded. `send` any number of times, then `flush` to know what arrived."""
+
+    def __init__(self, settings: ClientSettings, *, client_id: str) -> None:
+        config = settings.for_producer(client_id=client_id)
+        config.setdefault("enable.idempotence", True)
+        # Without it the client makes a report for every record that arrived.
+        config["delivery.report.only.error"] = True
+        self._servers = settings.bootstrap
+        self._patience = float(config.get("delivery.timeout.ms", config.get("message.timeout.ms", 300_000))) / 1000
+        with translating(f"Starting a producer for {self._servers}"):
+            self._producer = Producer(config)
+        self._outbox = Outbox(
+            self._producer, bytes_limit=settings.queue_bytes, patience=self._patience, servers=self._servers
+        )
+        self._lost: list[ConnectError] = []
+
+    def send(self, outgoing: Outgoing) -> list[Refused]:
+        """Give records to the client; those that it refuses come back."""
+        return self._outbox.give(outgoing, self._failed)
+
+    def flush(self) -> Sequence[ConnectError]:
+        """Wait until every record has arrived or failed; the errors of those that failed, at most a hundred.
+
+        Raises:
+            RetriableError: records are still waiting after `delivery.timeout.ms`.
+        """
+        with translating("Writing records"):
+            left = self._producer.flush(self._patience)
+        if left:
+            raise RetriableError(f"Kafka ({self._servers}) has not taken {left} records for {self._patience:.0f} s")
+        lost, self._lost = self._lost, []
+        return lost
+
+    def close(self) -> None:
+        """Let go of the connections, and of what was not flushed."""
+        self._producer.purge()
+        self._producer.close()
+
+    def _failed(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None and len(self._lost) < _KEPT:
+            self._lost.append(translated(error, f"Writing to topic '{message.topic()}'"))

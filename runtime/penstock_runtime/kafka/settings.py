@@ -1,0 +1,84 @@
+"""What every client of a task is made with: librdkafka's properties, per kind of client."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import KafkaError
+
+__all__ = ["ClientSettings"]
+
+log = logging.getLogger(__name__)
+
+PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
+    "acks": "all",
+    # Java's partitioner: with librdkafka's own, keys would change their partition on the day a connector moves.
+    "partitioner": "murmur2_random",
+    "linger.ms": 20,
+    "batch.size": 1 << 20,
+    "batch.num.messages": 100_000,
+    "message.max.bytes": 1_048_576,  # Java's max.request.size
+    # The queue is bounded by us, in order (see `Outbox`): librdkafka's bound would let later records overtake.
+    "queue.buffering.max.messages": 0,
+    "queue.buffering.max.kbytes": 2_097_151,
+}
+CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_committed",
+    "queued.min.messages": 100_000,
+    "queued.max.messages.kbytes": 65_536,
+    "fetch.message.max.bytes": 4 << 20,
+    "fetch.max.bytes": 64 << 20,
+    "fetch.wait.max.ms": 500,
+    "fetch.queue.backoff.ms": 10,
+    "allow.auto.create.topics": False,
+}
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """Properties in librdkafka's names; ours first, then the worker's, then the connector's overrides.
+
+    Attributes:
+        producer, consumer, admin: the properties of each kind of client, `bootstrap.servers` among them.
+        queue_bytes: how many bytes of records may wait in one producer.
+        on_error: told of every error that a client meets in the background (broker down, authentication).
+    """
+
+    producer: Mapping[str, Any]
+    consumer: Mapping[str, Any]
+    admin: Mapping[str, Any]
+    queue_bytes: int = 64 << 20
+    on_error: Callable[[str], None] = field(default=lambda text: None, compare=False)
+
+    def for_producer(self, **more: Any) -> dict[str, Any]:
+        """The full configuration of a producer."""
+        return self._common({**PRODUCER_DEFAULTS, **self.producer, **_dotted(more)})
+
+    def for_consumer(self, **more: Any) -> dict[str, Any]:
+        """The full configuration of a consumer. It never joins its group."""
+        return self._common({**CONSUMER_DEFAULTS, **self.consumer, **_dotted(more)})
+
+    def for_admin(self) -> dict[str, Any]:
+        """The full configuration of an admin client."""
+        return self._common(dict(self.admin))
+
+    @property
+    def bootstrap(self) -> str:
+        """The servers that producers use, for messages."""
+        return str(self.producer.get("bootstrap.servers", ""))
+
+    def _common(self, properties: dict[str, Any]) -> dict[str, Any]:
+        def error(e: KafkaError) -> None:
+            log.debug("kafka client: %s", e)
+            self.on_error(f"{e.str()} ({e.name()})")
+
+        return {"error_cb": error, "logger": logging.getLogger("penstock.librdkafka"), **properties}
+
+
+def _dotted(more: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", "."): value for name, value in more.items()}

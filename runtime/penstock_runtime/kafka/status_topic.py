@@ -1,0 +1,113 @@
+"""Records of the status topic: Connect's own (states, active topics) and ours (incarnations).
+
+Connect's: `status-connector-<name>`, `status-task-<name>-<n>`, `status-topic-<topic>:connector-<name>` with JSON values
+whose fields stand in Connect's order (connect-semantics 1). Ours start with `penstock-`; a Kafka Connect worker on the
+same topic logs one warning for each and passes over them.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock_runtime.kafka.compacted import Entry
+
+__all__ = ["Incarnation", "State", "connector_status", "incarnation_key", "latest_incarnation", "task_status",
+           "topic_status"]  # fmt: skip
+
+
+class State(StrEnum):
+    """The states of connectors and tasks, in Connect's words."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+    STOPPED = "STOPPED"
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _status(state: State, trace: str | None, worker_id: str, generation: int, version: str | None) -> bytes:
+    return _json(
+        {"state": state.value, "trace": trace, "worker_id": worker_id, "generation": generation, "version": version}
+    )
+
+
+def connector_status(
+    name: str, state: State, *, worker_id: str, generation: int, version: str | None, trace: str | None = None
+) -> Entry:
+    """The record of a connector's state."""
+    return f"status-connector-{name}".encode(), _status(state, trace, worker_id, generation, version)
+
+
+def task_status(
+    name: str, task: int, state: State, *, worker_id: str, generation: int, version: str | None,
+    trace: str | None = None,
+) -> Entry:  # fmt: skip
+    """The record of a task's state."""
+    return f"status-task-{name}-{task}".encode(), _status(state, trace, worker_id, generation, version)
+
+
+def topic_status(topic: str, connector: str, task: int, discovered: int) -> Entry:
+    """The record of an active topic (KIP-558); `discovered` in milliseconds."""
+    value = {"topic": {"name": topic, "connector": connector, "task": task, "discoverTimestamp": discovered}}
+    return f"status-topic-{topic}:connector-{connector}".encode(), _json(value)
+
+
+@dataclass(frozen=True, order=True)
+class Incarnation:
+    """One life of a task, and within it one fencing: whoever acts on a smaller one than the topic's must not write.
+
+    Attributes:
+        incarnation: raised with every start of the task.
+        fence: raised within a life whenever the outcome of a batch is unknown.
+        token: unique per life, to tell two lives that chose the same number apart.
+        slots: how many `<id>/<slot>` transactional ids may exist, in this life and the ones before.
+    """
+
+    incarnation: int
+    fence: int
+    token: str
+    slots: int
+
+    def entry(self, connector: str, task: int) -> Entry:
+        """Its record."""
+        value = {
+            "incarnation": self.incarnation, "fence": self.fence, "token": self.token, "slots": self.slots,
+        }  # fmt: skip
+        return incarnation_key(connector, task), _json(value)
+
+
+def incarnation_key(connector: str, task: int) -> bytes:
+    """The key of a task's incarnation record."""
+    return _json(["penstock-incarnation", connector, task])
+
+
+def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> Incarnation | None:
+    """The greatest incarnation among records, which need not be the last: an old life may write late."""
+    key = incarnation_key(connector, task)
+    found = [
+        Incarnation(v["incarnation"], v["fence"], v["token"], v["slots"])
+        for k, value in entries
+        if k == key and value is not None
+        for v in [json.loads(value)]
+    ]
+    return max(found, default=None)
+
+
+def incarnated_tasks(entries: Iterable[Entry], connector: str) -> dict[int, Incarnation]:
+    """The greatest incarnation of every task that this connector ever had."""
+    tasks: dict[int, Incarnation] = {}
+    for key, value in entries:
+        if value is None or not key.startswith(b'["penstock-incarnation"'):
+            continue
+        _, name, task = json.loads(key)
+        if name == connector:
+            v = json.loads(value)
+            one = Incarnation(v["incarnation"], v["fence"], v["token"], v["slots"])
+            tasks[task] = max(one, tasks.get(task, one))
+    return tasks

@@ -1,0 +1,81 @@
+"""`penstock plugins`: what is installed, and what each plugin takes."""
+
+import json
+import textwrap
+from typing import Any
+
+from penstock.connector import Connector
+from penstock.errors import Problem
+from penstock.plugin import Plugin, Transform
+from penstock_runtime.discovery import PluginRef, Plugins
+from penstock_runtime.plugin_ref import kind_name
+
+__all__ = ["listing"]
+
+
+def listing(name: str | None, *, as_json: bool) -> tuple[str, bool]:
+    """The text to print, and whether there was anything to print.
+
+    Args:
+        name: show this plugin with its configuration; None lists all.
+        as_json: for programs.
+    """
+    every = list(Plugins.installed().every())
+    found = [r for r in every if isinstance(r, PluginRef) and (name is None or _named(r, name))]
+    broken = [p for p in every if isinstance(p, Problem)] if name is None else []
+    if name is not None and not found:
+        return str(Plugins.installed()._unknown(Plugin, name)) + "\n", False  # noqa: SLF001
+    if as_json:
+        return json.dumps([_as_data(r) for r in found], indent=2) + "\n", True
+    if name is not None:
+        return "\n".join(_described(r) for r in found), True
+    rows = [(r.alias, _kind(r), r.version, ", ".join(r.cls.java_names)) for r in found]
+    rows.sort(key=lambda row: (row[1], row[0]))
+    widths = [max(len(row[i]) for row in [*rows, ("PLUGIN", "KIND", "VERSION", "")]) for i in range(3)]
+    lines = [("PLUGIN", "KIND", "VERSION", "STANDS IN FOR"), *rows]
+    text = "\n".join("  ".join(c.ljust(w) for c, w in zip(line, [*widths, 0], strict=True)).rstrip() for line in lines)
+    text += "\n\nOne plugin's configuration: penstock plugins NAME\n"
+    return text + "".join(f"broken: {p}\n" for p in broken), True
+
+
+def _named(ref: PluginRef[Plugin], name: str) -> bool:
+    plain = name.partition("$")[0]
+    return plain in (ref.alias, ref.reference, *ref.cls.java_names)
+
+
+def _kind(ref: PluginRef[Plugin]) -> str:
+    if issubclass(ref.cls, Connector):
+        return ref.cls().kind
+    return kind_name(ref.cls).lower()
+
+
+def _as_data(ref: PluginRef[Plugin]) -> dict[str, Any]:
+    return {
+        "alias": ref.alias,
+        "class": ref.reference,
+        "kind": _kind(ref),
+        "version": ref.version,
+        "javaNames": list(ref.cls.java_names),
+        "variants": list(ref.cls.variants) if issubclass(ref.cls, Transform) else [],
+        "config": [
+            {
+                "name": p.name, "type": p.type, "required": p.required,
+                "default": p.default if isinstance(p.default, (str, int, float, bool, list)) else None,
+                "importance": p.importance.value, "documentation": p.doc,
+            }
+            for p in ref.cls.Config.properties()
+        ],
+    }  # fmt: skip
+
+
+def _described(ref: PluginRef[Plugin]) -> str:
+    doc = (ref.cls.__doc__ or "").strip()
+    variants = ""
+    if issubclass(ref.cls, Transform) and ref.cls.variants:
+        variants = "  write " + " or ".join(f"{ref.alias}${v}" for v in ref.cls.variants)
+    lines = [f"{ref.alias} {ref.version} ({_kind(ref)}){variants}", textwrap.indent(doc, "  "), ""]
+    for p in ref.cls.Config.properties():
+        default = "required" if p.required else f"default {json.dumps(p.default, default=str)}"
+        lines.append(f"  {p.name}  ({p.type}, {default}, {p.importance.value})")
+        lines.append(textwrap.fill(p.doc, 100, initial_indent="      ", subsequent_indent="      "))
+    return "\n".join(lines) + "\n"

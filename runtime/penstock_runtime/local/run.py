@@ -1,0 +1,243 @@
+"""`penstock run`: from manifests to running tasks and back to a clean end."""
+
+import logging
+import os
+import signal
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Final
+
+from penstock.errors import ConfigError, ConnectError, Problem, RetriableError
+from penstock.resources import State as DesiredState
+from penstock.taskspec import TaskSpec, TaskState
+from penstock.worker_config import WorkerConfig
+from penstock_runtime import manifests
+from penstock_runtime.discovery import Plugins
+from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.engine.setup import Setup
+from penstock_runtime.exit_codes import ExitCode
+from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.local.prepare import announce, prepare
+from penstock_runtime.local.restarts import End
+from penstock_runtime.local.supervisor import Supervisor, Task
+from penstock_runtime.local.view import Lines, Table, View
+from penstock_runtime.plan import Plan, plan
+from penstock_runtime.worker_file import read_worker, worker_from
+
+__all__ = ["RunOptions", "plans", "run"]
+
+log = logging.getLogger(__name__)
+_KAFKA_PATIENCE: Final = 60.0
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line says."""
+
+    files: Sequence[str]
+    bootstrap_servers: str | None
+    data_dir: Path
+    worker: Path | None
+    secrets: Path | None
+    log_level: str
+    metrics_port: int = 0
+
+
+def plans(
+    files: Sequence[str], worker: WorkerConfig, secrets: Path | None
+) -> tuple[list[tuple[Plan, manifests.Manifest]], list[str]]:
+    """The plans of every connector in these files, and what their authors should know.
+
+    Raises:
+        ConfigError: every problem of every connector at once.
+    """
+    found, warnings = [], []
+    problems: list[Problem] = []
+    for manifest in manifests.read_manifests(files):
+        try:
+            planned = plan(manifest.connector, worker, Plugins.installed(), secrets)
+        except ConfigError as e:
+            problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in e.problems)
+            continue
+        found.append((planned, manifest))
+        warnings += [f"{manifest.where}: {w}" for w in planned.warnings]
+    if problems:
+        raise ConfigError(problems)
+    return found, warnings
+
+
+def worker_config(options: RunOptions) -> WorkerConfig:
+    """The worker configuration of the command line, with the servers it names.
+
+    Raises:
+        ConfigError: the file is wrong.
+    """
+    given = read_worker(options.worker) if options.worker is not None else worker_from({})
+    for warning in given.warnings:
+        log.warning("%s: %s", options.worker, warning)
+    texts = dict(given.config.raw)
+    if options.bootstrap_servers is not None:
+        texts["bootstrap.servers"] = options.bootstrap_servers
+    if options.worker is None:  # a developer's cluster may have one broker; its own default is right for it
+        texts.setdefault("offset.storage.replication.factor", "-1")
+        texts.setdefault("status.storage.replication.factor", "-1")
+    return WorkerConfig.parse(texts)
+
+
+def run(options: RunOptions) -> ExitCode:
+    """Run the connectors of these files until they end or somebody types Ctrl-C."""
+    signals = _Signals()
+    with ExitStack() as stack:
+        worker = worker_config(options)
+        planned, warnings = plans(options.files, worker, options.secrets)
+        for warning in warnings:
+            log.warning("%s", warning)
+        if worker.bootstrap_servers is None:
+            kafka = EmbeddedKafka(options.data_dir, say=_say)
+            kafka.start()
+            stack.callback(kafka.stop)
+            _say(f"Kafka listens on {kafka.bootstrap_servers}, its data is in {options.data_dir}")
+            worker = _with_servers(worker, kafka.bootstrap_servers)
+        if signals.asked:
+            return ExitCode.OK
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-run-")))
+        setups: list[tuple[Setup, State, Sequence[TaskSpec]]] = []
+        tasks: list[Task] = []
+        for one, manifest in planned:
+            tasks += _prepared(one, manifest, worker, folder, setups)
+        code = _supervise(tasks, options, folder, signals, stack)
+        for setup, _, specs in setups:
+            _quietly(setup, specs)
+        return code
+
+
+def _prepared(
+    one: Plan, manifest: manifests.Manifest, worker: WorkerConfig, folder: Path,
+    setups: list[tuple[Setup, State, Sequence[TaskSpec]]],
+) -> list[Task]:  # fmt: skip
+    """The tasks of one connector, ready to start: topics are there, old lives are fenced."""
+    desired = manifest.connector.spec.state
+    if not one.tasks:
+        _say(f"Connector {one.connector} is Stopped: no task is started")
+        return []
+    generation = int(time.time())
+    specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in one.tasks]
+    setup = Setup.of(specs[0], slots_dir=folder)
+    before = _until_kafka_answers(lambda: prepare(setup), worker)
+    paused = desired is DesiredState.PAUSED
+    live = [
+        s.live(generation=generation, incarnation=before.get(s.task, 0) + 1, token=uuid.uuid4().hex).model_copy(
+            update={"state": TaskState.PAUSED if paused else TaskState.RUNNING}
+        )
+        for s in specs
+    ]
+    state = State.PAUSED if paused else State.RUNNING
+    announce(setup, state, live)
+    setups.append((setup, state, live))
+    return [Task(s, manifest.connector.spec.restart) for s in live]
+
+
+def _until_kafka_answers(
+    work: Callable[[], Mapping[int, int]], worker: WorkerConfig
+) -> Mapping[int, int]:
+    deadline = time.monotonic() + _KAFKA_PATIENCE
+    while True:
+        try:
+            return work()
+        except RetriableError as e:
+            if time.monotonic() > deadline:
+                raise ConnectError(
+                    f"Kafka at {worker.bootstrap_servers} has not answered for {_KAFKA_PATIENCE:.0f} s: {e}. "
+                    f"Check --bootstrap-servers, the network and the security properties."
+                ) from e
+            log.warning("Kafka does not answer yet: %s", e)
+            time.sleep(1)
+
+
+def _supervise(
+    tasks: Sequence[Task], options: RunOptions, folder: Path, signals: "_Signals", stack: ExitStack
+) -> ExitCode:
+    if not tasks:
+        return ExitCode.OK
+    terminal = sys.stderr.isatty()
+    child_log: IO[bytes] | None = None
+    if terminal:
+        options.data_dir.mkdir(parents=True, exist_ok=True)
+        path = options.data_dir / "tasks.log"
+        child_log = stack.enter_context(path.open("ab"))
+        _say(f"Task logs go to {path}")
+    view: View = Table("penstock run (Ctrl-C stops)") if terminal else Lines()
+    supervisor = Supervisor(
+        tasks, folder=folder, log_level=options.log_level, child_log=child_log, on_change=view.show,
+        metrics_port=options.metrics_port,
+    )  # fmt: skip
+    signals.follow(supervisor)
+    with view:
+        supervisor.run()
+        view.show(tasks)
+    if signals.count > 1:
+        return ExitCode.INTERRUPTED
+    ends = {t.ended for t in tasks}
+    if End.REFUSED in ends:
+        return ExitCode.CONFIG_INVALID
+    if ends & {End.FAILED, End.LOST}:
+        return ExitCode.FAILED
+    return ExitCode.SUPERSEDED if End.SUPERSEDED in ends else ExitCode.OK
+
+
+def _quietly(setup: Setup, specs: Sequence[TaskSpec]) -> None:
+    try:
+        announce(setup, State.UNASSIGNED, specs)
+    except ConnectError as e:
+        log.debug("The connector's last state was not written: %s", e)
+
+
+def _with_servers(worker: WorkerConfig, servers: str) -> WorkerConfig:
+    """For the embedded broker, which is alone: one replica of everything."""
+    one = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
+    return WorkerConfig.parse({**worker.raw, **one, "bootstrap.servers": servers})
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+class _Signals:
+    """Ctrl-C and SIGTERM: the first is graceful, the second immediate."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._supervisor: Supervisor | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self.count > 0
+
+    def follow(self, supervisor: Supervisor) -> None:
+        """Tell this one."""
+        self._supervisor = supervisor
+        if self.asked:
+            supervisor.stop()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.count += 1
+        if self.count > 2:
+            os._exit(ExitCode.INTERRUPTED)
+        if self._supervisor is not None:
+            if self.count == 1:
+                self._supervisor.stop()
+            else:
+                self._supervisor.kill()
+        elif self.count > 1:
+            os._exit(ExitCode.INTERRUPTED)

@@ -1,0 +1,229 @@
+"""Runs the tasks of several connectors as child processes, replaces the ones that end, and knows how each one is.
+
+The loop is driven by events: a child's pipe, a child's end, a restart that is due, a signal. It decides nothing itself:
+`restarts.after` says what follows an end.
+"""
+
+import logging
+import os
+import selectors
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.resources import Restart
+
+from penstock.taskspec import TaskSpec
+from penstock_runtime.local.child import Child
+from penstock_runtime.local.restarts import Again, End, History, after
+
+__all__ = ["Supervisor", "Task"]
+
+log = logging.getLogger(__name__)
+_TICK: Final = 0.5
+
+
+@dataclass
+class Task:
+    """What is known of one task; the view reads it.
+
+    Attributes:
+        spec: of its present life.
+        policy: `spec.restart` of its connector.
+        state: Connect's word, or STARTING, LOST, SUPERSEDED.
+        read, written, bytes, failures: totals of all lives.
+        lag: of a sink, None when unknown.
+        error: the last thing that went wrong.
+        trouble: what hinders it now.
+    """
+
+    spec: TaskSpec
+    policy: Restart
+    state: str = "STARTING"
+    since: float = field(default_factory=time.monotonic)
+    read: int = 0
+    written: int = 0
+    bytes: int = 0
+    failures: int = 0
+    lag: int | None = None
+    on_spark: bool = False
+    topics: list[str] = field(default_factory=list)
+    error: str | None = None
+    trouble: str | None = None
+    restarts: int = 0
+    metrics_port: int | None = None
+    child: Child | None = None
+    history: History = field(default_factory=History)
+    due: float | None = None
+    ended: End | None = None
+    _base: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """`<connector>-<task>`."""
+        return self.spec.id
+
+    def event(self, event: dict[str, Any]) -> None:
+        """Take in what the child told."""
+        match event["event"]:
+            case "state":
+                self._to(event["state"])
+                if event["state"] == "RUNNING":
+                    self.due = None
+            case "progress":
+                for name in ("read", "written", "bytes", "failures"):
+                    if name in event:
+                        setattr(self, name, self._base.get(name, 0) + event[name])
+                self.lag = event.get("lag", self.lag)
+                self.on_spark = event.get("spark", self.on_spark)
+                self.topics = event.get("topics", self.topics)
+                if "trouble" in event:
+                    self.trouble = event["trouble"]
+                    self.error = event["trouble"] or self.error
+            case "metrics":
+                self.metrics_port = event["port"]
+            case "failed":
+                self.error = event["message"]
+            case "superseded":
+                self._to("SUPERSEDED")
+                self.error = event["message"]
+            case _:  # of a newer task process
+                pass
+
+    def begin(self, child: Child) -> None:
+        """A new life."""
+        self.child = child
+        self.due = None
+        self.trouble = None
+        self._base = {n: getattr(self, n) for n in ("read", "written", "bytes", "failures")}
+        self._to("STARTING")
+
+    def finish(self, end: End, again: Again) -> None:
+        """This life is over."""
+        self.child = None
+        self.trouble = None
+        self.history = again.history
+        names = {End.STOPPED: "STOPPED", End.FAILED: "FAILED", End.LOST: "LOST", End.REFUSED: "FAILED",
+                 End.SUPERSEDED: "SUPERSEDED"}  # fmt: skip
+        self._to(names[end])
+        if again.delay is None:
+            self.ended = end
+        else:
+            self.due = time.monotonic() + again.delay
+
+    def _to(self, state: str) -> None:
+        if state != self.state:
+            self.state, self.since = state, time.monotonic()
+
+
+class Supervisor:
+    """The tasks of this process.
+
+    Args:
+        tasks: not started yet.
+        folder: for task specs; private.
+        log_level: of the children.
+        child_log: where the children's logs go: a file object, or None for this process's standard error.
+        metrics_port: of the first task, the others count up; 0: any.
+        on_change: called after events, at least twice a second.
+    """
+
+    def __init__(
+        self, tasks: Sequence[Task], *, folder: Path, log_level: str, child_log: Any,
+        on_change: Callable[[Sequence[Task]], None],
+        metrics_port: int = 0,
+    ) -> None:  # fmt: skip
+        self.tasks = tasks
+        self._folder = folder
+        self._log_level = log_level
+        self._child_log = child_log
+        self._on_change = on_change
+        self._metrics_port = metrics_port
+        self._selector = selectors.DefaultSelector()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ, None)
+        self._stopping = False
+
+    def run(self) -> None:
+        """Until every task has ended for good, or `stop` was called and all have left."""
+        for task in self.tasks:
+            self._start(task)
+        while any(t.child is not None or (t.due is not None and not self._stopping) for t in self.tasks):
+            self._wait()
+            for task in self.tasks:
+                if task.child is not None:
+                    self._look(task)
+                if task.due is not None and not self._stopping and time.monotonic() >= task.due:
+                    self._restart(task)
+            self._on_change(self.tasks)
+
+    def stop(self) -> None:
+        """Ask every task to finish and leave. May be called from a signal handler."""
+        self._stopping = True
+        for task in self.tasks:
+            if task.child is not None:
+                task.child.stop()
+        os.write(self._wake_write, b"x")
+
+    def kill(self) -> None:
+        """End every task at once. May be called from a signal handler."""
+        self._stopping = True
+        for task in self.tasks:
+            if task.child is not None:
+                task.child.kill()
+        os.write(self._wake_write, b"x")
+
+    def _wait(self) -> None:
+        due = min((t.due - time.monotonic() for t in self.tasks if t.due is not None), default=_TICK)
+        for key, _ in self._selector.select(max(0.0, min(_TICK, due))):
+            if key.data is None:
+                os.read(self._wake_read, 1024)
+
+    def _start(self, task: Task) -> None:
+        port = self._metrics_port + self.tasks.index(task) if self._metrics_port else 0
+        child = Child(
+            task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._child_log
+        )
+        task.begin(child)
+        self._selector.register(child.events_fd, selectors.EVENT_READ, task)
+
+    def _restart(self, task: Task) -> None:
+        task.spec = task.spec.live(
+            generation=task.spec.generation, incarnation=task.spec.incarnation + 1, token=uuid.uuid4().hex
+        )
+        task.restarts += 1
+        self._start(task)
+
+    def _look(self, task: Task) -> None:
+        child = task.child
+        if child is None:
+            return
+        code = child.process.poll()
+        for event in child.events():
+            task.event(event)
+        if code is None:
+            return
+        for event in child.events():  # what came between
+            task.event(event)
+        self._selector.unregister(child.events_fd)
+        child.close()
+        end = End.of(code)
+        again = after(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
+        if self._stopping:
+            again = replace(again, delay=None)
+            end = End.STOPPED if end in (End.LOST, End.STOPPED) else end
+        elif end is End.LOST:
+            task.error = f"the process was lost ({_cause(code)})"
+        task.finish(end, again)
+        if again.delay is not None:
+            log.warning("Task %s %s; starting it again in %.0f s", task.name, again.reason, again.delay)
+        elif end not in (End.STOPPED, End.SUPERSEDED):
+            log.error("Task %s %s: %s", task.name, again.reason, task.error)
+
+
+def _cause(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,122 @@
+"""Converters, transforms and predicates: found, of the right kind and version, and configured once to try."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform, stages
+from penstock.stages import Place, TransformPlace
+from penstock_runtime.discovery import PluginRef, Plugins
+from penstock_runtime.plan.findings import Findings
+from penstock_runtime.plan.pinned import check_version
+from penstock_runtime.redaction import literal_secrets
+from penstock_runtime.variables import Secret
+
+__all__ = ["Chain", "check_chain"]
+
+
+@dataclass
+class Chain:
+    """What stands around the connector.
+
+    Attributes:
+        plugins: by place (`value.converter`, `transforms.hoist`).
+        secrets: passwords that stand in the properties as they are.
+    """
+
+    plugins: dict[str, PluginRef[Plugin]] = field(default_factory=dict)
+    secrets: list[Secret] = field(default_factory=list)
+
+
+def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins, findings: Findings) -> Chain:
+    """Find and try every plugin but the connector.
+
+    Args:
+        config: the connector's properties, resolved.
+        worker: the worker's, resolved, with its default converters.
+        plugins: what is installed.
+        findings: gets problems and warnings.
+    """
+    chain = Chain()
+    for name in stages.CONVERTERS:
+        kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
+        place = stages.converter(name, config, worker)
+        own = Findings() if place.from_worker else findings
+        _check(place, kind, plugins, own, chain)
+        if place.from_worker:
+            findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in own.problems)
+    predicates = stages.predicates(config)
+    for predicate in predicates:
+        _check(predicate, Predicate, plugins, findings, chain)
+    known = {p.name.removeprefix("predicates.") for p in predicates}
+    for transform in stages.transforms(config):
+        _check(transform, Transform, plugins, findings, chain)
+        _check_guard(transform, known, config, findings)
+    return chain
+
+
+def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Findings, chain: Chain) -> None:
+    if place.type is None or not place.type.strip():
+        findings.refuse(
+            place.type_property,
+            f'Missing required configuration "{place.type_property}" which has no default value. '
+            f"Write the class of {place.name.replace('.', ' ', 1)}.",
+        )
+        return
+    name = place.type
+    ref = findings.attempt(lambda: plugins.find(kind, name, property_name=place.type_property))
+    if ref is None:
+        return
+    chain.plugins[place.name] = ref
+    chain.secrets += literal_secrets(ref.cls.Config, place.properties)
+    check_version(ref, place.version, (place.type_property, f"{place.name}.plugin.version"), findings)
+    parsed = findings.attempt(lambda: ref.cls.Config.parse(place.properties, place.prefix))
+    if parsed is not None:
+        findings.attempt_plugin(place.type_property, f"{ref.alias}.configure", lambda: _configure(ref, place, parsed))
+
+
+def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any) -> None:
+    """Configure a plugin as the task will, for the problems that only `configure` finds, and throw it away."""
+    plugin = ref.cls()
+    try:
+        match plugin:
+            case HeaderConverter() if place.name == "header.converter":
+                plugin.configure(parsed)
+            case Converter():
+                plugin.configure(parsed, is_key=place.name == "key.converter")
+            case Transform():
+                if ref.variant is not None:
+                    plugin.side = ref.variant.lower()
+                plugin.configure(parsed)
+            case Predicate():
+                plugin.configure(parsed)
+            case _:
+                raise AssertionError(place.name)
+    except ConfigError as e:
+        raise ConfigError(
+            Problem(place.prefix + p.property if p.property and not p.property.startswith(place.prefix) else p.property,
+                    p.message) for p in e.problems
+        ) from e  # fmt: skip
+    finally:
+        if isinstance(plugin, (Transform, Predicate)):
+            plugin.close()
+
+
+def _check_guard(place: TransformPlace, predicates: set[str], config: Mapping[str, str], findings: Findings) -> None:
+    predicate, negate = f"{place.name}.predicate", f"{place.name}.negate"
+    if place.negate is not None and predicate not in config:
+        findings.refuse(
+            place.type_property,
+            f"Config '{negate}' was provided but there is no config '{predicate}' defining a predicate to be negated.",
+        )
+    elif place.negate is not None and place.negate.strip().lower() not in ("true", "false"):
+        findings.refuse(
+            negate,
+            f"Invalid value {place.negate} for configuration {negate}: Expected value to be either true or false",
+        )
+    if place.predicate is not None and place.predicate not in predicates:
+        listed = ", ".join(sorted(predicates)) or "none"
+        findings.refuse(
+            predicate,
+            f"there is no predicate {place.predicate}; add it to the list predicates, which now has {listed}",
+        )

@@ -1,0 +1,90 @@
+"""Client overrides of a connector: allowed by the worker, known, possible; and whose consumer group it is."""
+
+from collections.abc import Iterator, Mapping
+
+from penstock import Problem
+from penstock.worker_config import CLIENT_KINDS, ClientKind, WorkerConfig
+from penstock_runtime.client_properties import refused, translate_layers
+from penstock_runtime.plan.findings import Findings
+
+__all__ = ["OVERRIDES", "check_clients", "unused_overrides"]
+
+OVERRIDES: Mapping[ClientKind, str] = {kind: f"{kind}.override." for kind in CLIENT_KINDS}
+
+
+def check_clients(
+    kind: str,
+    config: Mapping[str, str],
+    worker: WorkerConfig,
+    connector: str,
+    *,
+    exactly_once: bool,
+    findings: Findings,
+) -> None:
+    """Check overrides of the clients that this connector has, and a sink's group.
+
+    Args:
+        kind: `source` or `sink`.
+        config: the connector's properties, resolved.
+        worker: resolved.
+        connector: the Connect name.
+        exactly_once: the source's producers are transactional.
+        findings: gets the problems.
+    """
+    for client in _used(kind, config):
+        prefix = OVERRIDES[client]
+        overrides = _below(prefix, config)
+        findings.problems += refused(worker.override_policy, worker.override_allowlist, overrides, prefix)
+        found = translate_layers(
+            client, [*worker.clients(client), (prefix, overrides)], exactly_once=exactly_once and client == "producer"
+        )
+        for problem in found.problems:
+            own = problem.property.startswith(prefix)
+            findings.refuse(problem.property if own else f"worker configuration, {problem.property}", problem.message)
+        findings.problems += (p for p in found.meaningless if p.property.startswith(prefix))
+    if kind == "sink":
+        findings.problems += _group(config, worker, connector)
+    for name in unused_overrides(kind, config):
+        findings.warn(name, f"has no effect: this {kind} has no such client" + _when(kind, name))
+
+
+def unused_overrides(kind: str, config: Mapping[str, str]) -> list[str]:
+    """Overrides of clients that the connector does not have; no policy was asked about them, and no task gets them."""
+    unused = [OVERRIDES[client] for client in CLIENT_KINDS if client not in _used(kind, config)]
+    return [name for name in config if name.startswith(tuple(unused))]
+
+
+def _used(kind: str, config: Mapping[str, str]) -> tuple[ClientKind, ...]:
+    """The clients that carry a connector's overrides (Connect's rule)."""
+    dead_letters = bool(config.get("errors.deadletterqueue.topic.name", "").strip())
+    if kind == "sink":
+        return ("consumer", "producer", "admin") if dead_letters else ("consumer",)
+    elsewhere = "offsets.storage.topic" in config or "producer.override.bootstrap.servers" in config
+    return ("producer", "consumer", "admin") if dead_letters or elsewhere else ("producer",)
+
+
+def _when(kind: str, name: str) -> str:
+    if kind == "sink":
+        return "; it would with errors.deadletterqueue.topic.name"
+    return "; it would with offsets.storage.topic" if not name.startswith("producer.") else ""
+
+
+def _group(config: Mapping[str, str], worker: WorkerConfig, connector: str) -> Iterator[Problem]:
+    shared = _below("consumer.", worker.raw).get("group.id", "").strip()
+    own = config.get("consumer.override.group.id", "").strip()
+    group = own or shared or f"connect-{connector}"
+    if group != worker.group_id:
+        return
+    if own:
+        message = f"Consumer group {group} conflicts with Connect worker group {worker.group_id}"
+        yield Problem("consumer.override.group.id", message)
+    else:
+        yield Problem(
+            "name",
+            f"Consumer group for sink connector named {connector} conflicts with Connect worker group "
+            f"{worker.group_id}; change metadata.name, or group.id in the worker configuration",
+        )
+
+
+def _below(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
+    return {n[len(prefix) :]: t for n, t in properties.items() if n.startswith(prefix) and len(n) > len(prefix)}

@@ -1,0 +1,45 @@
+"""Whether a source can deliver as it is asked to (KIP-618)."""
+
+from collections.abc import Iterator
+
+from penstock import Connector, SourceConnector
+from penstock.connector_config import SourceConfig
+from penstock.worker_config import WorkerConfig
+from penstock_runtime.discovery import PluginRef
+from penstock_runtime.plan.findings import Findings
+
+__all__ = ["check_delivery", "exactly_once"]
+
+
+def exactly_once(framework: SourceConfig, worker: WorkerConfig) -> bool:
+    """Whether records and offsets go in one transaction: yes, unless worker or connector say no."""
+    return worker.exactly_once and framework.delivery_guarantee != "at-least-once"
+
+
+def check_delivery(
+    framework: SourceConfig, worker: WorkerConfig, ref: PluginRef[Connector], findings: Findings
+) -> None:
+    """Refuse what is asked for and cannot be had; warn of what is not asked for and missing. Connect's words."""
+    able = issubclass(ref.cls, SourceConnector) and ref.cls.exactly_once
+    for name in _asking(framework):
+        if not worker.exactly_once:
+            findings.refuse(name, "This worker does not have exactly-once source support enabled.")
+        if not able:
+            findings.refuse(
+                name, "The connector does not support exactly-once semantics with the provided configuration."
+            )
+    if not able and exactly_once(framework, worker):
+        findings.warn(
+            "delivery.guarantee",
+            f"{ref.alias} may read other records the second time, so a failure can lose or double some; "
+            f"exactly.once.support=required would refuse it",
+        )
+    if framework.transaction_boundary == "interval" and not exactly_once(framework, worker):
+        findings.warn("transaction.boundary", "has no effect at least once: there are no transactions")
+
+
+def _asking(framework: SourceConfig) -> Iterator[str]:
+    if framework.exactly_once_support == "required":
+        yield "exactly.once.support"
+    if framework.delivery_guarantee == "exactly-once":
+        yield "delivery.guarantee"

@@ -1,0 +1,34 @@
+"""Versions that a configuration asks for (KIP-891), against what is installed: one version of each plugin, for now."""
+
+from penstock import Plugin
+from penstock.versions import VersionRange
+from penstock_runtime.discovery import PluginRef
+from penstock_runtime.plan.findings import Findings
+
+__all__ = ["check_version"]
+
+
+def check_version(ref: PluginRef[Plugin], requested: str | None, names: tuple[str, ...], findings: Findings) -> None:
+    """Refuse a version range that the installed version does not lie in.
+
+    Args:
+        ref: the plugin.
+        requested: Maven's range; None and `latest` ask for nothing.
+        names: the properties that get the problem (Connect names the class and the version).
+        findings: gets the problem; an unreadable range is one of the last of `names` alone.
+    """
+    if requested is None:
+        return
+    try:
+        wanted = VersionRange.requested(requested)
+    except ValueError as e:
+        findings.refuse(names[-1], str(e))
+        return
+    if wanted is None or ref.version in wanted:
+        return
+    for name in names:
+        findings.refuse(
+            name,
+            f"Plugin {ref.alias} not found that matches the version range {wanted}, "
+            f"available versions: [{ref.version}]",
+        )

@@ -1,0 +1,175 @@
+"""Puts the checks together: every problem of a connector at once, or its tasks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector, resources
+from penstock.config import Config
+from penstock.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
+from penstock.taskspec import TaskSpec
+from penstock.worker_config import WorkerConfig
+from penstock_runtime.discovery import PluginRef, Plugins
+from penstock_runtime.plan.chain import check_chain
+from penstock_runtime.plan.clients import check_clients, unused_overrides
+from penstock_runtime.plan.delivery import check_delivery, exactly_once
+from penstock_runtime.plan.findings import Findings
+from penstock_runtime.plan.pinned import check_version
+from penstock_runtime.plan.tasks import fingerprint, own_properties, split, task_specs
+from penstock_runtime.plan.unknown import unknown_properties
+from penstock_runtime.redaction import Redactor, client_secrets, literal_secrets
+from penstock_runtime.variables import Resolved, resolve
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A connector's good configuration.
+
+    Attributes:
+        connector: the Connect name.
+        kind: `source` or `sink`.
+        tasks: one spec per task, to be made alive by `TaskSpec.live`; none for a connector that is `Stopped`.
+        framework: the framework's own properties, the worker's `errors.*` below them.
+        exactly_once: records and offsets go in one transaction.
+        warnings: what the user should know; fit to be shown.
+        hash: equal as long as nothing changes that a plan depends on.
+        redactor: for whatever is shown of this connector.
+    """
+
+    connector: str
+    kind: str
+    tasks: tuple[TaskSpec, ...]
+    framework: SourceConfig | SinkConfig
+    exactly_once: bool
+    warnings: tuple[Problem, ...]
+    hash: str
+    redactor: Redactor
+
+
+def plan(
+    resource: resources.Connector,
+    worker: WorkerConfig,
+    plugins: Plugins,
+    secrets_dir: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Plan:
+    """Plan a connector.
+
+    Args:
+        resource: as the user wrote it.
+        worker: as the user wrote it, variables unresolved (`WorkerConfig.raw`).
+        plugins: what is installed.
+        secrets_dir: where `${secret:..}` is found; tasks get the same.
+        environment: for `${env:..}`; the process's when None.
+
+    Raises:
+        ConfigError: every problem at once, without secrets, each under the property or field that the user wrote.
+    """
+    findings = Findings()
+    own = resolve(resource.spec.config, secrets_dir, environment)
+    shared = resolve(worker.raw, secrets_dir, environment)
+    findings.problems += own.problems
+    findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)
+    resolved_worker = findings.attempt(lambda: WorkerConfig.parse(shared.values)) or worker
+    inherited = {n: t for n, t in resolved_worker.errors.items() if n not in own.values}
+    config = {**inherited, **own.values}
+
+    ref = _connector(resource, plugins, findings)
+    chain = check_chain(own.values, resolved_worker.converters, plugins, findings)
+    redactor = Redactor([*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})])
+    framework: CommonConfig | None
+    if ref is None:
+        framework, parsed = findings.attempt(lambda: CommonConfig.parse(config)), None
+        kind = "source"
+    else:
+        redactor = redactor.and_also(literal_secrets(ref.cls.Config, config))
+        kind = "source" if issubclass(ref.cls, SourceConnector) else "sink"
+        framework = findings.attempt(lambda: config_class(kind).parse(config))
+        parsed = findings.attempt(lambda: ref.cls.Config.parse(config))
+        once = _check_kind(kind, ref, framework, config, resolved_worker, resource, findings)
+    findings.warnings += unknown_properties(
+        own.values, config_class(kind) if ref else CommonConfig, ref.cls if ref else None, chain.plugins
+    )
+    _raise(findings, own, redactor)
+    assert ref is not None
+    assert isinstance(framework, (SourceConfig, SinkConfig))
+    assert parsed is not None
+
+    connector = ref.cls()
+    places: dict[str, PluginRef[Plugin]] = {"connector": ref, **chain.plugins}
+    tasks = _tasks(connector, parsed, resource, own, worker, places, framework, secrets_dir, findings)
+    _raise(findings, own, redactor)
+    return Plan(
+        resource.connect_name, kind, tasks, framework, once,
+        tuple(redactor.problem(w) for w in findings.warnings), fingerprint(resource, places), redactor,
+    )  # fmt: skip
+
+
+def _connector(resource: resources.Connector, plugins: Plugins, findings: Findings) -> PluginRef[Connector] | None:
+    name = resource.spec.class_name
+    ref = findings.attempt(lambda: plugins.find(Connector, name, property_name="spec.class"))  # type: ignore[type-abstract]
+    if ref is not None:
+        check_version(ref, resource.spec.version, ("spec.class", "spec.version"), findings)
+    return ref
+
+
+def _check_kind(
+    kind: str,
+    ref: PluginRef[Connector],
+    framework: CommonConfig | None,
+    config: Mapping[str, str],
+    worker: WorkerConfig,
+    resource: resources.Connector,
+    findings: Findings,
+) -> bool:
+    once = exactly_once(framework, worker) if isinstance(framework, SourceConfig) else False
+    if isinstance(framework, SourceConfig):
+        check_delivery(framework, worker, ref, findings)
+    check_clients(kind, config, worker, resource.connect_name, exactly_once=once, findings=findings)
+    if not (framework is None or framework.tasks_max_enforce):
+        findings.warn("tasks.max.enforce", "has no effect: spec.tasksMax is always enforced")
+    return once
+
+
+def _tasks(
+    connector: Connector,
+    parsed: Config,
+    resource: resources.Connector,
+    own: Resolved,
+    worker: WorkerConfig,
+    places: Mapping[str, PluginRef[Plugin]],
+    framework: CommonConfig,
+    secrets_dir: Path | None,
+    findings: Findings,
+) -> tuple[TaskSpec, ...]:
+    alias, cls = places["connector"].alias, type(connector)
+    found = findings.attempt_plugin("", f"{alias}.validate", lambda: list(connector.validate(parsed)))
+    findings.problems += found or ()
+    if findings.problems or resource.spec.state is resources.State.STOPPED:
+        return ()
+    mine = own_properties(own.values, type(framework), cls)
+    tasks = findings.attempt_plugin(
+        "", f"{alias}.task_configs",
+        lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
+    )  # fmt: skip
+    if not tasks:
+        if tasks is not None:
+            findings.warn("", f"{alias} has nothing to do: it asks for no task")
+        return ()
+    # Overrides that no policy was asked about do not reach the task.
+    unused = set(unused_overrides(connector.kind, own.values))
+    kept = {n: t for n, t in resource.spec.config.items() if n not in mine and n not in unused}
+    specs = findings.attempt(
+        lambda: task_specs(resource, connector.kind, places, own, kept, tasks, worker.raw, secrets_dir)
+    )
+    return specs or ()
+
+
+def _raise(findings: Findings, own: Resolved, redactor: Redactor) -> None:
+    """Raise what was found; a variable that is not resolved is told once, not again as a value of the wrong type."""
+    unresolved = {p.property for p in own.problems}
+    problems = [*own.problems, *(p for p in findings.without(unresolved))]
+    if problems:
+        raise ConfigError(dict.fromkeys(map(redactor.problem, problems)))

@@ -1,0 +1,110 @@
+"""Task configurations: what the connector splits its work into, as task specs without secrets."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from penstock import ConfigError, Connector, Plugin, Problem, resources, stages
+from penstock.config import Config
+from penstock.taskspec import SparkSpec, TaskSpec, TaskState
+from penstock_runtime.discovery import PluginRef
+from penstock_runtime.plan.clients import OVERRIDES
+from penstock_runtime.references import put_back
+from penstock_runtime.variables import Resolved
+
+__all__ = ["fingerprint", "own_properties", "split", "task_specs"]
+
+_TOPICS = ("topics", "topics.regex")
+
+
+def own_properties(config: Mapping[str, str], framework: type[Config], connector: type[Plugin]) -> dict[str, str]:
+    """The connector's own properties: all but the framework's, unless its `Config` names them too."""
+    names = {p.name for p in framework.properties()}
+    mine = {p.name for p in connector.Config.properties()} | set(_TOPICS)
+    prefixes = (*(f"{c}." for c in stages.CONVERTERS), "transforms.", "predicates.", *OVERRIDES.values())
+    open_prefixes = connector.Config.open_prefixes
+    return {
+        name: text
+        for name, text in config.items()
+        if name in mine
+        or (open_prefixes and name.startswith(open_prefixes))
+        or not (name in names or name.startswith(prefixes))
+    }
+
+
+def split(
+    connector: Connector, parsed: Config, properties: Mapping[str, str], name: str, most: int
+) -> Sequence[Mapping[str, str]]:
+    """The configuration of each task, variables resolved.
+
+    Raises:
+        ConfigError: more tasks than allowed (Connect's message).
+    """
+    tasks = connector.task_configs(parsed, properties, most)
+    if len(tasks) > most:
+        raise ConfigError(
+            Problem(
+                "spec.tasksMax",
+                f"The connector {name} has generated {len(tasks)} tasks, which is greater than {most}, the maximum "
+                f"number of tasks it is configured to create. This is a fault of the plugin; until it is mended, "
+                f"raise spec.tasksMax to {len(tasks)}.",
+            )
+        )
+    return tasks
+
+
+def task_specs(
+    resource: resources.Connector,
+    kind: str,
+    plugins: Mapping[str, PluginRef[Plugin]],
+    resolved: Resolved,
+    kept: Mapping[str, str],
+    tasks: Sequence[Mapping[str, str]],
+    worker: Mapping[str, str],
+    secrets_dir: Path | None,
+) -> tuple[TaskSpec, ...]:
+    """The task specs, not alive yet (`TaskSpec.live`).
+
+    Args:
+        resource: the connector.
+        kind: `source` or `sink`.
+        plugins: by place.
+        resolved: the connector's properties.
+        kept: the framework's properties that every task gets, as written.
+        tasks: what `split` gave.
+        worker: the worker's properties, as written.
+        secrets_dir: where the task finds its secrets.
+
+    Raises:
+        ConfigError: a task's property holds a secret that cannot become a reference again.
+    """
+    spec = resource.spec
+    state = TaskState.PAUSED if spec.state is resources.State.PAUSED else TaskState.RUNNING
+    return tuple(
+        TaskSpec(
+            connector=resource.connect_name,
+            task=number,
+            tasks=len(tasks),
+            kind="source" if kind == "source" else "sink",
+            generation=resource.metadata.generation,
+            config={**kept, **put_back(task, spec.config, resolved.values, resolved.secrets)},
+            plugins={place: ref.spec() for place, ref in plugins.items()},
+            worker=dict(worker),
+            spark=SparkSpec(executors=spec.spark.executors, conf=spec.spark.conf, start=spec.spark.start),
+            secrets_dir=None if secrets_dir is None else str(secrets_dir),
+            state=state,
+        )
+        for number, task in enumerate(tasks)
+    )
+
+
+def fingerprint(resource: resources.Connector, plugins: Mapping[str, PluginRef[Plugin]]) -> str:
+    """Equal as long as configuration, plugin versions and `tasksMax` are: nothing is planned again then."""
+    facts = {
+        "class": resource.spec.class_name,
+        "config": dict(resource.spec.config),
+        "tasksMax": resource.spec.tasks_max,
+        "plugins": {place: [ref.reference, ref.version, ref.variant] for place, ref in plugins.items()},
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,94 @@
+"""A plugin class that has been found, and what must hold before it is used."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, Generic, TypeVar
+
+from penstock import API_VERSION, ConfigError, Connector, Converter, HeaderConverter, Plugin, Predicate, Transform
+from penstock.taskspec import PluginReference
+
+__all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load"]
+
+ENDINGS: Final[Mapping[type[Plugin], tuple[str, ...]]] = {
+    Connector: ("Connector",),
+    Converter: ("Converter",),
+    HeaderConverter: ("HeaderConverter", "Converter"),
+    Transform: ("Transformation",),
+    Predicate: ("Predicate",),
+}
+"""The kinds of plugin, and what Kafka Connect lets users leave out at the end of a class's name."""
+
+P_co = TypeVar("P_co", bound=Plugin, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef(Generic[P_co]):
+    """A plugin class and what is known of it."""
+
+    alias: str
+    cls: type[P_co]
+    version: str
+    distribution: str
+    variant: str | None = None
+
+    @property
+    def reference(self) -> str:
+        """The text by which another process loads the same class (`load`)."""
+        return f"{self.cls.__module__}:{self.cls.__qualname__}"
+
+    def spec(self) -> PluginReference:
+        """As the task spec has it."""
+        return PluginReference(reference=self.reference, alias=self.alias, version=self.version, variant=self.variant)
+
+
+def load(reference: str) -> type[Plugin]:
+    """The class of a `PluginRef.reference`.
+
+    Raises:
+        ConfigError: it cannot be imported, or is no plugin that this runtime can run; the message says why.
+    """
+    module, _, name = reference.partition(":")
+    return checked(reference, lambda: attrgetter(name)(importlib.import_module(module)))
+
+
+def checked(name: str, get: Callable[[], object]) -> type[Plugin]:
+    """The class that `get` imports.
+
+    Raises:
+        ConfigError: it cannot be imported, is no plugin, or needs a newer runtime.
+    """
+    try:
+        cls = get()
+    except Exception as e:
+        raise broken(name, e) from e
+    if not (isinstance(cls, type) and issubclass(cls, Plugin)):
+        raise ConfigError(f"{name} is no plugin: it is no subclass of penstock.Plugin")
+    if cls.api_version > API_VERSION:
+        raise ConfigError(
+            f"{name} was written for plugin API {cls.api_version}, this runtime has {API_VERSION}: "
+            f"use a newer Penstock or an older version of the plugin"
+        )
+    return cls
+
+
+def broken(name: str, cause: Exception) -> ConfigError:
+    """The error of a plugin whose import fails."""
+    return ConfigError(f"{name} is installed but cannot be imported: {type(cause).__name__}: {cause}")
+
+
+def check_variant(found: PluginRef[Plugin], name: str) -> None:
+    """Raises ConfigError unless the name says which side of a record where the plugin needs it, and only there."""
+    variants = found.cls.variants if issubclass(found.cls, Transform) else ()
+    if found.variant in variants or (not variants and found.variant is None):
+        return
+    if variants:
+        wanted = ", ".join(f"{found.alias}${v}" for v in variants)
+        raise ConfigError(f"{name} does not say what it works on. Did you mean {wanted}?")
+    raise ConfigError(f"{found.alias} has no variant ${found.variant}; write {found.alias}")
+
+
+def kind_name(cls: type[Plugin]) -> str:
+    """`Connector`, `Transform` and so on."""
+    return next((k.__name__ for k in ENDINGS if issubclass(cls, k)), "Plugin")

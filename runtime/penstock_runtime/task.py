@@ -1,0 +1,143 @@
+"""The process of one task: `python -m penstock_runtime.task SPEC`.
+
+Started by `penstock run`, or as the main process of a pod.
+"""
+
+import argparse
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import ConfigError, Superseded
+from penstock.taskspec import SparkStart, TaskSpec, TaskState
+from penstock_runtime import logs
+from penstock_runtime.engine.incarnation import Life
+from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.sink_task import SinkTask
+from penstock_runtime.engine.source_task import SourceTask
+from penstock_runtime.engine.spark import Spark, SparkLost
+from penstock_runtime.exit_codes import ExitCode
+from penstock_runtime.kafka import offsets_topic
+from penstock_runtime.kafka.compacted import StatusWriter
+from penstock_runtime.kafka.status_topic import Incarnation, State
+from penstock_runtime.metrics import TaskMetrics
+from penstock_runtime.parent import die_with_parent
+from penstock_runtime.task_reports import ParentPipe, TaskReports
+
+__all__ = ["main"]
+
+log = logging.getLogger(__name__)
+_TRACE_LIMIT = 16_000
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the task of a spec file until it is told to stop (SIGTERM), fails, or is superseded."""
+    parser = argparse.ArgumentParser(prog="penstock_runtime.task", description=__doc__)
+    parser.add_argument("spec", type=Path, help="the task spec, a JSON file")
+    parser.add_argument("--report-fd", type=int, help="where to send events, as JSON lines")
+    parser.add_argument("--metrics-port", type=int, default=0, help="0: any")
+    parser.add_argument("--log-level", default="INFO")
+    options = parser.parse_args(arguments)
+
+    die_with_parent()
+    stopping, paused = threading.Event(), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the parent, which then sends SIGTERM
+
+    spec = TaskSpec.from_json(options.spec.read_bytes())
+    if spec.state is TaskState.PAUSED:
+        paused.set()
+    parent = ParentPipe(options.report_fd)
+    context: dict[str, Any] = {"connector": spec.connector, "task": spec.task}
+    logs.configure(level=options.log_level, context=lambda: context)
+    with tempfile.TemporaryDirectory(prefix="penstock-slots-") as slots:
+        code = _run(spec, Path(slots), parent, stopping, paused, options, context)
+    parent.flush()
+    return code
+
+
+def _run(
+    spec: TaskSpec, slots: Path, parent: ParentPipe, stopping: threading.Event, paused: threading.Event,
+    options: argparse.Namespace, context: dict[str, Any],
+) -> ExitCode:  # fmt: skip
+    reports: TaskReports | None = None
+    redact: Any = str
+
+    def trouble(text: str) -> None:
+        if reports is not None:
+            reports.trouble(redact(text))
+
+    spark: Spark | None = None
+    writer: StatusWriter | None = None
+    try:
+        setup = Setup.of(spec, slots_dir=slots, on_error=trouble)
+        redact = setup.redactor
+        logs.configure(
+            level=options.log_level, redact=redact,
+            context=lambda: context if reports is None else {**context, "batch": reports.batches},
+        )  # fmt: skip
+        metrics = TaskMetrics(spec, {f"{place}.plugin": f"{p.alias} {p.version}" for place, p in spec.plugins.items()})
+        parent.send("metrics", port=metrics.serve(options.metrics_port))
+        writer = StatusWriter(setup.settings, client_id=f"penstock-status-{spec.id}")
+        reports = TaskReports(
+            connector=spec.connector, task=spec.task, generation=spec.generation,
+            version=spec.plugins["connector"].version, worker_id=f"{socket.gethostname()}:{os.getpid()}",
+            writer=writer, topic=setup.status_topic, track_topics=setup.worker.topic_tracking_enable,
+            metrics=metrics, parent=parent,
+        )  # fmt: skip
+        spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id)
+        if spec.spark.start is SparkStart.EAGER:
+            spark.start()
+        _task(setup, reports, writer, spark, stopping, paused).run()
+        reports.state(State.UNASSIGNED)
+    except Superseded as e:
+        log.warning("%s", redact(str(e)))
+        parent.send("superseded", message=redact(str(e)))
+        return ExitCode.SUPERSEDED
+    except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
+        trace = redact("".join(traceback.format_exception(e)))[-_TRACE_LIMIT:]
+        log.error("The task has failed: %s", e, extra={"trace": trace})
+        parent.send("failed", message=redact(str(e)) or type(e).__name__, config=isinstance(e, ConfigError))
+        if reports is not None:
+            reports.state(State.FAILED, trace=trace)
+        if isinstance(e, SparkLost):
+            return ExitCode.LOST
+        return ExitCode.CONFIG_INVALID if isinstance(e, ConfigError) else ExitCode.FAILED
+    finally:
+        if spark is not None:
+            spark.stop()
+        if writer is not None:
+            writer.close()
+    return ExitCode.OK
+
+
+def _task(
+    setup: Setup, reports: TaskReports, writer: StatusWriter, spark: Spark, stopping: threading.Event,
+    paused: threading.Event,
+) -> SourceTask | SinkTask:  # fmt: skip
+    spec = setup.spec
+    if spec.kind == "sink":
+        return SinkTask(setup, reports, stopping=stopping, paused=paused, spark=spark)
+    life = None
+    if setup.exactly_once:
+        incarnation = Incarnation(spec.incarnation, 0, spec.token, slots=setup.cores + 1)
+        life = Life(setup.settings, setup.status_topic, setup.ids, incarnation)
+
+    def load() -> offsets_topic.StoredOffsets:
+        own = setup.offsets_topic if setup.mirror_topic is not None else None
+        return offsets_topic.load(
+            setup.settings, spec.connector, topic=setup.worker.offset_storage_topic, own_topic=own
+        )
+
+    return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark, load_offsets=load)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Where a task's news go: the status topic (Connect's records), the metrics, and the process that started it."""
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.kafka import status_topic
+from penstock_runtime.kafka.compacted import Entry, StatusWriter
+from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.metrics import TaskMetrics
+
+__all__ = ["ParentPipe", "TaskReports"]
+
+log = logging.getLogger(__name__)
+_EVERY: Final = 0.5
+
+
+class ParentPipe:
+    """Events for the process that started this one: JSON lines on an inherited file descriptor.
+
+    Progress is sent twice a second at most, by a thread that sleeps while there is none. A parent that is gone is not
+    an error.
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._fd = descriptor
+        self._lock = threading.Lock()
+        self._progress: dict[str, Any] = {}
+        self._dirty = threading.Event()
+        if descriptor is not None:
+            threading.Thread(target=self._flow, name="progress", daemon=True).start()
+
+    def send(self, event: str, **fields: Any) -> None:
+        """Send now, after any progress that waits."""
+        self.flush()
+        self._write({"event": event, **fields})
+
+    def progress(self, **fields: Any) -> None:
+        """Send with the next round; later values replace earlier ones."""
+        with self._lock:
+            self._progress.update(fields)
+        self._dirty.set()
+
+    def flush(self) -> None:
+        """Send the progress that waits."""
+        with self._lock:
+            fields, self._progress = self._progress, {}
+            self._dirty.clear()
+        if fields:
+            self._write({"event": "progress", **fields})
+
+    def _flow(self) -> None:
+        while self._dirty.wait():
+            self.flush()
+            time.sleep(_EVERY)
+
+    def _write(self, event: Mapping[str, Any]) -> None:
+        if self._fd is None:
+            return
+        try:
+            os.write(self._fd, json.dumps(event, ensure_ascii=False).encode() + b"\n")
+        except OSError:
+            self._fd = None
+
+
+class TaskReports:
+    """Implements `engine.reports.Reports` for a task process."""
+
+    def __init__(
+        self, *, connector: str, task: int, generation: int, version: str, worker_id: str, writer: StatusWriter,
+        topic: str, track_topics: bool, metrics: TaskMetrics, parent: ParentPipe,
+    ) -> None:  # fmt: skip
+        self._connector = connector
+        self._task = task
+        self._generation = generation
+        self._version = version
+        self._worker_id = worker_id
+        self._writer = writer
+        self._topic = topic
+        self._track = track_topics
+        self._metrics = metrics
+        self._parent = parent
+        self._active: set[str] = set()
+        self._total = Summary()
+        self._trouble: str | None = None
+        self.batches = 0
+
+    def state(self, state: State, *, trace: str | None = None) -> None:
+        """To all three; a status topic that is out of reach does not stop the task."""
+        self._metrics.state(state)
+        self._parent.send("state", state=state.value, trace=trace)
+        self._to_topic(
+            [
+                status_topic.task_status(
+                    self._connector,
+                    self._task,
+                    state,
+                    worker_id=self._worker_id,
+                    generation=self._generation,
+                    version=self._version,
+                    trace=trace,
+                )  # fmt: skip
+            ],
+            timeout=5.0 if state is State.FAILED else 30.0,
+        )
+
+    def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
+        """Counts for the metrics and the parent, and the lines that records left."""
+        self.batches += 1
+        self._metrics.batch(summary, seconds, on_spark=on_spark)
+        for line in summary.log:
+            log.error("%s", line)
+        total = self._total
+        total.read += summary.read
+        total.written += summary.written
+        total.bytes += summary.bytes
+        total.failures += summary.failures
+        total.dropped += summary.dropped
+        self._parent.progress(
+            read=total.read, written=total.written, bytes=total.bytes, failures=total.failures, dropped=total.dropped,
+            spark=on_spark,
+        )  # fmt: skip
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("Batch of %d records in %.3f s (%s): %s", summary.read, seconds,
+                      "Spark" if on_spark else "driver", summary.seconds)  # fmt: skip
+
+    def lag(self, records: int | None) -> None:
+        """For the metrics and the parent."""
+        if records is not None:
+            self._metrics.lag(records)
+            self._parent.progress(lag=records)
+
+    def active(self, topics: list[str]) -> None:
+        """Topics that are new to this task go to the status topic (KIP-558)."""
+        new = [t for t in topics if t not in self._active]
+        if not new:
+            return
+        self._active.update(new)
+        self._parent.progress(topics=sorted(self._active))
+        if self._track:
+            now = int(time.time() * 1000)
+            self._to_topic([status_topic.topic_status(t, self._connector, self._task, now) for t in new])
+
+    def trouble(self, message: str | None) -> None:
+        """For the parent, when it changes."""
+        if message != self._trouble:
+            self._trouble = message
+            self._parent.progress(trouble=message)
+
+    def spark(self, *, up: bool) -> None:
+        """For the metrics."""
+        self._metrics.spark(up=up)
+
+    def _to_topic(self, entries: list[Entry], timeout: float = 30.0) -> None:
+        try:
+            self._writer.write(self._topic, entries, timeout=timeout)
+        except ConnectError as e:
+            log.warning("The status topic was not written: %s", e)

@@ -1,0 +1,48 @@
+"""What every test may ask for: a real Kafka, and a name of its own in it."""
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from penstock_runtime.embedded import EmbeddedKafka
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The bootstrap servers of a real Kafka, shared by all tests of the run.
+
+    An embedded one in a temporary folder, or the one that PENSTOCK_TEST_BOOTSTRAP names.
+    """
+    given = os.environ.get("PENSTOCK_TEST_BOOTSTRAP")
+    if given:
+        yield given
+        return
+    with EmbeddedKafka(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def unique_name(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Make names of topics, groups and connectors that no other test uses, and that a log reader can place.
+
+    Called as `unique_name("orders")`, it gives `orders-<test>-<8 hex digits>`; the same word gives the same name
+    throughout one test.
+    """
+    test = re.sub(r"\W+", "_", request.node.name)[:100].strip("_")
+    mark = uuid.uuid4().hex[:8]
+    return lambda word: f"{word}-{test}-{mark}"
+
+
+@pytest.fixture
+def topic(unique_name: Callable[[str], str]) -> str:
+    """The name of a topic that no other test uses; it is created by its first record."""
+    return unique_name("topic")
+
+
+@pytest.fixture(scope="session")
+def rounds() -> int:
+    """How often a test marked `soak` repeats what it does: 10 times, or 50 under `make soak` (PENSTOCK_SOAK=1)."""
+    return 50 if os.environ.get("PENSTOCK_SOAK") else 10
