@@ -78,7 +78,7 @@ class VersionRange:
 def newest(available: list[str], wanted: VersionRange | None) -> str | None:
     """The highest of these versions inside the range; None when there is none."""
     fitting = [v for v in available if wanted is None or v in wanted]
-    return max(fitting, key=Version) if fitting else None
+    return max(reversed(fitting), key=Version) if fitting else None  # the last of equal ones
 
 
 def _ranges(spec: str) -> VersionRange | None:

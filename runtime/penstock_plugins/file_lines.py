@@ -13,8 +13,9 @@ from penstock import Limits, RetriableError
 __all__ = ["split_lines", "whole_lines"]
 
 _SAMPLE: Final = 64 << 10  # bytes
-_CHUNK: Final = 256 << 10
-"""Bytes; larger blocks come fresh from the system each time, and clearing their pages takes as long as making the lines."""
+_FAR: Final = 1 << 20  # bytes
+_CHUNK: Final = 128 << 10
+"""Bytes; memory for larger blocks comes fresh from the system each time, which takes as long as making the lines."""
 
 
 def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0) -> int:
@@ -65,7 +66,7 @@ def _back(fd: int, floor: int, top: int) -> int:
 
 def _forward(fd: int, low: int, size: int) -> int:
     while low < size:
-        block = os.pread(fd, min(_CHUNK, size - low), low)
+        block = os.pread(fd, min(_FAR, size - low), low)
         end = _first_end(block)
         if end:
             return low + end

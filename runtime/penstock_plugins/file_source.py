@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, TypeGuard
+from typing import Annotated, ClassVar, TypeGuard
 
 from pydantic import field_validator
 
@@ -18,7 +18,6 @@ from penstock import (
     ConnectError,
     Importance,
     InputPartition,
-    Int,
     Limits,
     Offset,
     Offsets,
@@ -31,6 +30,7 @@ from penstock import (
     SourcePartition,
     prop,
 )
+from penstock.config_rules import at_least
 from penstock.schema import STRING
 from penstock_plugins.file_follow import Follower
 from penstock_plugins.file_handles import borrow, find_beside, open_again
@@ -49,12 +49,12 @@ class FileSourceConfig(Config):
         importance=Importance.HIGH,
     )
     topic: str = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
-    batch_size: Int = prop(
+    batch_size: Annotated[int, at_least(1)] = prop(
         "batch.size",
         2000,
         doc="The most lines that stand in one portion between the stages of a task.",
         importance=Importance.LOW,
-        ge=1,
+        le=2**31 - 1,
     )
 
     @field_validator("file", "topic")

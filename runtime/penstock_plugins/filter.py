@@ -10,7 +10,7 @@ class Filter(Transform):
 
     java_names = ("org.apache.kafka.connect.transforms.Filter",)
 
-    def apply(self, record: Record) -> None:  # noqa: ARG002
+    def apply(self, record: Record) -> None:
         """Nothing is left of the record."""
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:

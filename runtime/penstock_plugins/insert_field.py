@@ -39,7 +39,9 @@ class InsertFieldConfig(Config):
 
     topic_field: str | None = _field("topic.field", "Field name for Kafka topic.")
     partition_field: str | None = _field("partition.field", "Field name for Kafka partition.")
-    offset_field: str | None = _field("offset.field", "Field name for Kafka offset - only applicable to sink connectors.")
+    offset_field: str | None = _field(
+        "offset.field", "Field name for Kafka offset - only applicable to sink connectors."
+    )
     timestamp_field: str | None = _field("timestamp.field", "Field name for record timestamp.")
     static_field: str | None = _field("static.field", "Field name for static data field.")
     static_value: str | None = prop(
@@ -111,9 +113,7 @@ class InsertField(Transform):
             DataError: the side is no struct or map, a required field is null, or the record has no offset.
             SchemaBuilderError: the struct has a field of that name.
         """
-        schema, value = (
-            (record.key_schema, record.key) if self.side == "key" else (record.value_schema, record.value)
-        )
+        schema, value = (record.key_schema, record.key) if self.side == "key" else (record.value_schema, record.value)
         if value is None:
             return record
         new_schema = None
@@ -192,9 +192,7 @@ class InsertField(Transform):
     def _shape(self, schema: Schema) -> _Shape:
         found = self._shapes.get(schema)
         if found is None:
-            added = [
-                Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions
-            ]
+            added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
             new = Schema(
                 Type.STRUCT,
                 name=schema.name,

@@ -39,7 +39,7 @@ def double_text(number: float) -> str:
 
 @lru_cache(4096)
 def _double_text(number: float) -> str:
-    if number != number:  # noqa: PLR0124 (NaN)
+    if number != number:
         return "NaN"
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"

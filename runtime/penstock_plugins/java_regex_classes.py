@@ -68,7 +68,10 @@ _POSIX_UNICODE: Final = {
 }  # fmt: skip
 
 _CATEGORIES: Final = frozenset(
-    "Cn Lu Ll Lt Lm Lo Mn Me Mc Nd Nl No Zs Zl Zp Cc Cf Co Cs Pd Ps Pe Pc Po Sm Sc Sk So Pi Pf L M N Z C P S".split()
+    {
+        *("Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp", "Cc", "Cf", "Co"),
+        *("Cs", "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf", "L", "M", "N", "Z", "C", "P", "S"),
+    }
 )
 _UNIONS: Final = {
     "LC": r"\p{Lu}\p{Ll}\p{Lt}",
@@ -141,8 +144,9 @@ def shorthand(char: str, flags: PropertyFlags) -> str:
 
 def property_set(name: str, flags: PropertyFlags) -> str | None:
     r"""What `\p{name}` means; None when Java knows no such property."""
-    if "=" in name:
-        return _keyed(*name.split("=", 1), flags)
+    key, equals, value = name.partition("=")
+    if equals:
+        return _keyed(key, value, flags)
     if name.startswith("In"):
         return _known(f"\\p{{Block={name[2:]}}}")
     if name.startswith("Is"):
@@ -165,7 +169,8 @@ def _keyed(key: str, value: str, flags: PropertyFlags) -> str | None:
             return _known(f"\\p{{Block={value}}}")
         case "gc" | "general_category":
             return _named(value, flags)
-    return None
+        case _:
+            return None
 
 
 def _named(name: str, flags: PropertyFlags) -> str | None:

@@ -22,7 +22,7 @@ from penstock_plugins.java_regex_classes import (
 __all__ = ["PatternError", "translate"]
 
 _LINE_END: Final = r"\n\r\x85\u2028\u2029"
-_END: Final = rf"(?:(?=(?:\r\n|[\r\x85\u2028\u2029])?\Z)|(?<!\r)(?=\n\Z))"
+_END: Final = r"(?:(?=(?:\r\n|[\r\x85\u2028\u2029])?\Z)|(?<!\r)(?=\n\Z))"
 _END_OF_LINE: Final = r"(?:(?=\r\n|[\r\x85\u2028\u2029]|\Z)|(?<!\r)(?=\n))"
 _START_OF_LINE: Final = r"(?:\A|(?:(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?!\Z))"
 _WORD: Final = r"[\p{L}\p{Nd}_]"
@@ -165,6 +165,8 @@ class _Reader:
                 return self._escape()
             case "{":
                 return _Node("(?:)", 0)
+            case _:
+                pass
         self._at += 1
         match char:
             case ".":
@@ -178,7 +180,8 @@ class _Reader:
                 if self._flags.d:
                     return _Node(r"(?=\n|\Z)" if self._flags.m else r"(?=\n?\Z)", 0)
                 return _Node(_END_OF_LINE if self._flags.m else _END, 0)
-        return self._char(char)
+            case _:
+                return self._char(char)
 
     def _char(self, char: str) -> _Node:
         if self._flags.i and not (self._flags.u or self._flags.U):
@@ -195,10 +198,9 @@ class _Reader:
         char = self._peek()
         if char in ("?", "*", "+"):
             self._at += 1
-            low, high = {"?": (0, 1), "*": (0, _MOST), "+": (1, _MOST)}[char]
-            count = char
+            count, high = char, 1 if char == "?" else _MOST
         elif char == "{":
-            count, low, high = self._count()
+            count, high = self._count()
         else:
             return node
         mode = self._peek()
@@ -215,7 +217,7 @@ class _Reader:
         body = node.text if node.text.startswith("(?") and node.text.endswith(")") else f"(?:{node.text})"
         return _Node(f"(?:{body}{count}{mode})", longest, bounded)
 
-    def _count(self) -> tuple[str, int, int]:
+    def _count(self) -> tuple[str, int]:
         self._at += 1
         low = self._digits()
         if not low:
@@ -230,7 +232,7 @@ class _Reader:
         if int(low) > _MOST or int(high or 0) > _MOST or int(high or 0) < int(low):
             raise self.failed("Illegal repetition range")
         unlimited = int(high) == _MOST
-        return f"{{{int(low)},{'' if unlimited else int(high)}}}", int(low), int(high)
+        return f"{{{int(low)},{'' if unlimited else int(high)}}}", int(high)
 
     def _digits(self) -> str:
         start = self._at
@@ -352,6 +354,8 @@ class _Reader:
                 if name not in self.names:
                     raise self.failed(f"named capturing group <{name}> does not exist")
                 return self._reference(self.names[name])
+            case _:
+                pass
         self._at -= 1
         set_ = self._class_escape()
         if set_ is not None:
@@ -371,8 +375,7 @@ class _Reader:
     def _reference(self, number: int) -> _Node:
         if number > self._groups:
             return _Node(_NOTHING, 0, bounded=False)
-        text = f"(?:\\g<{number}>)" if False else f"\\{number}"
-        return _Node(f"(?i-f:{text})" if self._flags.i else f"(?:{text})", 0, bounded=False)
+        return _Node(f"(?i-f:\\{number})" if self._flags.i else f"(?:\\{number})", 0, bounded=False)
 
     def _class_escape(self) -> str | None:
         r"""What stands between the brackets of a set for `\d`, `\p{..}` and the like; None for one character."""
@@ -418,6 +421,8 @@ class _Reader:
                 if not self.more:
                     raise self.failed("Illegal control escape sequence")
                 return chr(ord(self._take()) ^ 64)
+            case _:
+                pass
         if char in _CONTROLS:
             return _CONTROLS[char]
         if char.isascii() and char.isalnum():

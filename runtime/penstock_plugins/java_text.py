@@ -1,6 +1,6 @@
 """Java's `String.valueOf` for Connect's values: what StringConverter writes and what messages show.
 
-    1.0E21   true   1.50   [1, null, a]   {a=1, b=null}   Struct{a=1}   Thu Jan 01 00:00:00 UTC 1970
+1.0E21   true   1.50   [1, null, a]   {a=1, b=null}   Struct{a=1}   Thu Jan 01 00:00:00 UTC 1970
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _EXACT = {True: "true", False: "false", None: "null"}
 
 def decimal_text(number: Decimal) -> str:
     """`BigDecimal.toString`; there is no negative zero."""
-    return str(number if number else abs(number))
+    return str(number or abs(number))
 
 
 def text(schema: Schema | None, value: object) -> str:
@@ -55,9 +55,7 @@ def text(schema: Schema | None, value: object) -> str:
 
 
 def _struct(schema: Schema, value: Mapping[str, Any]) -> str:
-    shown = (
-        f"{f.name}={text(f.schema, value[f.name])}" for f in schema.fields if value.get(f.name) is not None
-    )
+    shown = (f"{f.name}={text(f.schema, value[f.name])}" for f in schema.fields if value.get(f.name) is not None)
     return f"Struct{{{','.join(shown)}}}"
 
 

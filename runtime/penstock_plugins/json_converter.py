@@ -66,7 +66,7 @@ class JsonConverter(Converter):
     Config = JsonConverterConfig
     java_names = ("org.apache.kafka.connect.json.JsonConverter",)
 
-    def configure(self, config: JsonConverterConfig, *, is_key: bool) -> None:  # noqa: ARG002
+    def configure(self, config: JsonConverterConfig, *, is_key: bool) -> None:
         """Take the parsed `Config`.
 
         Raises:
@@ -85,20 +85,20 @@ class JsonConverter(Converter):
             cache_size=self._cache_size,
         )
 
-    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:  # noqa: ARG002
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """The bytes of a value; None for a null without a schema."""
         if schema is None and value is None:
             return None
         payload = self._writer.write(schema, value).encode()
         return self._envelope(schema) + payload + b"}" if self._enveloped else payload
 
-    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:  # noqa: ARG002
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
         """The schema and value of a message."""
         return self._reader.read(data)
 
     def from_connect_batch(
         self,
-        topic: str | list[str],  # noqa: ARG002
+        topic: str | list[str],
         schema: Schema | None,
         values: Sequence[Any],
     ) -> list[bytes | None]:
@@ -113,7 +113,9 @@ class JsonConverter(Converter):
         return found
 
     def to_connect_batch(
-        self, topic: str, data: Sequence[bytes | None]  # noqa: ARG002
+        self,
+        topic: str,
+        data: Sequence[bytes | None],
     ) -> tuple[Schema | None | list[Schema | None], list[Any]]:
         """As `to_connect`; messages that msgspec reads as Jackson does are read by it."""
         return self._reader.read_batch(data)
@@ -153,5 +155,3 @@ class JsonConverter(Converter):
             found = f'{{"schema":{schema_json(schema, self._writer)},"payload":'.encode()
             self._envelopes[schema] = found
         return found
-
-

@@ -4,6 +4,7 @@ Kinds are not checked where Jackson's accessors do not: a text under a number ty
 """
 
 import base64
+import copy
 import math
 import re
 import struct
@@ -38,7 +39,7 @@ def low_bits(node: Any, kind: Type) -> int:
         node = 0 if exponent > 64 or node.adjusted() < 0 else int(node)
     low, high = BOUNDS[kind]
     span = high - low + 1
-    return (node - low) % span + low
+    return int((node - low) % span + low)
 
 
 def float64_of(node: Any) -> float:
@@ -98,7 +99,7 @@ class NodeReader:
             return self._schemaless(node)
         if node is None or node is MISSING:
             if schema.default is not None and self._replace_null:
-                return schema.default
+                return copy.deepcopy(schema.default)  # the batch owns its containers
             if schema.optional:
                 return None
             raise DataError(f"Invalid null value for required {schema.type.upper()} field")
@@ -250,7 +251,7 @@ def _parameters(node: Any) -> dict[str, str] | None:
 def _decimal(schema: Schema, node: Any) -> Decimal:
     if isinstance(node, Decimal) or type(node) is int:
         number = Decimal(node)
-        return number if number else abs(number)
+        return number or abs(number)
     if not isinstance(node, str):
         raise DataError(
             f"Invalid type for Decimal, underlying representation should be numeric or bytes but was {_node_type(node)}"

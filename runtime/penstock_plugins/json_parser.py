@@ -54,7 +54,7 @@ class _Parser:
         open_: list[tuple[Any, str]] = []
         while True:
             char = self._peek()
-            if char in "[{" and char:
+            if char in ("[", "{"):
                 if len(open_) >= _DEPTH:
                     raise _failed(f"nesting depth exceeds the maximum of {_DEPTH}")
                 self._at += 1
@@ -125,7 +125,7 @@ class _Parser:
             raise _failed(f"expected a value at character {self._at}")
         self._at = found.end()
         after = self._text[self._at : self._at + 1]
-        if after and after in ".eE" or (root and after and after not in " \t\r\n"):
+        if (after and after in ".eE") or (root and after and after not in " \t\r\n"):
             raise _failed(f"unexpected character in a number at character {self._at}")
         whole, fraction, exponent = found.groups()
         if len(whole) + len(fraction or "") + len(exponent or "") > _DIGITS:

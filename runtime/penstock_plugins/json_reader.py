@@ -17,6 +17,7 @@ __all__ = ["JsonReader"]
 _SURE: Final = {str, bool, type(None)}
 _ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
 _LONG_NUMBER: Final = b"0" * 19
+_DEPTH: Final = 1000
 _UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])")
 """Numbers that may not fit 64 bits, and negative zeros: Jackson has neither."""
 
@@ -166,13 +167,14 @@ def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[i
         return []
     if types == {dict} and set(map(type, chain.from_iterable(map(dict.values, values)))) <= _SURE:
         return []
-    joined = b"\n".join(m for m in messages if m is not None)
-    suspicious = b"-0" in joined or _LONG_NUMBER in joined.translate(_ZEROED)
-    deep = len(joined) > 2000 and joined.count(b"[") + joined.count(b"{") > 1000
-    if not suspicious and not deep:
+    there = [m or b"" for m in messages] if None in messages else messages
+    joined = b"\n".join(there)  # type: ignore[arg-type]
+    numbers = (b"-" in joined and b"-0" in joined) or _LONG_NUMBER in joined.translate(_ZEROED)
+    long = max(map(len, there)) > 2 * _DEPTH  # type: ignore[arg-type]
+    if not numbers and not long:
         return []
     return [
         i
-        for i, m in enumerate(messages)
-        if m is not None and (_UNLIKE.search(m) or (len(m) > 2000 and m.count(b"[") + m.count(b"{") > 1000))
+        for i, m in enumerate(there)
+        if m and ((numbers and _UNLIKE.search(m)) or (len(m) > 2 * _DEPTH and m.count(b"[") + m.count(b"{") > _DEPTH))
     ]

@@ -3,6 +3,7 @@
 A shape says yes only where the value is surely right; a no means that the exact way has to look.
 """
 
+import types
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -80,12 +81,12 @@ def _required_type(schema: Schema, *, replace_null: bool) -> Any:
         return float
     if schema.type is Type.ARRAY and schema.items is not None:
         items = _msgspec_type(schema.items, replace_null=replace_null)
-        return None if items is None else list[items]
+        return None if items is None else types.GenericAlias(list, (items,))
     if schema.type is Type.MAP and schema.keys is not None and schema.values is not None:
         if schema.keys.type is not Type.STRING or schema.keys.optional or schema.keys.name in LOGICAL:
             return None
         values = _msgspec_type(schema.values, replace_null=replace_null)
-        return None if values is None else dict[str, values]
+        return None if values is None else types.GenericAlias(dict, (str, values))
     if schema.type is not Type.STRUCT:
         return None
     kinds = [_msgspec_type(f.schema, replace_null=replace_null) for f in schema.fields]

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -76,7 +76,7 @@ class JsonWriter:
                 raise DataError(f"Java class class {java_class(None, value)} does not have corresponding schema type.")
             return self._schemaless(kind, value)
         if schema.name is not None and (logical := _LOGICAL.get(schema.name)) is not None:
-            return logical(self, schema, value)
+            return logical(schema, value, self._numeric)
         kind = schema.type
         if not stands_under(kind, value):
             if kind is Type.BYTES:
@@ -119,49 +119,6 @@ class JsonWriter:
             entries[name if name.startswith('"') else f'"{name}"'] = self.write(schema.values, item)
         return "{" + ",".join([f"{k}:{v}" for k, v in entries.items()]) + "}"
 
-    def _decimal(self, schema: Schema, value: Any) -> str:
-        if not isinstance(value, Decimal):
-            raise DataError(f"Invalid type for Decimal, expected BigDecimal but was class {java_class(schema, value)}")
-        if self._numeric:
-            return decimal_text(value)
-        if schema.parameters is None:
-            raise TypeError("a Decimal schema without parameters has no scale")  # a NullPointerException there
-        scale = schema.parameters.get("scale")
-        if scale is None:
-            raise DataError("Invalid Decimal schema: scale parameter not found.")
-        if not re.fullmatch(r"[+-]?[0-9]+", scale):
-            raise DataError("Invalid scale parameter found in Decimal schema: ")
-        own = -int(value.as_tuple().exponent)
-        if own != int(scale):
-            raise DataError(
-                "Decimal value has mismatching scale for given Decimal schema. "
-                f"Schema has scale {int(scale)}, value has scale {own}."
-            )
-        return f'"{base64.b64encode(unscaled_bytes(value)).decode()}"'
-
-    def _date(self, schema: Schema, value: Any) -> str:
-        days, rest = divmod(_millis("Date", schema, value), DAY)
-        if rest:
-            raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
-        return str((days + 2**31) % 2**32 - 2**31)
-
-    def _time(self, schema: Schema, value: Any) -> str:
-        millis = _millis("Time", schema, value)
-        if not 0 <= millis <= DAY:
-            raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
-        return str(millis)
-
-    def _timestamp(self, schema: Schema, value: Any) -> str:
-        return str(_millis("Timestamp", schema, value))
-
-
-_LOGICAL: Final = {
-    DECIMAL_NAME: JsonWriter._decimal,
-    DATE_NAME: JsonWriter._date,
-    TIME_NAME: JsonWriter._time,
-    TIMESTAMP_NAME: JsonWriter._timestamp,
-}
-
 
 def _millis(name: str, schema: Schema, value: Any) -> int:
     if not isinstance(value, Instant):
@@ -180,3 +137,50 @@ def _scalar(kind: Type, value: Any) -> str:
         return f'"{base64.b64encode(value).decode()}"'
     number = float_text(value) if kind is Type.FLOAT32 or type(value) is Float32 else double_text(value)
     return f'"{number}"' if number.endswith(("N", "y")) else number
+
+
+def _decimal(schema: Schema, value: Any, numeric: bool) -> str:
+    if not isinstance(value, Decimal):
+        raise DataError(f"Invalid type for Decimal, expected BigDecimal but was class {java_class(schema, value)}")
+    if numeric:
+        return decimal_text(value)
+    if schema.parameters is None:
+        raise TypeError("a Decimal schema without parameters has no scale")  # a NullPointerException there
+    scale = schema.parameters.get("scale")
+    if scale is None:
+        raise DataError("Invalid Decimal schema: scale parameter not found.")
+    if not re.fullmatch(r"[+-]?[0-9]+", scale):
+        raise DataError("Invalid scale parameter found in Decimal schema: ")
+    own = -int(value.as_tuple().exponent)
+    if own != int(scale):
+        raise DataError(
+            "Decimal value has mismatching scale for given Decimal schema. "
+            f"Schema has scale {int(scale)}, value has scale {own}."
+        )
+    return f'"{base64.b64encode(unscaled_bytes(value)).decode()}"'
+
+
+def _date(schema: Schema, value: Any, _: bool) -> str:
+    days, rest = divmod(_millis("Date", schema, value), DAY)
+    if rest:
+        raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
+    return str((days + 2**31) % 2**32 - 2**31)
+
+
+def _time(schema: Schema, value: Any, _: bool) -> str:
+    millis = _millis("Time", schema, value)
+    if not 0 <= millis <= DAY:
+        raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
+    return str(millis)
+
+
+def _timestamp(schema: Schema, value: Any, _: bool) -> str:
+    return str(_millis("Timestamp", schema, value))
+
+
+_LOGICAL: Final[Mapping[str, Callable[[Schema, Any, bool], str]]] = {
+    DECIMAL_NAME: _decimal,
+    DATE_NAME: _date,
+    TIME_NAME: _time,
+    TIMESTAMP_NAME: _timestamp,
+}

@@ -3,7 +3,7 @@
 from pydantic import field_validator
 
 from penstock import Config, Importance, Predicate, Record, RecordBatch, prop
-from penstock_plugins import java_regex
+from penstock_plugins.java_regex import compile_java
 
 __all__ = ["RecordIsTombstone", "TopicNameMatches"]
 
@@ -22,7 +22,7 @@ class TopicNameMatchesConfig(Config):
     def _compiles(cls, text: str) -> str:
         if not text:
             raise ValueError("String must be non-empty")
-        java_regex.compile_java(text)
+        compile_java(text)
         return text
 
 
@@ -34,7 +34,7 @@ class TopicNameMatches(Predicate):
 
     def configure(self, config: TopicNameMatchesConfig) -> None:
         """Take the parsed `Config`."""
-        self._pattern = java_regex.compile_java(config.pattern)
+        self._pattern = compile_java(config.pattern)
 
     def test(self, record: Record) -> bool:
         """Whether the whole topic name matches."""

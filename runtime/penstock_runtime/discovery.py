@@ -39,6 +39,10 @@ class PluginEntry:
     load: Callable[[], object]
 
 
+class _Unknown(Exception):
+    """Nothing goes by that name."""
+
+
 class Plugins:
     """What is installed. Tests and embedders give their own entries; `installed` reads the environment's."""
 
@@ -82,8 +86,14 @@ class Plugins:
         Raises:
             ConfigError: no such plugin, of another kind, broken, or too new; one problem, under `property_name`.
         """
+        name = name.strip()
         try:
-            return self._find(kind, name.strip())
+            return self._find(kind, name)
+        except _Unknown:
+            where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
+            offer, near = self._offer(kind, name)
+            text = f"{where}Class {name} could not be found.{near} {offer}"
+            raise ConfigError(Problem(property_name, text)) from None
         except ConfigError as e:
             raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
 
@@ -95,12 +105,9 @@ class Plugins:
                 entry.alias, checked(name, entry.load), entry.version, entry.distribution, variant or None
             )
         else:
-            found = self._by_path(kind, plain, variant or None)
+            found = self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):
-            raise ConfigError(
-                f"Class {name} does not implement the {kind.__name__} interface; it is a {kind_name(found.cls)}. "
-                f"{self._offer(kind)}"
-            )
+            found = self._counterpart(kind, name, found)
         check_variant(found, name)
         return cast("PluginRef[P]", found)
 
@@ -125,33 +132,41 @@ class Plugins:
                     raise
         return None
 
-    def _by_path(self, kind: type[Plugin], name: str, variant: str | None) -> PluginRef[Plugin]:
+    def _counterpart(self, kind: type[Plugin], name: str, found: PluginRef[Plugin]) -> PluginRef[Plugin]:
+        """The plugin of the right kind that stands in for the same Java class, which may be of several kinds there."""
+        java = set(found.cls.java_names)
+        for other in self.every():
+            if isinstance(other, PluginRef) and issubclass(other.cls, kind) and java & set(other.cls.java_names):
+                return other
+        raise ConfigError(
+            f"Class {name} does not implement the {kind.__name__} interface; it is a {kind_name(found.cls)}. "
+            f"{self._offer(kind, name)[0]}"
+        )
+
+    def _by_path(self, name: str, variant: str | None) -> PluginRef[Plugin]:
         module, colon, attribute = name.partition(":") if ":" in name else name.rpartition(".")
         if not module or not colon:
-            raise self._unknown(kind, name)
+            raise _Unknown
         try:
             loaded = importlib.import_module(module)
         except ModuleNotFoundError as e:
             if e.name and (module == e.name or module.startswith(f"{e.name}.")):
-                raise self._unknown(kind, name) from None
+                raise _Unknown from None
             raise broken(name, e) from e
         except Exception as e:
             raise broken(name, e) from e
         try:
             named = attrgetter(attribute)(loaded)
         except AttributeError:
-            raise self._unknown(kind, name) from None
+            raise _Unknown from None
         cls = checked(name, lambda: named)
         return PluginRef(attribute, cls, str(getattr(loaded, "__version__", "undefined")), module, variant)
 
-    def _unknown(self, kind: type[Plugin], name: str) -> ConfigError:
-        near = nearest(name.rpartition(".")[2], [e.alias for e in self._entries])
-        hint = f" Did you mean {near}?" if near else ""
-        return ConfigError(f"Class {name} could not be found.{hint} {self._offer(kind)}")
-
-    def _offer(self, kind: type[Plugin]) -> str:
+    def _offer(self, kind: type[Plugin], name: str) -> tuple[str, str]:
+        """What there is of that kind, and which of it was probably meant."""
         names = [r.alias for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind)]
-        return f"Installed: {', '.join(names) or 'none'}."
+        near = nearest(name.partition("$")[0].rpartition(".")[2], names)
+        return f"Installed: {', '.join(names) or 'none'}.", f" Did you mean {near}?" if near else ""
 
 
 @cache

@@ -63,7 +63,7 @@ _PRODUCER: Final = """
 transaction.timeout.ms=1000..2147483647 queue.buffering.max.messages=0..2147483647
 queue.buffering.max.kbytes=1..2147483647 linger.ms=0..900000 retries=0..2147483647
 queue.buffering.backpressure.threshold=1..1000000 batch.num.messages=1..1000000 batch.size=1..2147483647
-sticky.partitioning.linger.ms=0..900000 acks=-1..1000|all request.timeout.ms=1..900000
+sticky.partitioning.linger.ms=0..900000 acks=all|-1|0|1 request.timeout.ms=1..900000
 delivery.timeout.ms=0..2147483647 compression.level=-1..12 enable.idempotence?
 compression.type=none|gzip|snappy|lz4|zstd
 """

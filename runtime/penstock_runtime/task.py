@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import ConfigError, Superseded
-from penstock.taskspec import SparkStart, TaskSpec, TaskState
+from penstock.taskspec import TaskSpec, TaskState
 from penstock_runtime import logs
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.setup import Setup
@@ -93,8 +93,6 @@ def _run(
             metrics=metrics, parent=parent,
         )  # fmt: skip
         spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id)
-        if spec.spark.start is SparkStart.EAGER:
-            spark.start()
         _task(setup, reports, writer, spark, stopping, paused).run()
         reports.state(State.UNASSIGNED)
     except Superseded as e:

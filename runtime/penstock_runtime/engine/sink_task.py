@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import Sink, TopicPartition
+from penstock.taskspec import SparkStart
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.assignment import assigned
 from penstock_runtime.engine.frames import FramePut
@@ -59,6 +60,7 @@ class SinkTask:
         self._next_refresh = 0.0
         self._failures = 0
         self._losses = 0
+        self._spark_due = spark is not None and setup.spec.spark.start is SparkStart.EAGER
         self._read_here = True
 
     def run(self) -> None:
@@ -99,6 +101,7 @@ class SinkTask:
             return
         self._failures = 0
         self._reports.trouble(self._consumer.trouble)
+        self._start_spark()
 
     def _here(self) -> None:
         """Read and write what there is, in this process."""
@@ -259,6 +262,12 @@ class SinkTask:
         self._next_refresh = 0.0
         self._stopping.wait(error.retry_after or min(10.0, 0.1 * 2 ** min(self._failures, 10)))
         self._read_here = False
+
+    def _start_spark(self) -> None:
+        """Beside the batches, once the first has gone through: the session's start takes both cores for seconds."""
+        if self._spark_due and self._spark is not None:
+            self._spark_due = False
+            self._spark.start()
 
     def _until_done(self, work: Callable[[], None]) -> None:
         delay = 0.1

@@ -12,6 +12,7 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, SourcePartition
 from penstock.record import Record
 from penstock.source import InputPartition, PollingSource, Source
+from penstock.taskspec import SparkStart
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.pace import Appetite, Pace
@@ -62,6 +63,7 @@ class SourceTask:
         self._appetite = Appetite(setup.limits, setup.batch_seconds)
         self._failures = 0
         self._losses = 0
+        self._spark_due = spark is not None and setup.spec.spark.start is SparkStart.EAGER
 
     def run(self) -> None:
         """Until `stopping`, or an error.
@@ -100,6 +102,7 @@ class SourceTask:
             return
         self._failures = 0
         self._reports.trouble(None)
+        self._start_spark()
         if did:
             self._pace.found()
         else:
@@ -207,6 +210,12 @@ class SourceTask:
                             else min(10.0, 0.1 * 2 ** min(self._failures, 10)))  # fmt: skip
         if not self._stopping.is_set():
             self._until_done(self._recover)
+
+    def _start_spark(self) -> None:
+        """Beside the batches, once the first has gone through: the session's start takes both cores for seconds."""
+        if self._spark_due and self._spark is not None:
+            self._spark_due = False
+            self._spark.start()
 
     def _until_done(self, work: Callable[[], None]) -> None:
         delay = 0.1

@@ -8,7 +8,7 @@ from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate,
 from penstock.stages import Place, TransformPlace
 from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plan.findings import Findings
-from penstock_runtime.plan.pinned import check_version
+from penstock_runtime.plan.pinned import check_syntax, check_version
 from penstock_runtime.redaction import literal_secrets
 from penstock_runtime.variables import Secret
 
@@ -44,6 +44,8 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
         own = Findings() if place.from_worker else findings
         _check(place, kind, plugins, own, chain)
         if place.from_worker:
+            check_syntax(config.get(f"{name}.plugin.version"), f"{name}.plugin.version", findings)
+        if place.from_worker:
             findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in own.problems)
     predicates = stages.predicates(config)
     for predicate in predicates:
@@ -70,7 +72,9 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
     chain.plugins[place.name] = ref
     chain.secrets += literal_secrets(ref.cls.Config, place.properties)
     check_version(ref, place.version, (place.type_property, f"{place.name}.plugin.version"), findings)
-    parsed = findings.attempt(lambda: ref.cls.Config.parse(place.properties, place.prefix))
+    parsed = findings.attempt_plugin(
+        place.type_property, f"{ref.alias}.Config", lambda: ref.cls.Config.parse(place.properties, place.prefix)
+    )
     if parsed is not None:
         findings.attempt_plugin(place.type_property, f"{ref.alias}.configure", lambda: _configure(ref, place, parsed))
 

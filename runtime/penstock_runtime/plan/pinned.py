@@ -5,7 +5,7 @@ from penstock.versions import VersionRange
 from penstock_runtime.discovery import PluginRef
 from penstock_runtime.plan.findings import Findings
 
-__all__ = ["check_version"]
+__all__ = ["check_syntax", "check_version"]
 
 
 def check_version(ref: PluginRef[Plugin], requested: str | None, names: tuple[str, ...], findings: Findings) -> None:
@@ -17,13 +17,7 @@ def check_version(ref: PluginRef[Plugin], requested: str | None, names: tuple[st
         names: the properties that get the problem (Connect names the class and the version).
         findings: gets the problem; an unreadable range is one of the last of `names` alone.
     """
-    if requested is None:
-        return
-    try:
-        wanted = VersionRange.requested(requested)
-    except ValueError as e:
-        findings.refuse(names[-1], str(e))
-        return
+    wanted = check_syntax(requested, names[-1], findings)
     if wanted is None or ref.version in wanted:
         return
     for name in names:
@@ -32,3 +26,12 @@ def check_version(ref: PluginRef[Plugin], requested: str | None, names: tuple[st
             f"Plugin {ref.alias} not found that matches the version range {wanted}, "
             f"available versions: [{ref.version}]",
         )
+
+
+def check_syntax(requested: str | None, name: str, findings: Findings) -> VersionRange | None:
+    """The range that a property asks for; None for nothing, or when it is unreadable, which is a problem of `name`."""
+    try:
+        return VersionRange.requested(requested)
+    except ValueError as e:
+        findings.refuse(name, str(e))
+        return None

@@ -87,7 +87,7 @@ def plan(
         redactor = redactor.and_also(literal_secrets(ref.cls.Config, config))
         kind = "source" if issubclass(ref.cls, SourceConnector) else "sink"
         framework = findings.attempt(lambda: config_class(kind).parse(config))
-        parsed = findings.attempt(lambda: ref.cls.Config.parse(config))
+        parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
         once = _check_kind(kind, ref, framework, config, resolved_worker, resource, findings)
     findings.warnings += unknown_properties(
         own.values, config_class(kind) if ref else CommonConfig, ref.cls if ref else None, chain.plugins
@@ -171,5 +171,8 @@ def _raise(findings: Findings, own: Resolved, redactor: Redactor) -> None:
     """Raise what was found; a variable that is not resolved is told once, not again as a value of the wrong type."""
     unresolved = {p.property for p in own.problems}
     problems = [*own.problems, *(p for p in findings.without(unresolved))]
+    named = {p.property for p in problems}
+    # What is missing is often there under a mistyped name, which alone would be a warning.
+    problems += (w for w in findings.warnings if w.message.rpartition("did you mean ")[2].rstrip("?") in named)
     if problems:
         raise ConfigError(dict.fromkeys(map(redactor.problem, problems)))

@@ -1,0 +1,30 @@
+"""SimpleHeaderConverter: header values as the texts that people write."""
+
+from typing import Any
+
+from penstock import Header, HeaderConverter, Schema
+from penstock.schema import STRING
+from penstock_plugins.connect_literals import parsed, shown
+
+__all__ = ["SimpleHeaderConverter"]
+
+
+class SimpleHeaderConverter(HeaderConverter):
+    """Writes values as literals and guesses the type of what it reads, as Connect's `Values` does.
+
+    Reading never fails: what is no literal is a string.
+    """
+
+    java_names = ("org.apache.kafka.connect.storage.SimpleHeaderConverter",)
+
+    def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
+        """The literal as UTF-8; None for null."""
+        return None if value is None else shown(schema, value).encode("utf-8", "replace")
+
+    def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+        """The header with the type that its text suggests."""
+        if data is None:
+            return Header(name, None, None)
+        text = data.decode("utf-8", "replace")
+        schema, value = parsed(text) if text else (STRING, text)
+        return Header(name, value, schema)

@@ -1,0 +1,92 @@
+"""The task spec keeps its form: an old writer's file is read by this reader."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from penstock import ConfigError
+from penstock.taskspec import PluginReference, SparkSpec, SparkStart, TaskSpec, TaskState
+
+GOLDEN = Path(__file__).parent / "golden" / "taskspec-v1.json"
+
+SPEC = TaskSpec(
+    connector="shop.orders-in",
+    task=1,
+    tasks=2,
+    kind="source",
+    generation=7,
+    incarnation=3,
+    token="3f1c",
+    config={
+        "file": "/data/orders.jsonl",
+        "password": "${secret:orders-db:password}",
+        "topic": "orders",
+        "transforms": "hoist",
+        "transforms.hoist.field": "line",
+        "transforms.hoist.type": "HoistField$Value",
+    },
+    plugins={
+        "connector": PluginReference(
+            reference="penstock_plugins.file_source:FileStreamSource", alias="FileStreamSource", version="0.1.0"
+        ),
+        "transforms.hoist": PluginReference(
+            reference="penstock_plugins.hoist_field:HoistField", alias="HoistField", version="0.1.0", variant="Value"
+        ),
+    },
+    worker={"bootstrap.servers": "kafka:9092", "group.id": "penstock"},
+    spark=SparkSpec(executors=0, conf={"spark.driver.memory": "1g"}, start=SparkStart.ON_DEMAND),
+    secrets_dir="/secrets",
+    state=TaskState.PAUSED,
+)
+
+
+def test_version_1_is_written_as_ever() -> None:
+    assert json.loads(SPEC.to_json()) == json.loads(GOLDEN.read_text())
+
+
+def test_version_1_is_read_as_ever() -> None:
+    assert TaskSpec.from_json(GOLDEN.read_text()) == SPEC
+
+
+def test_fields_of_a_newer_writer_are_ignored() -> None:
+    newer = {**json.loads(GOLDEN.read_text()), "somethingNew": {"a": 1}}
+    assert TaskSpec.from_json(json.dumps(newer)) == SPEC
+
+
+def test_what_is_not_written_takes_its_default() -> None:
+    least = {
+        "apiVersion": "penstock.dev/task/v1",
+        "connector": "c",
+        "task": 0,
+        "tasks": 1,
+        "kind": "sink",
+        "config": {},
+        "plugins": {},
+        "worker": {},
+    }
+    spec = TaskSpec.from_json(json.dumps(least))
+    assert (spec.incarnation, spec.state, spec.secrets_dir, spec.spark.start) == (0, "Running", None, "Eager")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"apiVersion": "penstock.dev/task/v2"}, "apiVersion"),
+        ({"task": -1}, "task"),
+        ({"kind": "both"}, "kind"),
+        ({"config": {"password": ["hunter2"]}}, "config.password"),
+    ],
+)
+def test_another_version_or_a_wrong_field_is_refused_by_name(change: dict[str, object], field: str) -> None:
+    text = json.dumps({**json.loads(GOLDEN.read_text()), **change})
+    with pytest.raises(ConfigError) as caught:
+        TaskSpec.from_json(text)
+    assert [p.property for p in caught.value.problems] == [field]
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_new_life_changes_nothing_else() -> None:
+    live = SPEC.live(generation=8, incarnation=4, token="aa")
+    assert (live.generation, live.incarnation, live.token, live.config) == (8, 4, "aa", SPEC.config)
+    assert live.id == "shop.orders-in-1"
