@@ -78,7 +78,7 @@ demo: demo-local ## Watch real records flow: a growing file, transforms, a real 
 
 .PHONY: demo-local
 demo-local: java setup ## The demo on this machine, without Kubernetes
-	$(PY) -m penstock_runtime.demo $(ARGS)
+	$(PY) examples/demo/run.py $(ARGS)
 
 .PHONY: clean
 clean: ## Remove what was built here and this checkout's environment; fetched packages and Kafka stay cached

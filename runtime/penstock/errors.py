@@ -68,5 +68,5 @@ class RetriableError(ConnectError):
         self.retry_after = retry_after
 
 
-class Superseded(ConnectError):  # noqa: N818 (a state, not an error: the task leaves and nothing has failed)
+class Superseded(ConnectError):
     """A newer incarnation of this task exists; this one must write nothing more."""

@@ -68,7 +68,7 @@ class Writer(ABC):
 class Sink(ABC):
     """The driver half of a sink."""
 
-    def start(self) -> None:  # noqa: B027
+    def start(self) -> None:
         """Begin. Called once, before any partition is known.
 
         Raises:
@@ -98,10 +98,10 @@ class Sink(ABC):
         """
         return offsets
 
-    def close(self, partitions: Sequence[TopicPartition]) -> None:  # noqa: B027
+    def close(self, partitions: Sequence[TopicPartition]) -> None:
         """These partitions are written no more."""
 
-    def stop(self) -> None:  # noqa: B027
+    def stop(self) -> None:
         """Let go of everything. Called once, also after a failure in `start`; nothing is called after it."""
 
 

@@ -90,13 +90,13 @@ class Source(ABC):
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """Cut what lies between into partitions; each of `end`'s changed offsets belongs to one of them."""
 
-    def commit(self, offsets: Offsets) -> None:  # noqa: B027
+    def commit(self, offsets: Offsets) -> None:
         """Records up to here are in Kafka and their offsets committed: acknowledge them outside, if need be.
 
         May be missing after a crash; never comes early.
         """
 
-    def stop(self) -> None:  # noqa: B027
+    def stop(self) -> None:
         """Let go of everything. Called once, also after a failure in `start`; nothing is called after it."""
 
 
@@ -118,10 +118,10 @@ class PollingSource(ABC):
             RetriableError: called again after a back-off; what was yielded before is delivered.
         """
 
-    def commit(self, offsets: Offsets) -> None:  # noqa: B027
+    def commit(self, offsets: Offsets) -> None:
         """As `Source.commit`."""
 
-    def stop(self) -> None:  # noqa: B027
+    def stop(self) -> None:
         """As `Source.stop`."""
 
 

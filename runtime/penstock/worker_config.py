@@ -163,6 +163,11 @@ class WorkerConfig(ErrorsConfig):
         """The `errors.*` that connectors inherit."""
         return {name: text for name, text in self._raw.items() if name.startswith("errors.")}
 
+    def topic_settings(self, prefix: Literal["offset.storage.", "status.storage."]) -> dict[str, str]:
+        """Further settings of an internal topic, for its creation; compaction goes over them (KIP-605)."""
+        named = {f"{prefix}{name}" for name in ("topic", "partitions", "replication.factor", "file.filename")}
+        return {n[len(prefix) :]: t for n, t in self._raw.items() if n.startswith(prefix) and n not in named}
+
     def clients(self, kind: ClientKind | None) -> list[tuple[str, dict[str, str]]]:
         """The worker's layers of client properties, the later over the earlier, as `translate_layers` takes them.
 

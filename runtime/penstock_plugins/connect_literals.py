@@ -106,11 +106,11 @@ class _Parser:
             return None
         if inside and self._consume('"'):
             return self._quoted()
-        if self._consume("null"):
+        if self._word("null", inside=inside):
             return None
-        if self._consume("true"):
+        if self._word("true", inside=inside):
             return BOOLEAN, True
-        if self._consume("false"):
+        if self._word("false", inside=inside):
             return BOOLEAN, False
         start = self._mark()
         try:
@@ -165,6 +165,14 @@ class _Parser:
         self._previous = self._next
         self._next = None
         return True
+
+    def _word(self, expected: str, *, inside: bool) -> bool:
+        """Whether a word stands here; on the outside it has to stand alone."""
+        start = self._mark()
+        if self._consume(expected) and (inside or not self._has_next()):
+            return True
+        self._rewind(start)
+        return False
 
     def _token(self) -> str:
         start = at = self._at

@@ -8,10 +8,21 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock import Instant, Schema
-from penstock.schema import BOOLEAN, FLOAT64, INT32, INT64, OPTIONAL_STRING, STRING, TIMESTAMP, array_of, decimal, struct
+from penstock.schema import (
+    BOOLEAN,
+    FLOAT64,
+    INT32,
+    INT64,
+    OPTIONAL_STRING,
+    STRING,
+    TIMESTAMP,
+    array_of,
+    decimal,
+    struct,
+)
 
 __all__ = ["SHAPES", "Draw", "Shape"]
 
@@ -19,9 +30,11 @@ _DAY: Final = 86_400_000
 _CENTS: Final = tuple(Decimal(n).scaleb(-2) for n in range(1, 20_001))
 _CITIES: Final = ("Aarhus", "Bergen", "Córdoba", "Dakar", "Enschede", "Fukuoka", "Gdańsk", "Hà Nội", "Izmir", "Łódź")
 _NAMES: Final = ("Ada", "Alan", "Barbara", "Edsger", "Grace", "John", "Katherine", "Ken", "Margaret", "Radia")
-_TAGS: Final = ([], ["new"], ["gift"], ["gift", "express"], ["return"], ["express", "fragile"])
+_TAGS: Final[Sequence[Sequence[str]]] = ([], ["new"], ["gift"], ["gift", "express"], ["return"], ["express", "fragile"])
 _PAGES: Final = ("/", "/search", "/product", "/cart", "/checkout", "/account", "/help", "/about")
 _AGENTS: Final = ("Firefox", "Chrome", "Safari", "curl", None)
+
+T = TypeVar("T")
 
 
 class Draw:
@@ -38,7 +51,7 @@ class Draw:
         draw = self._random
         return [least + int(draw() * below) for _ in range(self.rows)]
 
-    def some[T](self, choices: Sequence[T]) -> list[T]:
+    def some(self, choices: Sequence[T]) -> list[T]:
         """One of the choices each."""
         draw, count = self._random, len(choices)
         return [choices[int(draw() * count)] for _ in range(self.rows)]
@@ -49,7 +62,7 @@ class Draw:
         return [draw() for _ in range(self.rows)]
 
     def times(self, epoch: int, first: int, step: int) -> list[Instant]:
-        """The time of row n: `step` milliseconds after that of the row before, give or take half a step."""
+        """Rising: row n's lies in the n-th stretch of `step` milliseconds after `epoch`."""
         draw = self._random
         return [Instant(epoch + int((n + draw()) * step)) for n in range(first, first + self.rows)]
 
@@ -60,8 +73,137 @@ class Shape:
 
     Attributes:
         schema: a struct.
-        rows: the values, given a generator, the number of the first row, and the time of row 0 in milliseconds.
+        rows: the values, given a generator, the number of the first row, the time of row 0 and the time between two rows
+            (milliseconds).
     """
 
     schema: Schema
-    rows: Callable[[Draw, int, int], list[dict[str, Any]]]
+    rows: Callable[[Draw, int, int, int], list[dict[str, Any]]]
+
+
+def _orders(draw: Draw, first: int, epoch: int, step: int) -> list[dict[str, Any]]:
+    columns = zip(
+        range(first, first + draw.rows),
+        draw.times(epoch, first, step),
+        draw.whole(10_000),
+        draw.whole(9, least=1),
+        draw.some(_CENTS),
+        draw.share(),
+        draw.share(),
+        draw.some(_TAGS),
+        draw.some(_CITIES),
+        strict=True,
+    )
+    return [
+        {
+            "order_id": number,
+            "ordered_at": moment,
+            "customer_id": customer,
+            "quantity": quantity,
+            "price": price,
+            "discount": discount if discount < 0.25 else None,
+            "paid": paid < 0.9,
+            "tags": [*tags],
+            "city": city,
+        }
+        for number, moment, customer, quantity, price, discount, paid, tags, city in columns
+    ]
+
+
+def _customers(draw: Draw, first: int, epoch: int, step: int) -> list[dict[str, Any]]:
+    columns = zip(
+        range(first, first + draw.rows),
+        draw.some(_NAMES),
+        draw.whole(1_000_000),
+        draw.some(_CITIES),
+        draw.whole(20 * 365),
+        draw.share(),
+        draw.share(),
+        strict=True,
+    )
+    return [
+        {
+            "customer_id": number,
+            "name": name,
+            "email": f"{name.lower()}.{mail}@example.com" if known < 0.8 else None,
+            "address": {"city": city, "code": mail % 100_000},
+            "since": Instant(epoch - days * _DAY),
+            "score": score,
+        }
+        for number, name, mail, city, days, score, known in columns
+    ]
+
+
+def _clickstream(draw: Draw, first: int, epoch: int, step: int) -> list[dict[str, Any]]:
+    columns = zip(
+        draw.times(epoch, first, step),
+        draw.whole(1000),
+        draw.some(_PAGES),
+        draw.some(_PAGES),
+        draw.share(),
+        draw.some(_AGENTS),
+        draw.share(),
+        strict=True,
+    )
+    return [
+        {
+            "at": moment,
+            "session": f"s{session:04}",
+            "page": page,
+            "referrer": referrer if page != "/" else None,
+            "seconds": seconds * 60,
+            "agent": agent,
+            "signed_in": signed < 0.5,
+        }
+        for moment, session, page, referrer, seconds, agent, signed in columns
+    ]
+
+
+SHAPES: Final[Mapping[str, Shape]] = {
+    "orders": Shape(
+        struct(
+            {
+                "order_id": INT64,
+                "ordered_at": TIMESTAMP,
+                "customer_id": INT64,
+                "quantity": INT32,
+                "price": decimal(2),
+                "discount": FLOAT64.as_optional(),
+                "paid": BOOLEAN,
+                "tags": array_of(STRING),
+                "city": STRING,
+            },
+            name="penstock.datagen.Order",
+        ),
+        _orders,
+    ),
+    "customers": Shape(
+        struct(
+            {
+                "customer_id": INT64,
+                "name": STRING,
+                "email": OPTIONAL_STRING,
+                "address": struct({"city": STRING, "code": INT32}, name="penstock.datagen.Address"),
+                "since": TIMESTAMP,
+                "score": FLOAT64,
+            },
+            name="penstock.datagen.Customer",
+        ),
+        _customers,
+    ),
+    "clickstream": Shape(
+        struct(
+            {
+                "at": TIMESTAMP,
+                "session": STRING,
+                "page": STRING,
+                "referrer": OPTIONAL_STRING,
+                "seconds": FLOAT64,
+                "agent": OPTIONAL_STRING,
+                "signed_in": BOOLEAN,
+            },
+            name="penstock.datagen.Click",
+        ),
+        _clickstream,
+    ),
+}

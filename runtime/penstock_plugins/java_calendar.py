@@ -48,7 +48,7 @@ def date_text(millis: int) -> str:
     t = civil(millis)
     weekday = _WEEKDAYS[millis // DAY % 7]
     clock = f"{t.hour:02}:{t.minute:02}:{t.second:02}"
-    return f"{weekday} {_MONTHS[t.month - 1]} {t.day:02} {clock} UTC {t.year_of_era:04}"
+    return f"{weekday} {_MONTHS[t.month - 1]} {t.day:02} {clock} UTC {t.year_of_era}"
 
 
 def _to_days(year: int, month: int, day: int, *, gregorian: bool) -> int:

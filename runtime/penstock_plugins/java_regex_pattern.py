@@ -120,7 +120,7 @@ class _Reader:
     def _skip_comments(self) -> None:
         while self.more and (self._text[self._at] in " \t\n\x0b\f\r" or self._text[self._at] == "#"):
             if self._text[self._at] == "#":
-                while self.more and self._text[self._at] not in "\n\r\x85\u2028\u2029":
+                while self._at < len(self._text) and self._text[self._at] not in "\n\r\x85\u2028\u2029":
                     self._at += 1
             else:
                 self._at += 1

@@ -188,6 +188,9 @@ class NodeReader:
 
     def _with_default(self, schema: Schema, node: Any) -> Schema:
         default = self.value(schema, node)
+        if schema.type is Type.STRUCT and default is not None:
+            # There the struct's schema is compared with its own unfinished builder, and never equal.
+            raise SchemaBuilderError("Invalid default value")
         try:
             check("null", schema, default)
         except DataError as e:

@@ -13,6 +13,12 @@ from penstock_plugins.connect_values import java_class
 __all__ = ["ByteArrayConverter", "StringConverter"]
 
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_MALFORMED: Final = re.compile("[\ud800-\udbff].?|[\udc00-\udfff]", re.DOTALL)
+
+
+def _replaced(found: re.Match[str]) -> str:
+    """Java takes the unit after a high surrogate for a part of the malformed character."""
+    return "\ufffd" * (2 if found[0][1:] > "\uffff" else 1)
 
 
 def _override(name: str, what: str) -> Any:
@@ -55,8 +61,17 @@ class _Charset:
         return text.encode(self.codec, "replace")
 
     def decode(self, data: bytes) -> str:
-        if self.codec in ("utf-16", "utf-32") and data[:2] not in (b"\xfe\xff", b"\xff\xfe"):
-            return data.decode(f"{self.codec}-be", "replace")
+        if self.codec == "utf-8":
+            return data.decode("utf-8", "replace")
+        if self.codec.startswith("utf-16"):
+            codec = self.codec
+            if codec == "utf-16":
+                codec = "utf-16-le" if data[:2] == b"\xff\xfe" else "utf-16-be"
+                data = data[2:] if data[:2] in (b"\xfe\xff", b"\xff\xfe") else data
+            text = data[: len(data) & ~1].decode(codec, "surrogatepass") + ("\ufffd" if len(data) % 2 else "")
+            return _MALFORMED.sub(_replaced, text)
+        if self.codec == "utf-32" and data[:4] not in (b"\0\0\xfe\xff", b"\xff\xfe\0\0"):
+            return data.decode("utf-32-be", "replace")
         return data.decode(self.codec, "replace")
 
 

@@ -85,10 +85,14 @@ def _run(options: argparse.Namespace) -> ExitCode:
 
     return run(
         RunOptions(
-            files=options.files, bootstrap_servers=options.bootstrap_servers, data_dir=options.data_dir,
-            worker=options.worker, secrets=options.secrets, log_level=options.log_level,
+            files=options.files,
+            bootstrap_servers=options.bootstrap_servers,
+            data_dir=options.data_dir,
+            worker=options.worker,
+            secrets=options.secrets,
+            log_level=options.log_level,
             metrics_port=options.metrics_port,
-        )  # fmt: skip
+        )
     )
 
 
@@ -128,7 +132,9 @@ def _kafka(options: argparse.Namespace) -> ExitCode:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: asked.set())
     with EmbeddedKafka(options.data_dir, port=options.port) as kafka:
-        sys.stdout.write(json.dumps({"bootstrapServers": kafka.bootstrap_servers, "dataDir": str(kafka.data_dir)}) + "\n")
+        sys.stdout.write(
+            json.dumps({"bootstrapServers": kafka.bootstrap_servers, "dataDir": str(kafka.data_dir)}) + "\n"
+        )
         sys.stdout.flush()
         while kafka.running and not asked.wait(1.0):
             pass

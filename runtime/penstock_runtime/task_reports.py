@@ -105,7 +105,7 @@ class TaskReports:
                     generation=self._generation,
                     version=self._version,
                     trace=trace,
-                )  # fmt: skip
+                )
             ],
             timeout=5.0 if state is State.FAILED else 30.0,
         )

@@ -77,16 +77,20 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: Final = {}  # type: ignore[misc]  # filled below, apart from PyYAML's own
 
 
+class _NotAllowed(yaml.MarkedYAMLError):
+    """YAML, but not for us; the problem is a sentence of our own."""
+
+
 def _unique_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     loader.flatten_mapping(node)
     mapping: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, (str, int, float, bool)):
-            raise yaml.MarkedYAMLError(problem="a key must be a plain text", problem_mark=key_node.start_mark)
+            raise _NotAllowed(problem="a key must be a plain text", problem_mark=key_node.start_mark)
         name = key if isinstance(key, str) else text_of(key)
         if name in mapping:
-            raise yaml.MarkedYAMLError(
+            raise _NotAllowed(
                 problem=f"the key {name} stands here a second time; remove one of them",
                 problem_mark=key_node.start_mark,
             )
@@ -130,4 +134,9 @@ def _advice(text: str, line: int | None, error: yaml.MarkedYAMLError) -> str:
     lines = text.splitlines()
     if line is not None and line < len(lines) and "\t" in re.match(r"\s*", lines[line])[0]:  # type: ignore[index]
         return "is indented by a tab, which YAML does not allow; use spaces"
-    return f"is not YAML: {error.problem or error.context}"
+    return _told(error)
+
+
+def _told(error: yaml.MarkedYAMLError) -> str:
+    told = str(error.problem or error.context)
+    return told if isinstance(error, _NotAllowed) else f"is not YAML: {told}"

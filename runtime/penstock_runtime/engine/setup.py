@@ -151,7 +151,7 @@ class Setup:
                     _class_name(transform, ref.variant),
                     guard,
                     place.negated,
-                )  # fmt: skip
+                )
             )
         return tuple(steps)
 

@@ -228,7 +228,7 @@ class SinkProcess:
             )
 
 
-class _ReportedUnderNone(ConnectError):  # noqa: N818 (it carries a report, and is never shown)
+class _ReportedUnderNone(ConnectError):
     def __init__(self, record: Record, error: Exception) -> None:
         super().__init__(f"Tolerance exceeded in error handler: {describe(error)}")
         self.record = record

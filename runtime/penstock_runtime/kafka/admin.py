@@ -84,7 +84,9 @@ class Admin:
     def _create(
         self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
     ) -> None:
-        new: Any = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(settings))
+        new: Any = NewTopic(
+            topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(settings)
+        )
         try:
             self._client.create_topics([new], request_timeout=_SECONDS)[topic].result()
         except KafkaException as e:

@@ -4,6 +4,7 @@ import json
 import textwrap
 from typing import Any
 
+from penstock.config import nearest
 from penstock.connector import Connector
 from penstock.errors import Problem
 from penstock.plugin import Plugin, Transform
@@ -24,7 +25,11 @@ def listing(name: str | None, *, as_json: bool) -> tuple[str, bool]:
     found = [r for r in every if isinstance(r, PluginRef) and (name is None or _named(r, name))]
     broken = [p for p in every if isinstance(p, Problem)] if name is None else []
     if name is not None and not found:
-        return str(Plugins.installed()._unknown(Plugin, name)) + "\n", False  # noqa: SLF001
+        hint = nearest(name, [r.alias for r in every if isinstance(r, PluginRef)])
+        return (
+            f"There is no plugin {name}.{f' Did you mean {hint}?' if hint else ''} penstock plugins lists all.\n",
+            False,
+        )
     if as_json:
         return json.dumps([_as_data(r) for r in found], indent=2) + "\n", True
     if name is not None:

@@ -102,7 +102,7 @@ def announce(setup: Setup, state: State, specs: Sequence[TaskSpec]) -> None:
                     worker_id=socket.gethostname(),
                     generation=setup.spec.generation,
                     version=specs[0].plugins["connector"].version if specs else None,
-                )  # fmt: skip
+                )
             ],
         )
     finally:

@@ -9,7 +9,6 @@ from enum import Enum
 from typing import Final
 
 from penstock.resources import Restart
-
 from penstock_runtime.exit_codes import ExitCode
 
 __all__ = ["Again", "End", "History", "after"]

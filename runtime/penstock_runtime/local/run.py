@@ -144,9 +144,7 @@ def _prepared(
     return [Task(s, manifest.connector.spec.restart) for s in live]
 
 
-def _until_kafka_answers(
-    work: Callable[[], Mapping[int, int]], worker: WorkerConfig
-) -> Mapping[int, int]:
+def _until_kafka_answers(work: Callable[[], Mapping[int, int]], worker: WorkerConfig) -> Mapping[int, int]:
     deadline = time.monotonic() + _KAFKA_PATIENCE
     while True:
         try:
@@ -230,7 +228,7 @@ class _Signals:
         if self.asked:
             supervisor.stop()
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if self.count > 2:
             os._exit(ExitCode.INTERRUPTED)

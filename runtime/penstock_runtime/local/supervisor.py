@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.resources import Restart
-
 from penstock.taskspec import TaskSpec
 from penstock_runtime.local.child import Child
 from penstock_runtime.local.restarts import Again, End, History, after
@@ -185,9 +184,7 @@ class Supervisor:
 
     def _start(self, task: Task) -> None:
         port = self._metrics_port + self.tasks.index(task) if self._metrics_port else 0
-        child = Child(
-            task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._child_log
-        )
+        child = Child(task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._child_log)
         task.begin(child)
         self._selector.register(child.events_fd, selectors.EVENT_READ, task)
 

@@ -10,12 +10,8 @@ from penstock_runtime.client_properties import refused, translate, translate_lay
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="anna" password="p\\"w=1;";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required username='anna' password=pw;"
-OAUTH = (
-    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required clientId='c' clientSecret='s' scope='x';"
-)
-KERBEROS = (
-    'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p@R" serviceName="kafka";'
-)
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required clientId='c' clientSecret='s' scope='x';"
+KERBEROS = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p@R" serviceName="kafka";'
 
 
 @pytest.mark.parametrize(
@@ -125,7 +121,12 @@ def test_what_has_no_meaning_is_said_with_the_reason(kind: ClientKind, name: str
         ("producer", "acks", "7", "Invalid value 7 for configuration acks: String must be one of: all, -1, 0, 1"),
         ("producer", "batch.size", "0", "Invalid value 0 for configuration batch.size: Value must be from 1 to"),
         ("consumer", "max.poll.records", "0", "Invalid value 0 for configuration max.poll.records: Value must be from"),
-        ("consumer", "isolation.level", "x", "Invalid value x for configuration isolation.level: String must be one of"),
+        (
+            "consumer",
+            "isolation.level",
+            "x",
+            "Invalid value x for configuration isolation.level: String must be one of",
+        ),
         ("admin", "ssl.truststore.location", "/t.jks", "is a Java key store (JKS), which librdkafka cannot read"),
         ("admin", "ssl.keystore.location", "/t.jks", "is a Java key store (JKS), which librdkafka cannot read"),
         ("admin", "ssl.cipher.suites", "TLS_AES_128_GCM_SHA256", "these are Java's names; write OpenSSL's"),
@@ -169,8 +170,12 @@ def test_a_delivery_in_a_transaction_ends_with_it() -> None:
 def test_later_layers_go_over_earlier_ones_also_under_another_name() -> None:
     found = translate_layers(
         "producer",
-        [("", {"bootstrap.servers": "a:1"}), ("producer.", {"max.request.size": "2000"}), ("producer.override.", {"message.max.bytes": "3000"})],
-    )  # fmt: skip
+        [
+            ("", {"bootstrap.servers": "a:1"}),
+            ("producer.", {"max.request.size": "2000"}),
+            ("producer.override.", {"message.max.bytes": "3000"}),
+        ],
+    )
     assert found.properties == {"bootstrap.servers": "a:1", "message.max.bytes": "3000"}
 
 

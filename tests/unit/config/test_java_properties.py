@@ -29,7 +29,7 @@ from penstock.java_properties import parse_properties
         pytest.param("a=C:\\\\temp", {"a": "C:\\temp"}, id="escaped backslash"),
         pytest.param("a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}, id="all line ends"),
         pytest.param("a=1\na=2", {"a": "2"}, id="the last of a name counts"),
-        pytest.param("a={\\\n  \"x\": 1}", {"a": '{"x": 1}'}, id="JSON over two lines"),
+        pytest.param('a={\\\n  "x": 1}', {"a": '{"x": 1}'}, id="JSON over two lines"),
     ],
 )
 def test_a_text_reads_as_java_reads_it(text: str, expected: dict[str, str]) -> None:

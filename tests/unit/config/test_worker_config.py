@@ -60,7 +60,11 @@ def test_yaml_says_the_same(tmp_path: Path) -> None:
     file = tmp_path / "worker.yaml"
     file.write_text("bootstrap.servers: a:1\ntopic.tracking.enable: no\noffset.storage.partitions: 3\n")
     config, warnings = read_worker(file)
-    assert (config.bootstrap_servers, config.topic_tracking_enable, config.offset_storage_partitions) == ("a:1", False, 3)
+    assert (config.bootstrap_servers, config.topic_tracking_enable, config.offset_storage_partitions) == (
+        "a:1",
+        False,
+        3,
+    )
     assert warnings == ()
 
 
@@ -146,9 +150,8 @@ def test_every_problem_of_a_file_is_told_with_its_name(tmp_path: Path) -> None:
     file.write_text("offset.flush.interval.ms=x\nerrors.tolerance=some\n")
     with pytest.raises(ConfigError) as caught:
         read_worker(file)
-    assert [p.property for p in caught.value.problems] == [
-        f"{file}: errors.tolerance", f"{file}: offset.flush.interval.ms",
-    ]  # fmt: skip
+    named = {p.property for p in caught.value.problems}
+    assert named == {f"{file}: errors.tolerance", f"{file}: offset.flush.interval.ms"}
 
 
 @pytest.mark.parametrize("name", ["worker.yaml", "worker.properties"])
@@ -165,9 +168,20 @@ def test_variables_are_resolved_for_checking_and_kept_as_written(tmp_path: Path)
     assert config.raw == {"bootstrap.servers": "h:${secret:kafka:port}"}
 
 
+def test_further_settings_of_an_internal_topic_are_its_own() -> None:
+    config, _ = worker_from({"offset.storage.partitions": "3", "offset.storage.segment.bytes": "1000"})
+    assert config.topic_settings("offset.storage.") == {"segment.bytes": "1000"}
+    assert config.topic_settings("status.storage.") == {}
+
+
 def test_servers_and_security_reach_every_client_and_prefixed_ones_go_over_them() -> None:
     config, _ = worker_from(
-        {"bootstrap.servers": "a:1", "security.protocol": "SSL", "producer.security.protocol": "PLAINTEXT", "topic.x": "1"}
+        {
+            "bootstrap.servers": "a:1",
+            "security.protocol": "SSL",
+            "producer.security.protocol": "PLAINTEXT",
+            "topic.x": "1",
+        }
     )
     assert config.clients(None) == [("", {"bootstrap.servers": "a:1", "security.protocol": "SSL"})]
     assert config.clients("producer")[1] == ("producer.", {"security.protocol": "PLAINTEXT"})

@@ -1,0 +1,175 @@
+"""The demo: a file that grows, through transforms into a real Kafka and out again into a file.
+
+`make demo` runs it. Ctrl-C stops it; kill it as hard as you like, and start it again: each line of the file is in Kafka
+exactly once, and in the file at the other end at least once. It counts, at every start and at every end.
+"""
+
+import argparse
+import collections
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from penstock.errors import ConnectError
+from penstock_runtime.embedded import EmbeddedKafka
+
+FOLDER = Path("penstock-demo")
+LINES = FOLDER / "orders.txt"
+OUT = FOLDER / "orders-out.txt"
+TOPIC = "orders"
+NUMBER = re.compile(rb"order (\d+):")
+
+
+def main() -> int:
+    """Run until Ctrl-C, or for `--seconds`; the exit code is 0 when the count is right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=int, default=200, help="lines a second (default %(default)s)")
+    parser.add_argument("--seconds", type=float, help="stop by itself after so long")
+    options = parser.parse_args()
+    stopping = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    FOLDER.mkdir(exist_ok=True)
+    try:
+        with EmbeddedKafka(FOLDER / "kafka") as kafka:
+            say(f"Kafka listens on {kafka.bootstrap_servers}: any Kafka client can read topic '{TOPIC}' while this runs.")
+            if LINES.exists():
+                say("Found by earlier runs:")
+                report(kafka.bootstrap_servers)
+            say(f"Lines grow in {LINES}; watch the other end with: tail -f {OUT}")
+            demonstrate(kafka.bootstrap_servers, options.rate, options.seconds, stopping)
+            say("Stopped. The count:")
+            good = report(kafka.bootstrap_servers)
+    except ConnectError as e:
+        say(str(e))
+        return 5
+    say("Run `make demo` again, and it goes on where it stopped. `rm -r penstock-demo` forgets everything.")
+    return 0 if good else 1
+
+
+def demonstrate(servers: str, rate: int, seconds: float | None, stopping: threading.Event) -> None:
+    """Let the file grow while `penstock run` moves its lines, then let it drain."""
+    # `penstock run`, that ends with us however we end.
+    program = "import sys; from penstock_runtime import cli, parent; parent.die_with_parent(); sys.exit(cli.main())"
+    command = [sys.executable, "-c", program, "run", str(Path(__file__).with_name("connectors.yaml")),
+               "--bootstrap-servers", servers, "--data-dir", str(FOLDER), "--log-level", "WARNING"]  # fmt: skip
+    # A group of its own: Ctrl-C in the terminal is for us, and the connectors stop when the last line is through.
+    process = subprocess.Popen(command, start_new_session=True)
+    number = last_number() + 1
+    begun, written = time.monotonic(), 0
+    try:
+        with LINES.open("ab", buffering=0) as file:
+            while not stopping.is_set() and process.poll() is None:
+                elapsed = time.monotonic() - begun
+                if seconds is not None and elapsed >= seconds:
+                    break
+                due = int(elapsed * rate) - written
+                if due > 0:
+                    file.write(b"".join(order(number + i) for i in range(due)))
+                    number, written = number + due, written + due
+                stopping.wait(0.02)
+        drain(servers, process)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def drain(servers: str, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until every line has come out at the other end, 30 s at most."""
+    deadline = time.monotonic() + 30
+    last = last_number()
+    while time.monotonic() < deadline and process.poll() is None:
+        if OUT.exists() and f"order {last}:".encode() in tail(OUT):
+            return
+        time.sleep(0.1)
+
+
+def report(servers: str) -> bool:
+    """Count, print and judge: lines in the file, records in Kafka, lines at the other end."""
+    lines = last_number() + 1
+    in_kafka, sample = read_topic(servers)
+    missing = sum(1 for n in range(lines) if n not in in_kafka)
+    doubled = sum(count - 1 for count in in_kafka.values())
+    out = collections.Counter(map(int, NUMBER.findall(OUT.read_bytes()))) if OUT.exists() else collections.Counter()
+    absent = sum(1 for n in range(lines) if n not in out)
+    say(f"  {LINES}: {lines} lines")
+    say(f"  topic '{TOPIC}' (read_committed): {sum(in_kafka.values())} records, {missing} missing, {doubled} doubled")
+    say(f"  {OUT}: {sum(out.values())} lines, {absent} missing, {sum(out.values()) - len(out)} written again")
+    if sample:
+        say(f"  the last record: {sample.decode()}")
+    return missing == doubled == absent == 0
+
+
+def read_topic(servers: str) -> tuple["collections.Counter[int]", bytes]:
+    """How often each order's number stands in the topic, and the last value."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "demo-count", "enable.partition.eof": True,
+                         "isolation.level": "read_committed", "enable.auto.commit": False})  # fmt: skip
+    found: collections.Counter[int] = collections.Counter()
+    last = b""
+    try:
+        if TOPIC not in consumer.list_topics(timeout=10).topics:
+            return found, last
+        consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
+        while True:
+            message = consumer.poll(10)
+            if message is None:
+                return found, last
+            error = message.error()
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (the client's own name of the code)
+                    return found, last
+                raise ConnectError(f"Reading topic '{TOPIC}': {error}")
+            last = message.value() or b""
+            found.update(map(int, NUMBER.findall(last)))
+    finally:
+        consumer.close()
+
+
+def order(number: int) -> bytes:
+    """One line."""
+    return f"order {number}: {1 + number % 7} x article {number * 7919 % 1000}\n".encode()
+
+
+def last_number() -> int:
+    """The number of the last whole line, -1 in an empty file; a line that a kill cut short is finished first."""
+    if not LINES.exists() or not LINES.stat().st_size:
+        return -1
+    end = tail(LINES)
+    if not end.endswith(b"\n"):
+        with LINES.open("r+b") as file:
+            file.truncate(LINES.stat().st_size - len(end.rpartition(b"\n")[2]))
+        return last_number()
+    return int(NUMBER.findall(end)[-1])
+
+
+def tail(path: Path) -> bytes:
+    """The last bytes of a file."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 4096))
+        return file.read()
+
+
+def say(text: str) -> None:
+    """Tell the person who watches."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""`make bench`: Penstock and Kafka Connect side by side on the same work, the same broker and the same machine.
+
+    command     what to measure, in which order, and where the figures go
+    source_work, sink_work, trickle    the measures, each with both sides
+    sides       how each side is started on a connector: the same flat configuration for both
+    peer        Kafka Connect standalone: its jars and its command
+    measured    a running side: its start, its log, its end
+    keeper      what runs above a measured side, so that no process of it gets away, nor its CPU time
+    tree        CPU seconds and memory of all processes of a side
+    timeline    how a figure grew, and when it reached its end
+    topics      the broker's half: topics, ends, contents
+    data        the lines
+    results     goals, medians, table, JSON
+    report      the machine, and docs/benchmarks.md
+
+Speed is measured here and asserted nowhere; contents are checked after every run, and a wrong one ends the benchmark.
+"""

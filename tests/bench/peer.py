@@ -1,0 +1,97 @@
+"""Kafka Connect 4.3.1 standalone: its jars, fetched once into the cache beside the broker's, and its command."""
+
+import importlib.util
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from penstock_runtime.embedded.jars import KAFKA_VERSION, cache_folder, exclusively
+from penstock_runtime.java import Java
+
+__all__ = ["connect_command", "connect_jars"]
+
+_MODULES: Final = ("connect-runtime", "connect-file", "connect-transforms", "connect-json")
+_IVY: Final = """\
+<ivy-module version="2.0">
+  <info organisation="penstock" module="bench"/>
+  <dependencies>
+{dependencies}
+    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="default->default"/>
+  </dependencies>
+</ivy-module>
+"""
+# REST on any free port: standalone always serves it. Clients may be overridden by default. The rest is as it comes.
+_WORKER: Final = """\
+bootstrap.servers={servers}
+listeners=http://127.0.0.1:0
+offset.storage.file.filename={folder}/connect.offsets
+key.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter=org.apache.kafka.connect.json.JsonConverter
+plugin.path={plugins}
+plugin.discovery=service_load
+"""
+_LOG4J: Final = """\
+<Configuration status="WARN" shutdownHook="disable">
+  <Appenders><Console name="out"><PatternLayout pattern="%d{ISO8601} %p %m (%c)%n"/></Console></Appenders>
+  <Loggers><Root level="INFO"><AppenderRef ref="out"/></Root></Loggers>
+</Configuration>
+"""
+
+
+def connect_jars(java: Java) -> Path:
+    """The folder with Kafka Connect's jars, fetched first when the cache has none.
+
+    Raises:
+        RuntimeError: they cannot be fetched.
+    """
+    folder = cache_folder() / f"kafka-connect-{KAFKA_VERSION}"
+    libs = folder / "libs"
+    if not libs.exists():
+        with exclusively(folder):
+            if not libs.exists():
+                print(f"Fetching Kafka Connect {KAFKA_VERSION} (36 MB, once)...", flush=True)
+                _fetch(java, libs)
+    return libs
+
+
+def connect_command(
+    java: Java, folder: Path, *, servers: str, name: str, connector: Mapping[str, str]
+) -> list[str]:
+    """Write what Kafka Connect standalone reads, and give its command."""
+    libs = connect_jars(java)
+    (folder / "worker.properties").write_text(_WORKER.format(servers=servers, folder=folder, plugins=libs))
+    lines = {"name": name, "tasks.max": "1", **connector}
+    (folder / "connector.properties").write_text("".join(f"{k}={v}\n" for k, v in lines.items()))
+    (folder / "log4j2.xml").write_text(_LOG4J)
+    return [
+        str(java.executable), "-Xmx1g", "-Dlog4j2.configurationFile=log4j2.xml", "-cp", f"{libs}/*",
+        "org.apache.kafka.connect.cli.ConnectStandalone", "worker.properties", "connector.properties",
+    ]  # fmt: skip
+
+
+def _fetch(java: Java, libs: Path) -> None:
+    dependencies = "\n".join(
+        f'    <dependency org="org.apache.kafka" name="{m}" rev="{KAFKA_VERSION}" conf="default->default"/>'
+        for m in _MODULES
+    )
+    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=libs.parent) as name:
+        work = Path(name)
+        (work / "ivy.xml").write_text(_IVY.format(dependencies=dependencies))
+        command = [
+            str(java.executable), "-cp", str(_ivy_jar()), "org.apache.ivy.Main", "-ivy", "ivy.xml", "-confs", "default",
+            "-cache", "ivy", "-retrieve", "libs/[artifact]-[revision](-[classifier]).[ext]",
+        ]  # fmt: skip
+        log = libs.parent / "fetch.log"
+        with log.open("w") as output:
+            done = subprocess.run(command, cwd=work, stdout=output, stderr=output, check=False)
+        if done.returncode != 0 or not (work / "libs" / f"connect-runtime-{KAFKA_VERSION}.jar").exists():
+            raise RuntimeError(f"Kafka Connect {KAFKA_VERSION} cannot be fetched from Maven Central; see {log}")
+        (work / "libs").rename(libs)
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    folders = (spec.submodule_search_locations or ()) if spec else ()
+    return next(jar for folder in folders for jar in Path(folder, "jars").glob("ivy-*.jar"))

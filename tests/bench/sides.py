@@ -1,0 +1,82 @@
+"""How each side is started on a connector. Both get the same flat configuration, with Kafka Connect's names."""
+
+import itertools
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from penstock_runtime.java import Java
+from tests.bench.measured import Measured
+from tests.bench.peer import connect_command
+
+__all__ = ["Connect", "Penstock", "Side", "Work"]
+
+_CLASS: Final = "connector.class"
+_JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
+CONVERTERS: Final[Mapping[str, str]] = {
+    "key.converter": _JSON, "value.converter": _JSON,
+    "key.converter.schemas.enable": "false", "value.converter.schemas.enable": "false",
+}  # fmt: skip
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One connector to run: its name, new for every run, and its configuration."""
+
+    kind: str
+    config: Mapping[str, str]
+    name: str = field(default="")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"bench-{self.kind}-{next(_numbers)}")
+
+
+class Side(Protocol):
+    """Penstock or Kafka Connect."""
+
+    name: str
+
+    def run(self, work: Work, folder: Path) -> Measured:
+        """The side on this work, not started yet; `folder` is new."""
+
+
+@dataclass(frozen=True)
+class Penstock:
+    """`penstock run` on a manifest, with its child processes."""
+
+    servers: str
+    spark_start: str = "Eager"
+    name: str = "Penstock"
+
+    def run(self, work: Work, folder: Path) -> Measured:
+        """As `Side` says."""
+        config = dict(work.config)
+        manifest = {
+            "apiVersion": "penstock.dev/v1alpha1",
+            "kind": "Connector",
+            "metadata": {"name": work.name},
+            "spec": {"class": config.pop(_CLASS), "config": config, "spark": {"start": self.spark_start}},
+        }
+        (folder / "connector.yaml").write_text(json.dumps(manifest))  # YAML takes JSON
+        command = [
+            sys.executable, "-m", "penstock_runtime.cli", "run", "connector.yaml", "--bootstrap-servers", self.servers,
+        ]  # fmt: skip
+        return Measured(self.name, command, folder, "Spark is up" if self.spark_start == "Eager" else None)
+
+
+@dataclass(frozen=True)
+class Connect:
+    """Kafka Connect standalone: at least once, the only mode it has."""
+
+    servers: str
+    java: Java
+    name: str = "Kafka Connect"
+
+    def run(self, work: Work, folder: Path) -> Measured:
+        """As `Side` says."""
+        command = connect_command(self.java, folder, servers=self.servers, name=work.name, connector=work.config)
+        return Measured(self.name, command, folder, None)

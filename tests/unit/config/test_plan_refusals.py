@@ -1,0 +1,170 @@
+"""The plan: what a connector's configuration is refused for and warned of."""
+
+import pytest
+
+from .planning import HOIST, SINK, SOURCE, planned, problems
+
+
+@pytest.mark.parametrize(
+    ("config", "where", "message"),
+    [
+        # The connector's own properties
+        ({}, "table", 'Missing required configuration "table" which has no default value.'),
+        ({"port": "x"}, "port", "Invalid value x for configuration port: Not a number of type INT"),
+        ({"table": "gone"}, "table", "there is no table gone"),
+        ({"table": "crash"}, "", "Tables.validate failed: OSError: no route to host"),
+        # Converters
+        ({"key.converter": "Nope"}, "key.converter", "Invalid value Nope for configuration key.converter: Class Nope "),
+        ({"value.converter": "Hoist"}, "value.converter", "Class Hoist does not implement the Converter interface"),
+        ({"value.converter": "Json", "value.converter.schemas.enable": "maybe"}, "value.converter.schemas.enable",
+         "Invalid value maybe for configuration value.converter.schemas.enable: Expected value to be either true"),
+        ({"key.converter": "Json", "key.converter.encoding": "nope"}, "key.converter.encoding",
+         "Unsupported encoding nope of a key"),
+        ({"value.converter.plugin.version": "[9"}, "value.converter.plugin.version", "Unbounded range: [9"),
+        # Transforms
+        ({"transforms": "h"}, "transforms.h.type", 'Missing required configuration "transforms.h.type"'),
+        ({"transforms": "h,h", **{k: v for k, v in HOIST.items() if k != "transforms"}}, "transforms",
+         "Invalid value h,h for configuration transforms: Duplicate alias provided."),
+        ({**HOIST, "transforms.h.type": "Hoist"}, "transforms.h.type", "Hoist does not say what it works on."),
+        ({**HOIST, "transforms.h.type": "Crash"}, "transforms.h.type", "Crash.configure failed: ZeroDivisionError"),
+        ({**HOIST, "transforms.h.predicate": "p"}, "transforms.h.predicate", "there is no predicate p; add it to the"),
+        ({**HOIST, "transforms.h.negate": "false"}, "transforms.h.type",
+         "Config 'transforms.h.negate' was provided but there is no config 'transforms.h.predicate' defining a "
+         "predicate to be negated."),
+        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
+          "transforms.h.negate": "maybe"}, "transforms.h.negate", "Invalid value maybe for configuration"),
+        ({"predicates": "p", "predicates.p.type": "Hoist$Value"}, "predicates.p.type",
+         "Class Hoist$Value does not implement the Predicate interface; it is a Transform."),
+        # Versions
+        ({**HOIST, "transforms.h.plugin.version": "[2,"}, "transforms.h.plugin.version", "Unbounded range: [2,"),
+        # Errors and delivery
+        ({"errors.tolerance": "ALL"}, "errors.tolerance", "Invalid value ALL for configuration errors.tolerance: "
+         "String must be one of: none, all"),
+        ({"transaction.boundary": "connector"}, "transaction.boundary",
+         "The connector does not support connector-defined transaction boundaries with the given configuration."),
+        ({"exactly.once.support": "Required", "delivery.guarantee": "at-least-once"}, "exactly.once.support",
+         "required contradicts delivery.guarantee=at-least-once"),
+        ({"topic.creation.default.partitions": "1"}, "topic.creation.default.partitions", "arrives with topic rules"),
+        # Clients
+        ({"producer.override.linger.ms": "x"}, "producer.override.linger.ms", "Invalid value x for configuration"),
+        ({"producer.override.acks": "1"}, "producer.override.acks", "exactly once needs acks=all"),
+        ({"producer.override.key.serializer": "x"}, "producer.override.key.serializer", "has no meaning in Penstock"),
+        # Variables
+        ({"port": "${env:NOPE}"}, "port", "${env:NOPE} cannot be resolved: the environment variable NOPE is not set"),
+    ],
+)  # fmt: skip
+def test_a_source_is_refused(config: dict[str, str], where: str, message: str) -> None:
+    complete = config if where == "table" and not config else {**SOURCE, **config}
+    ((name, told),) = problems(complete)
+    assert name == where
+    assert told.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("config", "worker", "where", "message"),
+    [
+        ({"topics": ""}, {}, ("topics", "topics.regex"), "Must configure one of topics or topics.regex"),
+        ({**SINK, "topics.regex": "t"}, {}, ("topics", "topics.regex"),
+         "topics and topics.regex are mutually exclusive options, but both are set."),
+        ({"topics": "a,a"}, {}, ("topics",), "Configuration 'topics' values must not be duplicated."),
+        ({"topics": "a,,b"}, {}, ("topics",), "Configuration 'topics' values must not be empty"),
+        ({"topics.regex": "("}, {}, ("topics.regex",), "Invalid value ( for configuration topics.regex: Invalid regex"),
+        ({"topics": "t, u", "errors.deadletterqueue.topic.name": " u "}, {}, ("topics",),
+         "The DLQ topic 'u' may not be included in the list of topics ('topics=[t, u]') consumed by the connector"),
+        ({"topics.regex": "d.*", "errors.deadletterqueue.topic.name": "dlq"}, {}, ("topics.regex",),
+         "The DLQ topic 'dlq' may not be matched by the regex for the topics ('topics.regex=d.*') consumed by the"),
+        ({**SINK, "errors.deadletterqueue.topic.replication.factor": "70000"}, {},
+         ("errors.deadletterqueue.topic.replication.factor",), "Invalid value 70000 for configuration"),
+        ({**SINK, "consumer.override.session.timeout.ms": "1"}, {}, ("consumer.override.session.timeout.ms",),
+         "has no meaning in Penstock: sinks do not join their consumer group"),
+        ({**SINK, "consumer.override.group.id": "g"}, {"group.id": "g"}, ("consumer.override.group.id",),
+         "Consumer group g conflicts with Connect worker group g"),
+        (SINK, {"group.id": "connect-c"}, ("name",),
+         "Consumer group for sink connector named c conflicts with Connect worker group connect-c"),
+        (SINK, {"consumer.group.id": "g", "group.id": "g"}, ("name",), "Consumer group for sink connector named c"),
+    ],
+)  # fmt: skip
+def test_a_sink_is_refused(
+    config: dict[str, str], worker: dict[str, str], where: tuple[str, ...], message: str
+) -> None:
+    found = problems(config, worker)
+    assert tuple(name for name, _ in found) == where
+    assert all(told.startswith(message) for _, told in found)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"topics.regex": "d", "errors.deadletterqueue.topic.name": "dlq"},
+        {"topics": " a , b "},
+        {"topics": "", "topics.regex": "a"},
+        {**SINK, "errors.deadletterqueue.topic.replication.factor": "-1"},
+        {**SINK, "consumer.override.group.id": "mine", "consumer.override.max.poll.records": "10"},
+        {**SOURCE, "errors.retry.timeout": "-1", "errors.log.enable": "TRUE"},
+        {**SOURCE, "transaction.boundary": "Interval", "transaction.boundary.interval.ms": "10"},
+        {**SOURCE, **HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
+         "transforms.h.negate": " True "},
+        {**SOURCE, **HOIST, "transforms.h.predicate": ""},
+        {**SOURCE, **HOIST, "transforms": " h "},
+        {**SOURCE, "predicates": "p", "predicates.p.type": "Tombstone"},
+        {**SOURCE, "transforms": ""},
+        {**SOURCE, "errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dlq"},
+        {**SOURCE, "producer.override.compression.type": "zstd"},
+        {**SOURCE, "producer.override.acks": "1", "delivery.guarantee": "at-least-once"},
+    ],
+)  # fmt: skip
+def test_a_good_configuration_has_no_warning(config: dict[str, str]) -> None:
+    assert planned(config).warnings == ()
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    found = problems(
+        {"errors.tolerance": "x", "transforms": "a", "value.converter": "no.C", "topics": "", "topics.regex": "",
+         "consumer.override.lingr": "1", "key.converter.schemas.enable": "${secret:a:b}"},
+        {"connector.client.config.override.policy": "None"}, version="[2,3)",
+    )  # fmt: skip
+    assert sorted({name for name, _ in found}) == [
+        "consumer.override.lingr", "errors.tolerance", "key.converter.schemas.enable", "spec.class", "spec.version",
+        "topics", "topics.regex", "transforms.a.type", "value.converter",
+    ]  # fmt: skip
+
+
+def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
+    found = problems({"errors.tolerance": "x", "transforms": "a"}, cls="Tabels")
+    assert [name for name, _ in found] == ["spec.class", "transforms.a.type", "errors.tolerance"]
+    assert "Did you mean Tables? Installed: Drain, Tables, Unrepeatable." in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("config", "warned", "message"),
+    [
+        ({"tabel": "x"}, "tabel", "is not known to Tables; did you mean table?"),
+        ({"nonsense": "x"}, "nonsense", "is not known to Tables"),
+        ({"transforms.x.field": "f"}, "transforms.x.field", "has no effect: x is not in the list transforms"),
+        ({**HOIST, "transforms.h.feld": "f"}, "transforms.h.feld", "is not known to Hoist; did you mean "
+         "transforms.h.field?"),
+        ({"value.converter.schemas.enable": "maybe"}, "value.converter.schemas.enable",
+         "has no effect without value.converter"),
+        ({"value.converter": "Json", "value.converter.schema.enable": "x"}, "value.converter.schema.enable",
+         "is not known to JsonConverter; did you mean value.converter.schemas.enable?"),
+        ({"tasks.max.enforce": "false"}, "tasks.max.enforce", "has no effect"),
+        ({"admin.override.retry.backoff.ms": "x"}, "admin.override.retry.backoff.ms", "has no effect: this source"),
+        ({"producer.overrides.acks": "1"}, "producer.overrides.acks", "is not known to Tables"),
+        ({"topics": "x"}, "topics", ""),
+        ({"table": "none"}, "", "Tables has nothing to do: it asks for no task"),
+        ({"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"}, "transaction.boundary",
+         "has no effect at least once"),
+    ],
+)  # fmt: skip
+def test_what_nobody_reads_is_a_warning(config: dict[str, str], warned: str, message: str) -> None:
+    (warning,) = planned({**SOURCE, **config}, cls="Tables").warnings
+    assert warning.property == warned
+    assert warning.message.startswith(message)
+
+
+def test_a_missing_property_is_told_with_its_mistyped_name() -> None:
+    assert [name for name, _ in problems({"tabel": "x"})] == ["table", "tabel"]
+
+
+def test_open_prefixes_are_the_plugins() -> None:
+    assert planned({**SOURCE, "table.option.x": "1"}).warnings == ()

@@ -1,0 +1,213 @@
+"""JsonConverter: the fast forms agree with the exact ones, and the exact ones with Jackson's habits."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock import DataError, Float32, Instant, Int8, Int32, Int64, Schema, Type
+from penstock.schema import (
+    BOOLEAN,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT32,
+    INT64,
+    OPTIONAL_STRING,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    array_of,
+    decimal,
+    map_of,
+    struct,
+)
+from penstock_plugins import json_batch
+from penstock_plugins.json_converter import JsonConverter
+
+
+def converter(**texts: str) -> JsonConverter:
+    made = JsonConverter()
+    made.configure(JsonConverter.Config.parse({n.replace("_", "."): t for n, t in texts.items()}), is_key=False)
+    return made
+
+
+BARE = converter(schemas_enable="false")
+ENVELOPED = converter()
+KEEPING = converter(schemas_enable="false", replace_null_with_default="false")
+FIXED = converter(schema_content='{"type":"struct","fields":[{"field":"a","type":"int32"}]}')
+
+texts = st.text(st.characters(exclude_categories=()), max_size=6) | st.sampled_from(["é", "😀", "\x1f", "\\u001f", '"'])
+integers = st.sampled_from([0, 1, -1, 127, 128, 2**31, 2**63 - 1, -(2**63), 2**63])
+floats = st.floats() | st.sampled_from([1e7, 1e-3, 9.9e-4, 2e23, -0.0])
+odd_values = st.sampled_from(
+    [Int8(1), Int32(2), Int64(3), Float32(1.1), Instant(5), Decimal("1.50"), b"\xff", None, 2**70, [], {}, "a", 1, True]
+)
+
+LEAVES: list[tuple[Schema, st.SearchStrategy[Any]]] = [
+    (STRING, texts),
+    (OPTIONAL_STRING, st.none() | texts),
+    (Schema(Type.STRING, optional=True, default="d"), st.none() | texts),
+    (INT8, st.integers(-128, 127)),
+    (INT32, st.integers(-(2**31), 2**31 - 1) | st.builds(Int32, st.integers(0, 9))),
+    (INT64, integers),
+    (FLOAT64, floats),
+    (FLOAT32, st.floats(width=32)),
+    (BOOLEAN, st.booleans()),
+    (Schema(Type.BYTES, optional=True), st.none() | st.binary(max_size=4)),
+    (TIMESTAMP, st.builds(Instant, integers)),
+    (DATE, st.builds(Instant, st.sampled_from([0, 86_400_000, 5]))),
+    (TIME, st.builds(Instant, st.sampled_from([0, 86_400_000, -1]))),
+    (decimal(2), st.sampled_from([Decimal("1.50"), Decimal("1.5")])),
+]
+
+
+@st.composite
+def schemas_with_values(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.SearchStrategy[Any]]:
+    kind = draw(st.sampled_from(["leaf", "leaf", "struct", "struct", "array", "map"] if depth else ["leaf"]))
+    if kind == "leaf":
+        return draw(st.sampled_from(LEAVES))
+    if kind == "struct":
+        names = draw(st.lists(st.sampled_from(["a", "b.c", "é", 'q"', "😀"]), unique=True, max_size=3))
+        parts = {n: draw(schemas_with_values(depth - 1)) for n in names}
+        values: st.SearchStrategy[Any] = st.fixed_dictionaries({n: v for n, (_, v) in parts.items()})
+        schema = struct({n: s for n, (s, _) in parts.items()}, optional=draw(st.booleans()))
+        return schema, (st.none() | values if schema.optional else values)
+    schema, inner = draw(schemas_with_values(depth - 1))
+    if kind == "array":
+        return array_of(schema), st.lists(inner, max_size=2)
+    return map_of(STRING, schema), st.dictionaries(texts, inner, max_size=2)
+
+
+def outcome(work: Callable[[], object]) -> object:
+    try:
+        return work()
+    except Exception as e:
+        return type(e)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_writing_a_batch_under_a_schema_is_writing_each_value(data: st.DataObject) -> None:
+    schema, values = data.draw(schemas_with_values())
+    batch = data.draw(st.lists(values | odd_values if data.draw(st.booleans()) else values, min_size=1, max_size=4))
+    for plugin in (BARE, ENVELOPED, KEEPING):
+        assert outcome(lambda: plugin.from_connect_batch("t", schema, batch)) == outcome(
+            lambda: [plugin.from_connect("t", schema, v) for v in batch]
+        )
+
+
+trees = st.recursive(
+    texts | integers | floats | st.booleans() | odd_values,
+    lambda t: st.lists(t, max_size=3) | st.dictionaries(texts | st.integers(0, 3), t, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(trees, min_size=1, max_size=4))
+def test_writing_a_batch_without_schema_is_writing_each_value(batch: list[Any]) -> None:
+    for plugin in (BARE, ENVELOPED):
+        assert outcome(lambda: plugin.from_connect_batch("t", None, batch)) == outcome(
+            lambda: [plugin.from_connect("t", None, v) for v in batch]
+        )
+
+
+pieces = st.sampled_from(
+    ["1", "-0", "-0.0", "1.5", "-0.5", "01", "1e400", "99999999999999999999", "true", "null", '"a"', '"\\ud800"', "[", "]",
+     "{", "}", ",", ":", '"a":', '"b":', " ", "\n", "x", '{"a":1}', '{"a":"é"}', "[-0.0]", '{"n":12345678901234567890}']
+)  # fmt: skip
+messages = st.none() | st.binary(max_size=4) | st.lists(pieces, max_size=6).map(lambda p: "".join(p).encode())
+payloads = st.sampled_from(["1", "300", "1.5", '"a"', "null", '{"a":1}', '{"a":null}', '{"a":-0.0,"b":2}', "[1]", "{}"])
+schema_texts = st.sampled_from(
+    ['{"type":"int8"}', '{"type":"string","optional":true}', '{"type":"double"}', "null", '{"type":"x"}',
+     '{"type":"struct","fields":[{"field":"a","type":"double","optional":true}]}',
+     '{"type":"struct","fields":[{"field":"a","type":"int32","optional":true,"default":4}]}',
+     '{"type":"array","items":{"type":"int64"}}']
+)  # fmt: skip
+envelopes = st.builds(lambda s, p: f'{{"schema":{s},"payload":{p}}}'.encode(), schema_texts, payloads)
+
+
+def same(one: object, other: object) -> bool:
+    """Equal in every type and sign, where Python's own equality mixes 1, 1.0 and true."""
+    return repr(one) == repr(other)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(messages | envelopes, min_size=1, max_size=4))
+def test_reading_a_batch_is_reading_each_message(batch: list[bytes | None]) -> None:
+    for plugin in (BARE, ENVELOPED, FIXED):
+        fast = outcome(lambda: plugin.to_connect_batch("t", batch))
+        exact = outcome(lambda: [plugin.to_connect("t", m) for m in batch])
+        if isinstance(fast, tuple) and isinstance(exact, list):
+            schemas, values = fast
+            each = schemas if isinstance(schemas, list) else [schemas] * len(values)
+            assert same(list(zip(each, values, strict=True)), exact)
+        else:
+            assert same(fast, exact)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_what_is_written_in_an_envelope_is_read_back(data: st.DataObject) -> None:
+    schema, values = data.draw(schemas_with_values())
+    value = data.draw(values)
+    try:
+        written = ENVELOPED.from_connect("t", schema, value)
+    except DataError:
+        return
+    again, back = ENVELOPED.to_connect("t", written)
+    assert again == schema
+    assert ENVELOPED.from_connect("t", again, back) == written
+
+
+def test_a_batch_of_structs_is_written_by_msgspec(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> str:
+        raise AssertionError("the exact way was taken")
+
+    plugin = converter(schemas_enable="false")
+    monkeypatch.setattr(plugin._writer, "write", never)
+    schema = struct({"line": STRING, "n": INT64, "f": FLOAT64, "o": OPTIONAL_STRING})
+    rows = [{"line": "é", "n": 1, "f": 1.5, "o": None}]
+    assert plugin.from_connect_batch("t", schema, rows) == ['{"line":"é","n":1,"f":1.5,"o":null}'.encode()]
+
+
+def test_only_the_lines_that_jackson_writes_otherwise_take_the_long_way() -> None:
+    asked: list[int] = []
+
+    def exactly(i: int) -> bytes:
+        asked.append(i)
+        return b"exact"
+
+    assert json_batch.encoded(["a", "\x01", "é", "😀"], exactly) == [b'"a"', b"exact", '"é"'.encode(), b"exact"]
+    assert asked == [1, 3]
+
+
+def test_a_dict_in_another_order_is_written_in_the_order_of_the_schema() -> None:
+    schema = struct({"a": STRING, "b": STRING})
+    assert BARE.from_connect_batch("t", schema, [{"b": "2", "a": "1"}]) == [b'{"a":"1","b":"2"}']
+
+
+def test_a_field_that_the_schema_does_not_have_is_refused() -> None:
+    with pytest.raises(DataError, match="z is not a valid field name"):
+        BARE.from_connect("t", struct({"a": STRING}), {"a": "1", "z": "2"})
+
+
+def test_reading_gives_containers_of_its_own_for_defaults() -> None:
+    text = '{"type":"array","items":{"type":"int8"},"optional":true,"default":[1]}'
+    plugin = converter(schema_content=text)
+    schema, value = plugin.to_connect("t", b"null")
+    assert schema is not None
+    assert value == schema.default
+    assert value is not schema.default
+
+
+def test_schemas_are_remembered_up_to_the_size_of_the_cache() -> None:
+    plugin = converter(schemas_cache_size="2")
+    for name in "abc":
+        plugin.from_connect_batch("t", struct({name: STRING}), [{name: "x"}])
+    assert len(plugin._envelopes) <= 2
