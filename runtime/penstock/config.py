@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -94,6 +94,12 @@ class Config(BaseModel):
     open_prefixes: ClassVar[tuple[str, ...]] = ()
     """Property names that start so belong to the plugin although no field names them (`spark.option.`, say)."""
 
+    _open: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def open_properties(self, prefix: str) -> dict[str, str]:
+        """The properties that start with `prefix`, one of `open_prefixes`: the rest of their names, and their texts."""
+        return {name.removeprefix(prefix): text for name, text in self._open.items() if name.startswith(prefix)}
+
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
         """Every property, in the order of declaration."""
@@ -138,6 +144,8 @@ class Config(BaseModel):
             problems.extend(Problem(prefix + p.property if p.property else "", p.message) for p in e.problems)
         if problems:
             raise ConfigError(problems)
+        if cls.open_prefixes:
+            config._open.update((n, t) for n, t in texts.items() if n.startswith(cls.open_prefixes) and t is not None)
         return config
 
 

@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from penstock import DataError, Float32, Instant, Int8, Int16, Int32, Int64, Schema, Type
@@ -332,7 +332,10 @@ def _number(token: str) -> _Typed | None:
     """The smallest integer type that holds it, else float32 and float64 when finite, else Decimal."""
     if not _NUMBER.fullmatch(token):
         return None
-    number = Decimal(token)
+    try:
+        number = Decimal(token)
+    except InvalidOperation:  # an exponent beyond Java's as well
+        return None
     exponent = int(number.as_tuple().exponent)
     if not -(2**31) < exponent <= 2**31:
         return None

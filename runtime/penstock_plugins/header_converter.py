@@ -5,6 +5,7 @@ from typing import Any
 from penstock import Header, HeaderConverter, Schema
 from penstock.schema import STRING
 from penstock_plugins.connect_literals import parsed, shown
+from penstock_plugins.java_text import utf8_text
 
 __all__ = ["SimpleHeaderConverter"]
 
@@ -25,6 +26,6 @@ class SimpleHeaderConverter(HeaderConverter):
         """The header with the type that its text suggests."""
         if data is None:
             return Header(name, None, None)
-        text = data.decode("utf-8", "replace")
+        text = utf8_text(data)
         schema, value = parsed(text) if text else (STRING, text)
         return Header(name, value, schema)

@@ -3,6 +3,7 @@ r"""Sets of characters as Java's patterns name them (`\w`, `\p{Alpha}`, `\p{InCy
 Every function gives what stands between the brackets of a set.
 """
 
+import re
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -21,6 +22,8 @@ __all__ = [
 
 HORIZONTAL: Final = r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
 VERTICAL: Final = r"\n\x0b\f\r\x85\u2028\u2029"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_ =-]+")
 
 _ASCII: Final = {
     "Lower": "a-z",
@@ -144,6 +147,8 @@ def shorthand(char: str, flags: PropertyFlags) -> str:
 
 def property_set(name: str, flags: PropertyFlags) -> str | None:
     r"""What `\p{name}` means; None when Java knows no such property."""
+    if not _NAME.fullmatch(name):
+        return None
     key, equals, value = name.partition("=")
     if equals:
         return _keyed(key, value, flags)

@@ -73,6 +73,10 @@ def translate(text: str) -> tuple[str, dict[str, int]]:
     return node.text, reader.names
 
 
+def _wrapped(length: int) -> int:
+    return (length + 2**31) % 2**32 - 2**31
+
+
 def _unquoted(text: str) -> str:
     r"""The pattern with `\Q..\E` written as escapes, as Java does before it reads on."""
     pieces: list[str] = []
@@ -150,7 +154,7 @@ class _Reader:
                 continue
             node = self._repeated(node, longest)
             pieces.append(node.text)
-            longest += node.longest
+            longest = _wrapped(longest + node.longest)
             bounded = bounded and node.bounded
         return _Node("".join(pieces), longest, bounded)
 
@@ -208,12 +212,12 @@ class _Reader:
             self._at += 1
         else:
             mode = ""
-        if high < _MOST:
-            longest, bounded = node.longest * high, node.bounded
-        elif node.single and char in "*+" and not mode:
-            longest, bounded = 0, True  # Java forgets to ask
+        if node.single and char in "*+" and not mode:
+            longest, bounded = _MOST, True
         else:
-            longest, bounded = 0, node.bounded and node.longest <= 1 and before == 0 and node.single
+            # Java's own overflow decides what it finds too long for a lookbehind.
+            total = _wrapped(node.longest * high + before)
+            longest, bounded = _wrapped(total - before), node.bounded and total >= before
         body = node.text if node.text.startswith("(?") and node.text.endswith(")") else f"(?:{node.text})"
         return _Node(f"(?:{body}{count}{mode})", longest, bounded)
 

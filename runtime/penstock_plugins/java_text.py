@@ -3,15 +3,18 @@
 1.0E21   true   1.50   [1, null, a]   {a=1, b=null}   Struct{a=1}   Thu Jan 01 00:00:00 UTC 1970
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from penstock import Float32, Instant, Schema, Type
 from penstock_plugins.java_calendar import date_text
 from penstock_plugins.java_float import double_text, float_text
 
-__all__ = ["decimal_text", "text", "texts"]
+__all__ = ["decimal_text", "text", "texts", "utf8_text"]
+
+_SURROGATE_BYTES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 _EXACT = {True: "true", False: "false", None: "null"}
 
@@ -19,6 +22,14 @@ _EXACT = {True: "true", False: "false", None: "null"}
 def decimal_text(number: Decimal) -> str:
     """`BigDecimal.toString`; there is no negative zero."""
     return str(number or abs(number))
+
+
+def utf8_text(data: bytes) -> str:
+    """`new String(data, UTF_8)`: malformed bytes become U+FFFD, a surrogate's three bytes one of them."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _SURROGATE_BYTES.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
 
 
 def text(schema: Schema | None, value: object) -> str:

@@ -62,7 +62,7 @@ class _Charset:
 
     def decode(self, data: bytes) -> str:
         if self.codec == "utf-8":
-            return data.decode("utf-8", "replace")
+            return java_text.utf8_text(data)
         if self.codec.startswith("utf-16"):
             codec = self.codec
             if codec == "utf-16":

@@ -14,9 +14,7 @@ _BLOCK: Final = 20_000
 
 def line(number: int) -> str:
     """The line with this number."""
-    head = (
-        f'{{"id":{number},"name":"customer-{number * 7919 % 100_003}","amount":{number * 31 % 1_000_000}.25,"note":"'
-    )
+    head = f'{{"id":{number},"name":"customer-{number * 7919 % 100_003}","amount":{number * 31 % 1_000_000}.25,"note":"'
     start = number % 64
     return head + _NOTE[start : start + LENGTH - 2 - len(head)] + '"}'
 

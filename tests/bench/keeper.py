@@ -17,7 +17,7 @@ _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
 
 
-class _Asked(Exception):  # noqa: N818
+class _Asked(Exception):
     pass
 
 

@@ -56,9 +56,7 @@ def connect_jars(java: Java) -> Path:
     return libs
 
 
-def connect_command(
-    java: Java, folder: Path, *, servers: str, name: str, connector: Mapping[str, str]
-) -> list[str]:
+def connect_command(java: Java, folder: Path, *, servers: str, name: str, connector: Mapping[str, str]) -> list[str]:
     """Write what Kafka Connect standalone reads, and give its command."""
     libs = connect_jars(java)
     (folder / "worker.properties").write_text(_WORKER.format(servers=servers, folder=folder, plugins=libs))

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from penstock_runtime.java import Java
 from tests.bench.measured import Measured
 from tests.bench.peer import connect_command
+
+from penstock_runtime.java import Java
 
 __all__ = ["Connect", "Penstock", "Side", "Work"]
 
@@ -38,7 +39,9 @@ class Work:
 class Side(Protocol):
     """Penstock or Kafka Connect."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """For people."""
 
     def run(self, work: Work, folder: Path) -> Measured:
         """The side on this work, not started yet; `folder` is new."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-
 from tests.bench import data
 from tests.bench.measured import Measured
 from tests.bench.sides import CONVERTERS, Side, Work
@@ -22,7 +21,7 @@ from tests.bench.timeline import Timeline
 from tests.bench.topics import Topic
 from tests.bench.tree import Memory, PeakMemory
 
-__all__ = ["SETTLE", "Figures", "append", "run_source", "source_config"]
+__all__ = ["SETTLE", "Figures", "run_source", "source_config", "spent"]
 
 SETTLE: Final = 3.0
 """Seconds of calm between a side's first record and its work."""
@@ -82,10 +81,10 @@ def run_source(side: Side, servers: str, lines: Path, count: int, folder: Path) 
             before = measured.tree.cpu_by_role(look=True)
             with PeakMemory(measured.tree) as memory:
                 begun = time.monotonic()
-                append(lines, file)
+                _append(lines, file)
                 timeline.follow(measured, topic.end, at_least=count + 1)
-            roles = _spent(before, measured)
-        last = check(topic, lines)
+            roles = spent(before, measured)
+        last = _check(topic, lines)
     reached = timeline.first(last + 1)
     return Figures(
         count, reached.at - begun, reached.cpu - sum(before.values()), memory.peak, first - measured.started,
@@ -93,7 +92,7 @@ def run_source(side: Side, servers: str, lines: Path, count: int, folder: Path) 
     )  # fmt: skip
 
 
-def append(lines: Path, file: Path) -> None:
+def _append(lines: Path, file: Path) -> None:
     """Copy one file to the end of another inside the kernel."""
     source = os.open(lines, os.O_RDONLY)
     target = os.open(file, os.O_WRONLY)
@@ -106,7 +105,7 @@ def append(lines: Path, file: Path) -> None:
         os.close(target)
 
 
-def check(topic: Topic, lines: Path) -> int:
+def _check(topic: Topic, lines: Path) -> int:
     """Compare the topic, record by record, with what the lines must have become.
 
     Returns:
@@ -136,6 +135,7 @@ def _expected(lines: Path) -> Iterator[str]:
         yield from block
 
 
-def _spent(before: dict[str, float], measured: Measured) -> dict[str, float]:
+def spent(before: dict[str, float], measured: Measured) -> dict[str, float]:
+    """CPU seconds since `before`, by what the processes are for."""
     after = measured.tree.cpu_by_role(look=True)
     return {role: round(seconds - before.get(role, 0.0), 2) for role, seconds in after.items()}

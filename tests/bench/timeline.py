@@ -32,9 +32,7 @@ class Timeline:
 
     moments: list[Moment] = field(default_factory=list)
 
-    def follow(
-        self, measured: Measured, look: Callable[[], int], *, at_least: int, patience: float = 600.0
-    ) -> None:
+    def follow(self, measured: Measured, look: Callable[[], int], *, at_least: int, patience: float = 600.0) -> None:
         """Look until the figure is `at_least` so large and stands still, for a second and a half.
 
         Raises:
@@ -53,7 +51,9 @@ class Timeline:
             elif last >= at_least and now - changed > _QUIET:
                 return
             if now > deadline:
-                raise RuntimeError(f"{measured.name}: {last} of {at_least} after {patience:.0f} s\n{measured.log_end()}")
+                raise RuntimeError(
+                    f"{measured.name}: {last} of {at_least} after {patience:.0f} s\n{measured.log_end()}"
+                )
             measured.check()
             time.sleep(max(0.0, _EVERY - (now - begun)))
 

@@ -5,7 +5,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 __all__ = ["Hidden", "Topic"]
 
@@ -37,8 +38,7 @@ class Topic:
 
     def end(self) -> int:
         """The offset up to which committed records can be read now; markers of transactions have offsets, too."""
-        found = self._ends.get_watermark_offsets(self._place, timeout=_SECONDS, cached=False)
-        return found[1] if found else 0
+        return self._ends.get_watermark_offsets(self._place, timeout=_SECONDS, cached=False)[1]
 
     def read(self) -> Iterator[tuple[list[int], list[bytes]]]:
         """Offsets and values of all committed records, in blocks."""
@@ -63,10 +63,14 @@ class Topic:
     def _consumer(self) -> Consumer:
         return Consumer(
             {
-                "bootstrap.servers": self._servers, "group.id": "bench", "enable.auto.commit": False,
-                "isolation.level": "read_committed", "enable.partition.eof": True, "queued.min.messages": 1_000_000,
+                "bootstrap.servers": self._servers,
+                "group.id": "bench",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "queued.min.messages": 1_000_000,
                 "fetch.message.max.bytes": 16 << 20,
-            }  # fmt: skip
+            }
         )
 
 
@@ -77,9 +81,13 @@ class Hidden:
         self._topic = topic.name
         self._producer = Producer(
             {
-                "bootstrap.servers": servers, "transactional.id": f"bench-{topic.name}", "linger.ms": 20,
-                "batch.size": 1 << 20, "queue.buffering.max.messages": 0, "transaction.timeout.ms": 600_000,
-            }  # fmt: skip
+                "bootstrap.servers": servers,
+                "transactional.id": f"bench-{topic.name}",
+                "linger.ms": 20,
+                "batch.size": 1 << 20,
+                "queue.buffering.max.messages": 0,
+                "transaction.timeout.ms": 600_000,
+            }
         )
         self._producer.init_transactions(_SECONDS)
         self._producer.begin_transaction()

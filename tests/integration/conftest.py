@@ -7,6 +7,10 @@ import pytest
 
 from penstock_runtime.embedded import EmbeddedKafka
 
+from .journal import Journal
+from .lab import Lab
+from .running import Processes
+
 
 @pytest.fixture
 def kafka_on(tmp_path: Path) -> Iterator[Callable[[str], EmbeddedKafka]]:
@@ -28,3 +32,26 @@ def own_kafka(kafka_on: Callable[[str], EmbeddedKafka]) -> EmbeddedKafka:
     broker = kafka_on("kafka")
     broker.start()
     return broker
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    """Starts tasks and `penstock run`s; kills them at the end, with all that they started."""
+    folder = tmp_path / "processes"
+    folder.mkdir()
+    made = Processes(folder)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    """What the scripted plugins of this test tell."""
+    with Journal(tmp_path / "journal") as made:
+        yield made
+
+
+@pytest.fixture
+def lab(kafka: str, processes: Processes, journal: Journal) -> Lab:
+    """Scripted connectors on the shared Kafka."""
+    return Lab(kafka, processes, journal)

@@ -19,6 +19,13 @@ Entry = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
 _SECONDS: Final = 60.0
+# As Kafka Connect writes them. An idempotent producer would wait half a second for its id before the first record.
+_ONE_BY_ONE: Final = {
+    "enable.idempotence": False,
+    "acks": "all",
+    "max.in.flight.requests.per.connection": 1,
+    "linger.ms": 0,
+}
 
 
 def read_to_end(
@@ -99,7 +106,7 @@ class StatusWriter:
         config = settings.for_producer(client_id=client_id)
         config.pop("transactional.id", None)
         with translating("Starting a producer"):
-            self._producer = Producer({**config, "enable.idempotence": True, "linger.ms": 0})
+            self._producer = Producer({**config, **_ONE_BY_ONE})
 
     def write(self, topic: str, entries: Iterable[Entry], *, timeout: float = 30.0) -> None:
         """Write records and wait for their acknowledgement.

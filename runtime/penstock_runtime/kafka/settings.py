@@ -11,6 +11,9 @@ __all__ = ["ClientSettings"]
 
 log = logging.getLogger(__name__)
 
+# A client connects to a broker twice before it can work (by address, then by name); with librdkafka's first pause of 100 ms
+# each short-lived client would cost that. Pauses still grow to 10 s.
+_QUICK: Final = {"reconnect.backoff.ms": 10}
 PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
     "acks": "all",
     # Java's partitioner: with librdkafka's own, keys would change their partition on the day a connector moves.
@@ -77,7 +80,7 @@ class ClientSettings:
             log.debug("kafka client: %s", e)
             self.on_error(f"{e.str()} ({e.name()})")
 
-        return {"error_cb": error, "logger": logging.getLogger("penstock.librdkafka"), **properties}
+        return {"error_cb": error, "logger": logging.getLogger("penstock.librdkafka"), **_QUICK, **properties}
 
 
 def _dotted(more: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,6 +113,10 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
 def _init(producer: Producer, transactional_id: str, servers: str) -> None:
     try:
         with translating(f"Taking over transactional id {transactional_id} at {servers}"):
+            # A search for the coordinator that finds no connection is repeated only after half a second. The first
+            # answer comes over the address that was given, the second over the broker's own connection.
+            for _ in range(2):
+                producer.list_topics("__transaction_state", timeout=_INIT_SECONDS)
             producer.init_transactions(_INIT_SECONDS)
     except Fenced as e:
         # Two producers began with this id at the same moment; who is right is told by the incarnation record.

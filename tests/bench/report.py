@@ -1,0 +1,64 @@
+"""What a run says about itself, and the part of docs/benchmarks.md that it writes."""
+
+import os
+import platform
+import re
+import shlex
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import confluent_kafka
+
+from penstock_runtime.embedded.jars import KAFKA_VERSION
+from penstock_runtime.java import Java
+
+__all__ = ["about", "about_text", "write_docs"]
+
+_BEGIN: Final = "<!-- written by `make bench ARGS=--write-docs` -->"
+_END: Final = "<!-- end -->"
+
+
+def about(java: Java, *, runs: int, records: int, sink_transforms: str) -> dict[str, Any]:
+    """Date, command, machine and versions."""
+    arguments = shlex.join(sys.argv[1:])
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "command": "make bench" + (f' ARGS="{arguments}"' if arguments else ""),
+        "machine": f"{os.cpu_count()} cores {_processor()}, {_memory()}, Linux {platform.release()}",
+        "versions": {
+            "penstock": version("penstock"), "python": platform.python_version(), "pyspark": version("pyspark"),
+            "confluent-kafka": version("confluent-kafka"), "librdkafka": confluent_kafka.libversion()[0],
+            "msgspec": version("msgspec"), "java": java.build.splitlines()[0], "kafka": KAFKA_VERSION,
+        },
+        "runs": runs, "records": records, "sinkTransforms": sink_transforms,
+    }  # fmt: skip
+
+
+def about_text(known: dict[str, Any]) -> str:
+    """The same for people."""
+    versions = ", ".join(f"{name} {text}" for name, text in known["versions"].items())
+    return (
+        f"{known['date']}: `{known['command']}`, {known['records']:,} records, medians of {known['runs']} alternating "
+        f"runs.\n{known['machine']}; {versions}. Transforms of the sink: {known['sinkTransforms']}."
+    )
+
+
+def write_docs(path: Path, known: dict[str, Any], table: str) -> None:
+    """Replace what an earlier run wrote; the words around it stay."""
+    text = path.read_text() if path.exists() else f"# Benchmarks\n\n{_BEGIN}\n{_END}\n"
+    part = f"{_BEGIN}\n{about_text(known)}\n\n{table}\n{_END}"
+    path.write_text(re.sub(f"{re.escape(_BEGIN)}.*{re.escape(_END)}", lambda _: part, text, flags=re.DOTALL))
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 1e9:.0f} GB"

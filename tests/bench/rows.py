@@ -1,0 +1,63 @@
+"""Which rows the figures become, and the goals."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from tests.bench.results import AtMost, Measure, Share, Times
+from tests.bench.source_work import Figures
+from tests.bench.trickle import TrickleFigures
+
+__all__ = ["on_demand_rows", "sink_rows", "source_rows", "trickle_rows"]
+
+F = TypeVar("F")
+_MB = 1e6
+
+
+def source_rows(ours: Sequence[Figures], peer: Sequence[Figures]) -> list[Measure]:
+    """Exactly once against at least once."""
+    return [
+        *_full_speed("source", ours, peer, Times(4), Share(4)),
+        _row("start: process start to first record", "s", ours, peer, lambda f: f.start or 0.0, AtMost(2)),
+    ]
+
+
+def sink_rows(ours: Sequence[Figures], peer: Sequence[Figures]) -> list[Measure]:
+    """At least once on both sides."""
+    return _full_speed("sink", ours, peer, Times(3), Share(3))
+
+
+def trickle_rows(ours: Sequence[TrickleFigures], peer: Sequence[TrickleFigures]) -> list[Measure]:
+    """The peer's records come at least once."""
+    return [
+        _row("trickle: latency p50", "ms", ours, peer, lambda f: f.p50 * 1000, AtMost(10)),
+        _row("trickle: latency p99", "ms", ours, peer, lambda f: f.p99 * 1000, AtMost(50)),
+        _row("trickle: CPU", "% of a core", ours, peer, lambda f: f.cpu * 100, AtMost(10)),
+        _row("idle: CPU", "% of a core", ours, peer, lambda f: (f.idle_cpu or 0.0) * 100, AtMost(2)),
+        _row("trickle, Spark up: memory of the task", "MB", ours, peer, lambda f: f.memory.task / _MB, AtMost(600)),
+        _row("trickle: memory of `penstock run` itself", "MB", ours, [], lambda f: f.memory.parent / _MB, None),
+    ]
+
+
+def on_demand_rows(ours: Sequence[TrickleFigures]) -> list[Measure]:
+    """Only Penstock has it."""
+    return [
+        _row("trickle, OnDemand: memory of the task", "MB", ours, [], lambda f: f.memory.task / _MB, AtMost(150)),
+        _row("trickle, OnDemand: CPU", "% of a core", ours, [], lambda f: f.cpu * 100, None),
+        _row("trickle, OnDemand: start", "s", ours, [], lambda f: f.start, None),
+    ]
+
+
+def _full_speed(work: str, ours: Sequence[Figures], peer: Sequence[Figures], rate: Times, cpu: Share) -> list[Measure]:
+    return [
+        _row(f"{work}: throughput", "records/s", ours, peer, lambda f: f.rate, rate),
+        _row(f"{work}: CPU", "s", ours, peer, lambda f: f.cpu, cpu),
+        _row(f"{work}: peak memory of the task", "MB", ours, peer, lambda f: f.peak.task / _MB, AtMost(1000)),
+        _row(f"{work}: peak memory of `penstock run` itself", "MB", ours, [], lambda f: f.peak.parent / _MB, None),
+    ]
+
+
+def _row(
+    name: str, unit: str, ours: Sequence[F], peer: Sequence[F], figure: Callable[[F], float],
+    goal: Times | Share | AtMost | None,
+) -> Measure:  # fmt: skip
+    return Measure(name, unit, [figure(f) for f in ours], [figure(f) for f in peer], goal)

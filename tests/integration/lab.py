@@ -1,0 +1,133 @@
+"""Scripted connectors on a real Kafka, and what they leave there, in one line each.
+
+    def test_something(lab: Lab) -> None:
+        topic = lab.topic()
+        lab.produce(topic, "a", "b")
+        name, task = lab.sink(topic)
+        assert lab.journal.values(2) == ["a", "b"]
+        task.stop()
+        assert lab.committed(name, topic) == 2
+"""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
+
+from penstock.taskspec import TaskSpec, TaskState
+
+from .journal import Journal
+from .reading import Read, create, read_all
+from .running import Processes, Running, manifest, new_name, specs
+
+STRING: Final = {
+    "key.converter": "StringConverter", "value.converter": "StringConverter", "header.converter": "SimpleHeaderConverter",
+}  # fmt: skip
+LOG: Final = {"errors.log.enable": "true", "errors.log.include.messages": "true"}
+
+
+@dataclass
+class Lab:
+    """A broker, processes, a journal."""
+
+    servers: str
+    processes: Processes
+    journal: Journal
+
+    # Topics
+
+    def topic(self, word: str = "t", partitions: int = 1, **config: str) -> str:
+        """A new topic."""
+        name = f"{word}-{uuid.uuid4().hex[:10]}"
+        create(self.servers, name, partitions, **config)
+        return name
+
+    def produce(self, topic: str, *values: str | bytes | None, partition: int = 0, **more: Any) -> None:
+        """Write values, acknowledged; `more` is key, headers, timestamp."""
+        producer = Producer({"bootstrap.servers": self.servers, "acks": "all"})
+        for value in values:
+            producer.produce(topic, value, partition=partition, **more)
+        assert producer.flush(30) == 0
+        producer.close()
+
+    def records(self, topic: str, isolation: str = "read_committed") -> list[Read]:
+        """What a topic holds."""
+        return read_all(self.servers, topic, isolation=isolation)
+
+    def values(self, topic: str) -> list[str]:
+        """The committed values of a topic, as texts."""
+        return [(r.value or b"").decode() for r in self.records(topic)]
+
+    # Connectors
+
+    def spec(self, resource: Mapping[str, Any], worker: Mapping[str, str] | None = None) -> TaskSpec:
+        """The spec of a connector's only task, alive."""
+        (spec,) = specs(resource, self.servers, worker)
+        return spec
+
+    def source_manifest(self, script: Sequence[Any], topic: str, name: str | None = None, **config: Any) -> dict[str, Any]:
+        """A scripted source; `config`'s names have underscores for dots."""
+        return manifest(
+            name or new_name("src"), "scripted:ScriptedSource", {**STRING, "journal": self.journal.path},
+            script=json.dumps(script), topic=topic, **config,
+        )  # fmt: skip
+
+    def sink_manifest(self, topics: str, name: str | None = None, **config: Any) -> dict[str, Any]:
+        """A recording sink, likewise; a `topics` that begins with `regex:` is `topics.regex`."""
+        which = {"topics.regex": topics[6:]} if topics.startswith("regex:") else {"topics": topics}
+        given = {k: json.dumps(v) if isinstance(v, dict) else v for k, v in config.items()}
+        return manifest(
+            name or new_name("snk"), "scripted:RecordingSink", {**STRING, "journal": self.journal.path, **which}, **given,
+        )  # fmt: skip
+
+    def source(self, script: Sequence[Any], topic: str, *, worker: Mapping[str, str] | None = None,
+               **config: Any) -> tuple[str, Running]:  # fmt: skip
+        """Start a scripted source; its name and its task."""
+        return self.start(self.source_manifest(script, topic, **config), worker)
+
+    def sink(self, topics: str, *, worker: Mapping[str, str] | None = None, **config: Any) -> tuple[str, Running]:
+        """Start a recording sink; its name and its task."""
+        return self.start(self.sink_manifest(topics, **config), worker)
+
+    def start(self, resource: Mapping[str, Any], worker: Mapping[str, str] | None = None, *, paused: bool = False,
+              ) -> tuple[str, Running]:  # fmt: skip
+        """Start a connector's only task; its name and the process."""
+        spec = self.spec(resource, worker)
+        if paused:
+            spec = spec.model_copy(update={"state": TaskState.PAUSED})
+        return spec.connector, self.processes.task(spec)
+
+    # What Kafka holds of them
+
+    def committed(self, connector: str, topic: str, partition: int = 0, *, group: str | None = None) -> int | None:
+        """What the sink's group has committed."""
+        asked = ConsumerGroupTopicPartitions(group or f"connect-{connector}", [TopicPartition(topic, partition)])
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        (future,) = admin.list_consumer_group_offsets([asked]).values()
+        (found,) = future.result(30).topic_partitions
+        return found.offset if found.offset >= 0 else None
+
+    def offset_records(self, connector: str, topic: str = "connect-offsets") -> list[Read]:
+        """The committed records of an offsets topic that are this connector's."""
+        start = json.dumps([connector], ensure_ascii=False, separators=(",", ":"))[:-1].encode()
+        return [r for r in self.records(topic) if (r.key or b"").startswith(start)]
+
+    def offsets(self, connector: str) -> list[Any]:
+        """The offsets that a connector wrote, one after the other."""
+        return [json.loads(r.value) if r.value else None for r in self.offset_records(connector)]
+
+    def status(self, key: str) -> list[Any]:
+        """The values under a key of the status topic, one after the other."""
+        found = [r.value for r in self.records("connect-status") if r.key == key.encode()]
+        return [json.loads(v) if v else None for v in found]
+
+
+def failed(task: Running) -> str:
+    """The message with which a task fails, once it has."""
+    assert task.await_exit() in (1, 2), task.last_words()
+    assert task.failure is not None, task.last_words()
+    return task.failure

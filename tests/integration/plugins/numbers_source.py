@@ -1,0 +1,92 @@
+"""A source whose records can be checked: record n of source partition p is `p:n`, in partition p of the topic."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from penstock import Config, InputPartition, Limits, Offset, Offsets, PartitionReader, RecordBatch, Source
+from penstock import SourceConnector, SourcePartition, prop
+from penstock.schema import STRING
+
+_PORTION: Final = 500
+
+
+class NumbersConfig(Config):
+    topic: str = prop("topic", doc="Where to; it needs as many partitions as `partitions` says.")
+    partitions: int = prop("partitions", 1, doc="How many source partitions.")
+    count: int = prop("count", 1 << 60, doc="How many records each of them has.")
+    size: int = prop("size", 0, doc="Bytes that each record is padded to.")
+    hold: str | None = prop("hold", None, doc="A reader that begins while this file exists waits until it is gone.")
+    own: list[str] = prop("own", [], doc="Set for each task.")
+
+
+class Numbers(SourceConnector):
+    Config: ClassVar[type[Config]] = NumbersConfig
+
+    def task_configs(
+        self, config: NumbersConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        tasks = min(max_tasks, config.partitions)
+        return [{**properties, "own": ",".join(map(str, range(t, config.partitions, tasks)))} for t in range(tasks)]
+
+    def source(self, config: NumbersConfig) -> "NumbersSource":
+        return NumbersSource(config)
+
+    def reader(self, config: NumbersConfig) -> "NumbersReader":
+        return NumbersReader(config)
+
+
+class NumbersSource(Source):
+    def __init__(self, config: NumbersConfig) -> None:
+        self._config = config
+        self._own = {SourcePartition({"p": int(p)}): int(p) for p in config.own}
+
+    def start(self, offsets: Offsets) -> None:
+        return
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        each = max(1, limits.records // len(self._own))
+        end: dict[SourcePartition, Offset] = {}
+        for partition in self._own:
+            at = _at(start.get(partition))
+            if at < self._config.count:
+                end[partition] = {"n": min(self._config.count, at + each)}
+        return end
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        return [
+            InputPartition({"p": self._own[p], "start": _at(start.get(p)), "end": _at(o)}, {p: o})
+            for p, o in end.items()
+            if p in self._own and _at(o) > _at(start.get(p))
+        ]
+
+
+class NumbersReader(PartitionReader):
+    def __init__(self, config: NumbersConfig) -> None:
+        self._config = config
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
+        p, at, end = (int(partition.data[k]) for k in ("p", "start", "end"))
+        while at < end:
+            to = min(end, at + _PORTION)
+            yield RecordBatch(
+                length=to - at, topic=self._config.topic, partition=p, value_schema=STRING,
+                value=[f"{p}:{n}".ljust(self._config.size) for n in range(at, to)],
+            )  # fmt: skip
+            at = to
+        self._wait()
+
+    def _wait(self) -> None:
+        """After the records, so that the transaction is open and holds them."""
+        if self._config.hold is None:
+            return
+        hold = Path(self._config.hold)
+        if hold.exists():
+            hold.with_suffix(".reached").touch()
+        while hold.exists():
+            time.sleep(0.01)
+
+
+def _at(offset: Mapping[str, Any] | None) -> int:
+    return int((offset or {}).get("n", 0))

@@ -1,0 +1,140 @@
+"""What is in Kafka, read with a client that has nothing to do with Penstock."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+PATIENCE: Final = 60.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A record as it lies in Kafka."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class Reader:
+    """Follows a topic from its beginning. Close it, or use it in a `with`."""
+
+    def __init__(self, servers: str, topic: str, *, isolation: str = "read_committed") -> None:
+        self.topic = topic
+        self.records: list[Read] = []
+        self._at_end: set[int] = set()
+        self._assigned = 0
+        self._consumer = Consumer(
+            {"bootstrap.servers": servers, "group.id": "test-reader", "enable.auto.commit": False,
+             "isolation.level": isolation, "enable.partition.eof": True, "auto.offset.reset": "earliest",
+             "fetch.wait.max.ms": 20, "topic.metadata.refresh.interval.ms": 500, "allow.auto.create.topics": False}
+        )  # fmt: skip
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self._consumer.close()
+
+    def values(self) -> list[bytes | None]:
+        """The values so far, as read."""
+        return [r.value for r in self.records]
+
+    def poll(self, seconds: float = 0.05) -> Sequence[Read]:
+        """Take in what has come; what is new."""
+        if not self._ready():
+            return ()
+        before = len(self.records)
+        message = self._consumer.poll(seconds)
+        for m in [*([message] if message is not None else []), *self._consumer.consume(100_000, 0)]:
+            error = m.error()
+            if error is None:
+                self._at_end.discard(m.partition() or 0)
+                self.records.append(
+                    Read(m.partition() or 0, m.offset() or 0, m.key(), m.value(), tuple(m.headers() or ()))  # type: ignore[arg-type]
+                )
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._at_end.add(m.partition() or 0)
+        return self.records[before:]
+
+    def until(self, wanted: Callable[[], object], *, seconds: float = PATIENCE) -> list[Read]:
+        """All records so far, once `wanted` holds."""
+        deadline = time.monotonic() + seconds
+        while not wanted():
+            assert time.monotonic() < deadline, f"{len(self.records)} records in {self.topic} after {seconds:.0f} s"
+            self.poll()
+        return self.records
+
+    def count(self, number: int, *, seconds: float = PATIENCE) -> list[Read]:
+        """All records so far, once there are that many."""
+        return self.until(lambda: len(self.records) >= number, seconds=seconds)
+
+    def to_end(self, *, seconds: float = PATIENCE) -> list[Read]:
+        """All records up to the end that every partition has after this call (no open transaction before it)."""
+        self._at_end.clear()
+        if self._ready():
+            # An end event is told once; a new assignment, at the places we are at, brings it again.
+            at = dict.fromkeys(range(self._assigned), 0)
+            for r in self.records:
+                at[r.partition] = max(at[r.partition], r.offset + 1)
+            self._consumer.assign([TopicPartition(self.topic, p, o) for p, o in at.items()])
+        return self.until(lambda: self._assigned and len(self._at_end) == self._assigned, seconds=seconds)
+
+    def _ready(self) -> bool:
+        if not self._assigned:
+            found = self._consumer.list_topics(self.topic, timeout=10).topics[self.topic]
+            if found.error is None and found.partitions:
+                self._assigned = len(found.partitions)
+                self._consumer.assign([TopicPartition(self.topic, p, OFFSET_BEGINNING) for p in found.partitions])
+            else:
+                time.sleep(0.02)
+        return bool(self._assigned)
+
+
+def read_all(servers: str, topic: str, *, isolation: str = "read_committed") -> list[Read]:
+    """Every record of a topic that shows, up to its end now."""
+    with Reader(servers, topic, isolation=isolation) as reader:
+        return reader.to_end()
+
+
+def await_records(servers: str, topic: str, count: int, *, seconds: float = PATIENCE) -> list[Read]:
+    """The records of a topic, once there are `count` of them."""
+    with Reader(servers, topic) as reader:
+        return reader.count(count, seconds=seconds)
+
+
+def produce(servers: str, topic: str, values: Iterable[bytes | None], *, partition: int | None = None) -> None:
+    """Write values, acknowledged."""
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 5, "message.max.bytes": 64 << 20})
+    more = {} if partition is None else {"partition": partition}
+    for value in values:
+        while True:
+            try:
+                producer.produce(topic, value, **more)  # type: ignore[arg-type]
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                break
+    assert producer.flush(60) == 0
+    producer.close()
+
+
+def create(servers: str, topic: str, partitions: int = 1, **config: str) -> None:
+    """Create a topic; `config`'s names have underscores for dots."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    settings = {k.replace("_", "."): v for k, v in config.items()}
+    admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)])[
+        topic
+    ].result(30)
+
+
+def delete(servers: str, topic: str) -> None:
+    """Delete a topic and wait until the broker no longer shows it."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.delete_topics([topic])[topic].result(30)

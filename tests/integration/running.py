@@ -1,0 +1,290 @@
+"""Penstock as a user runs it: real processes against a broker, their events, and the end of all that they started.
+
+    def test_something(kafka: str, processes: Processes, tmp_path: Path) -> None:
+        lines = manifest(new_name(), "FileStreamSource", file="/x", topic="t")
+        run = processes.run([lines], kafka)             # `penstock run`, as a process
+        task = processes.task(specs(lines, kafka)[0])   # or one task alone: `python -m penstock_runtime.task`
+        task.await_state("RUNNING")
+        assert len(await_records(kafka, "t", 100)) == 100
+        task.terminate()
+        assert task.await_exit() == 0
+
+Nothing here sleeps for a guessed time: it waits for events of the report pipe, for the end of a process, for records in
+Kafka, or for a condition that is looked at every few milliseconds (`until`). Whatever waits in vain fails the test with
+the end of the process's log.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import psutil
+
+from penstock.resources import Connector
+from penstock.taskspec import TaskSpec
+from penstock.worker_config import WorkerConfig
+from penstock_runtime.discovery import Plugins
+from penstock_runtime.engine.setup import Setup
+from penstock_runtime.local.prepare import prepare
+from penstock_runtime.plan import plan
+
+T = TypeVar("T")
+
+PATIENCE: Final = 60.0  # seconds; for what takes far less
+PLUGINS: Final = Path(__file__).parent / "plugins"
+"""Plugins of the tests; `module:Class` of a module in this folder can be a connector's class."""
+_MARK: Final = "PENSTOCK_TEST_PROCESS"
+
+if str(PLUGINS) not in sys.path:
+    sys.path.append(str(PLUGINS))
+
+
+def new_name(word: str = "c") -> str:
+    """A connector's name that no other test uses."""
+    return f"{word}-{uuid.uuid4().hex[:10]}"
+
+
+def manifest(
+    name: str, class_name: str, config: Mapping[str, Any] | None = None, *, tasks_max: int = 1, spark: str = "OnDemand",
+    restart: Mapping[str, Any] | None = None, **more: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """A `Connector` manifest; `more` is configuration whose names have underscores for dots."""
+    texts = {**(config or {}), **{k.replace("_", "."): v for k, v in more.items()}}
+    return {
+        "apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": {"name": name},
+        "spec": {
+            "class": class_name, "tasksMax": tasks_max, "spark": {"start": spark},
+            "restart": dict(restart or {}), "config": {k: str(v) for k, v in texts.items()},
+        },
+    }  # fmt: skip
+
+
+def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] | None = None) -> list[TaskSpec]:
+    """Task specs of a manifest, alive: what `penstock run` does before it starts tasks (topics, fencing) is done."""
+    config = WorkerConfig.parse(
+        {"bootstrap.servers": servers, "offset.storage.replication.factor": "1",
+         "status.storage.replication.factor": "1", **(worker or {})}
+    )  # fmt: skip
+    found = [
+        s.model_copy(update={"worker": dict(config.raw)})
+        for s in plan(Connector.model_validate(dict(resource)), config, Plugins.installed()).tasks
+    ]
+    before = prepare(Setup.of(found[0], slots_dir=Path(os.devnull)))
+    return [next_life(s, before.get(s.task, 0) + 1) for s in found]
+
+
+def next_life(spec: TaskSpec, incarnation: int | None = None) -> TaskSpec:
+    """The same task in its next life, as the supervisor starts it again."""
+    return spec.live(
+        generation=1, incarnation=spec.incarnation + 1 if incarnation is None else incarnation, token=uuid.uuid4().hex
+    )
+
+
+def until(found: Callable[[], T], *, seconds: float = PATIENCE, what: str | Callable[[], str] = "it") -> T:
+    """The first true answer of `found`, asked again and again; AssertionError after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = found()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"not after {seconds:.0f} s: {what if isinstance(what, str) else what()}"
+        time.sleep(0.005)
+
+
+class Running:
+    """A started process: its events, its log, its Spark, its end."""
+
+    def __init__(self, command: Sequence[str], folder: Path, *, env: Mapping[str, str], pipe: bool) -> None:
+        self.mark = uuid.uuid4().hex
+        self.log = folder / f"{self.mark}.log"
+        self.events: list[dict[str, Any]] = []
+        self._news = threading.Condition()
+        reading, writing = os.pipe()
+        path = os.pathsep.join(p for p in (str(PLUGINS), os.environ.get("PYTHONPATH", "")) if p)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*command, *(["--report-fd", str(writing)] if pipe else [])],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(writing,) if pipe else (),
+                env={**os.environ, **env, _MARK: self.mark, "PYTHONPATH": path}, start_new_session=True,
+            )  # fmt: skip
+        os.close(writing)
+        self._reader = threading.Thread(target=self._read, args=(reading,), daemon=True)
+        self._reader.start()
+
+    # What it tells
+
+    def await_event(self, wanted: Callable[[dict[str, Any]], object], *, seconds: float = PATIENCE) -> dict[str, Any]:
+        """The first event of the report pipe, ever since the start, that is wanted."""
+        deadline = time.monotonic() + seconds
+        with self._news:
+            while True:
+                for event in self.events:
+                    if wanted(event):
+                        return event
+                left = deadline - time.monotonic()
+                if left <= 0 or (not self._reader.is_alive() and self.process.poll() is not None):
+                    raise AssertionError(f"no such event among {self.events[-5:]}\n{self.last_words()}")
+                self._news.wait(min(left, 0.2))
+
+    def await_state(self, state: str, *, seconds: float = PATIENCE) -> None:
+        """Wait until the task has told that it is RUNNING, PAUSED, FAILED..."""
+        self.await_event(lambda e: e["event"] == "state" and e["state"] == state, seconds=seconds)
+
+    def await_log(self, text: str, *, seconds: float = PATIENCE) -> str:
+        """Wait for a text in the log; the line that holds it."""
+        line: list[str] = until(
+            lambda: [x for x in self.log_text().splitlines() if text in x], seconds=seconds,
+            what=lambda: f"{text!r} in the log\n{self.last_words()}",
+        )  # fmt: skip
+        return line[0]
+
+    @property
+    def failure(self) -> str | None:
+        """The message of the `failed` event, if there was one."""
+        with self._news:
+            return next((str(e["message"]) for e in self.events if e["event"] == "failed"), None)
+
+    def log_text(self) -> str:
+        """All that it wrote to standard output and standard error."""
+        return self.log.read_text(errors="replace")
+
+    def last_words(self) -> str:
+        """The end of the log, for messages."""
+        return f"exit code {self.process.poll()}; the end of {self.log}:\n" + self.log_text()[-4000:]
+
+    # What it consists of
+
+    @property
+    def pid(self) -> int:
+        """The process that was started."""
+        return self.process.pid
+
+    def tree(self) -> list[psutil.Process]:
+        """Every living process that it started, itself too, whoever their parent is now."""
+        return [p for p in psutil.process_iter() if _marked(p, self.mark)]
+
+    def tasks(self) -> list[psutil.Process]:
+        """Task processes (of `penstock run`; a task itself)."""
+        return [p for p in self.tree() if "penstock_runtime.task" in _command(p)]
+
+    def jvm(self) -> psutil.Process | None:
+        """Spark's JVM, once it runs."""
+        return next((p for p in self.tree() if "org.apache.spark.deploy.SparkSubmit" in _command(p)), None)
+
+    def workers(self) -> list[psutil.Process]:
+        """Spark's Python workers; not the daemon that forks them."""
+        daemons = [p for p in self.tree() if "pyspark.daemon" in _command(p)]
+        pids = {p.pid for p in daemons}
+        return [p for p in daemons if _parent(p) in pids or (_parent(p) == 1 and len(daemons) > 1)]
+
+    # How it ends
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.process.send_signal(signal.SIGTERM)
+
+    def await_exit(self, seconds: float = PATIENCE) -> int:
+        """Its exit code (negative: the signal that ended it)."""
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still runs after {seconds:.0f} s\n{self.last_words()}") from None
+        self._reader.join(5)
+        return code
+
+    def stop(self, seconds: float = PATIENCE) -> None:
+        """SIGTERM, and exit code 0."""
+        self.terminate()
+        code = self.await_exit(seconds)
+        assert code == 0, self.last_words()
+
+    def kill(self) -> None:
+        """`kill -9` of this process alone, as the out-of-memory killer does it."""
+        self.process.kill()
+        self.await_exit()
+
+    def kill_all(self) -> None:
+        """`kill -9` of everything that it started, frozen or orphaned or not."""
+        while left := self.tree():
+            for p in left:
+                with suppress(psutil.NoSuchProcess):
+                    p.kill()
+            psutil.wait_procs(left, 10)
+        self.await_exit()
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, "rb") as pipe:
+            for line in pipe:
+                with self._news:
+                    self.events.append(json.loads(line))
+                    self._news.notify_all()
+
+
+class Processes:
+    """Starts processes and ends all of them, with all that they started. The fixture `processes` makes one per test."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started: list[Running] = []
+
+    def task(self, spec: TaskSpec, *arguments: str, env: Mapping[str, str] | None = None) -> Running:
+        """`python -m penstock_runtime.task SPEC`, with a report pipe."""
+        path = self._folder / f"{spec.id}-{len(self._started)}.json"
+        path.write_text(spec.to_json())
+        return self._start([sys.executable, "-m", "penstock_runtime.task", str(path), *arguments], env, pipe=True)
+
+    def run(
+        self, manifests: Sequence[Mapping[str, Any]], servers: str | None, *arguments: str,
+        worker: Mapping[str, str] | None = None, env: Mapping[str, str] | None = None,
+    ) -> Running:  # fmt: skip
+        """`penstock run` of these manifests. Without `servers` it starts an embedded Kafka (give `--data-dir`)."""
+        number = len(self._started)
+        file = self._folder / f"manifests-{number}.yaml"
+        file.write_text("\n---\n".join(json.dumps(m) for m in manifests))
+        command = [sys.executable, "-m", "penstock_runtime.cli", "run", str(file), *arguments]
+        if servers is not None:
+            command += ["--bootstrap-servers", servers]
+        if worker is not None:
+            properties = self._folder / f"worker-{number}.properties"
+            properties.write_text("".join(f"{k}={v}\n" for k, v in worker.items()))
+            command += ["--worker", str(properties)]
+        return self._start(command, env, pipe=False)
+
+    def _start(self, command: Sequence[str], env: Mapping[str, str] | None, *, pipe: bool) -> Running:
+        self._started.append(Running(command, self._folder, env=env or {}, pipe=pipe))
+        return self._started[-1]
+
+    def end(self) -> None:
+        """Kill whatever is left."""
+        for one in self._started:
+            one.kill_all()
+
+
+def _marked(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get(_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return 0
