@@ -132,6 +132,10 @@ class SourceConnector(Connector):
     """Whether reading from an offset again gives the same records, so that exactly once can be had
     (`exactly.once.support=required` asks for it)."""
 
+    read_ahead: ClassVar[bool] = True
+    """Whether a thread of its own reads the next portion while the one before is delivered: right where reading waits for
+    the outside. The reader is then made, used and closed in that thread. False where reading is only work for the CPU."""
+
     @property
     def kind(self) -> str:
         """`source`."""

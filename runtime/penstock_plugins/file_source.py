@@ -70,6 +70,8 @@ class FileStreamSource(SourceConnector):
 
     Config: ClassVar[type[Config]] = FileSourceConfig
     java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSourceConnector",)
+    # Lines come from the page cache: reading is work for the CPU, and a thread would only share it.
+    read_ahead: ClassVar[bool] = False
 
     def validate(self, config: FileSourceConfig) -> Iterable[Problem]:
         """Refuse a directory; a file that is not there yet is fine."""

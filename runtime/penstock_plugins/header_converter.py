@@ -4,8 +4,9 @@ from typing import Any
 
 from penstock import Header, HeaderConverter, Schema
 from penstock.schema import STRING
-from penstock_plugins.connect_literals import parsed, shown
 from penstock_plugins.java_text import utf8_text
+from penstock_plugins.literal_reader import parsed
+from penstock_plugins.literal_writer import shown
 
 __all__ = ["SimpleHeaderConverter"]
 

@@ -4,20 +4,12 @@ The reader follows `Pattern`'s own: what it refuses is refused here with its wor
 means something else in Java: ASCII classes, Java's line ends and ASCII case are spelled out.
 """
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_plugins.java_regex_classes import (
-    HORIZONTAL,
-    VERTICAL,
-    PatternError,
-    PropertyFlags,
-    fold_ascii,
-    literal,
-    property_set,
-    shorthand,
-)
+from penstock_plugins.java_regex_classes import PatternError, fold_ascii, literal
+from penstock_plugins.java_regex_scanner import Flags, unquoted
+from penstock_plugins.java_regex_sets import Sets
 
 __all__ = ["PatternError", "translate"]
 
@@ -30,24 +22,6 @@ _BOUNDARY: Final = rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
 _NOT_BOUNDARY: Final = rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 _NOTHING: Final = "(?!)"
 _MOST: Final = 2**31 - 1
-_CONTROLS: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_FLAGS: Final = "idmsucxU"
-
-
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    i: bool = False
-    d: bool = False
-    m: bool = False
-    s: bool = False
-    u: bool = False
-    c: bool = False
-    x: bool = False
-    U: bool = False
-
-    @property
-    def classes(self) -> PropertyFlags:
-        return PropertyFlags(ignore_case=self.i, unicode_case=self.u or self.U, unicode_classes=self.U)
 
 
 @dataclass(slots=True)
@@ -66,7 +40,7 @@ def translate(text: str) -> tuple[str, dict[str, int]]:
     Raises:
         PatternError: Java refuses the pattern, or it cannot be given.
     """
-    reader = _Reader(_unquoted(text), text)
+    reader = _Reader(unquoted(text), text)
     node = reader.alternatives()
     if reader.more:
         raise reader.failed("Unmatched closing ')'")
@@ -77,62 +51,11 @@ def _wrapped(length: int) -> int:
     return (length + 2**31) % 2**32 - 2**31
 
 
-def _unquoted(text: str) -> str:
-    r"""The pattern with `\Q..\E` written as escapes, as Java does before it reads on."""
-    pieces: list[str] = []
-    at = 0
-    while at < len(text):
-        if text[at] != "\\" or at + 1 >= len(text):
-            pieces.append(text[at])
-            at += 1
-        elif text[at + 1] != "Q":
-            pieces.append(text[at : at + 2])
-            at += 2
-        else:
-            end = text.find("\\E", at + 2)
-            inside = text[at + 2 :] if end < 0 else text[at + 2 : end]
-            for i, c in enumerate(inside):
-                if c.isascii() and c.isdigit():
-                    pieces.append(f"\\x3{c}" if i == 0 else c)
-                else:
-                    pieces.append(c if not c.isascii() or c.isalpha() else f"\\{c}")
-            at = len(text) if end < 0 else end + 2
-    return "".join(pieces)
-
-
-class _Reader:
+class _Reader(Sets):
     def __init__(self, text: str, original: str) -> None:
-        self._text = text
-        self._original = original
-        self._at = 0
-        self._flags = _Flags()
+        super().__init__(text, original)
         self._groups = 0
         self.names: dict[str, int] = {}
-
-    @property
-    def more(self) -> bool:
-        return self._at < len(self._text)
-
-    def failed(self, what: str) -> PatternError:
-        return PatternError(f"Invalid regex: {what} near index {self._at}\n{self._original}")
-
-    def _peek(self) -> str:
-        if self._flags.x:
-            self._skip_comments()
-        return self._text[self._at : self._at + 1]
-
-    def _skip_comments(self) -> None:
-        while self.more and (self._text[self._at] in " \t\n\x0b\f\r" or self._text[self._at] == "#"):
-            if self._text[self._at] == "#":
-                while self._at < len(self._text) and self._text[self._at] not in "\n\r\x85\u2028\u2029":
-                    self._at += 1
-            else:
-                self._at += 1
-
-    def _take(self) -> str:
-        char = self._text[self._at : self._at + 1]
-        self._at += 1
-        return char
 
     def alternatives(self) -> _Node:
         branches = [self._sequence()]
@@ -238,12 +161,6 @@ class _Reader:
         unlimited = int(high) == _MOST
         return f"{{{int(low)},{'' if unlimited else int(high)}}}", int(high)
 
-    def _digits(self) -> str:
-        start = self._at
-        while self.more and self._text[self._at] in "0123456789":
-            self._at += 1
-        return self._text[start : self._at]
-
     # Groups
 
     def _group(self) -> _Node | None:
@@ -269,7 +186,7 @@ class _Reader:
             raise self.failed("Unknown inline modifier")
         return self._closed("(?:", saved)
 
-    def _named_or_behind(self, saved: _Flags) -> _Node:
+    def _named_or_behind(self, saved: Flags) -> _Node:
         char = self._take()
         if char in ("=", "!"):
             return self._closed(f"(?<{char}", saved)
@@ -283,18 +200,7 @@ class _Reader:
         self.names[name] = self._groups
         return self._closed("(", saved)
 
-    def _name(self, end: str) -> str:
-        start = self._at
-        if not (self._text[start : start + 1].isascii() and self._text[start : start + 1].isalpha()):
-            raise self.failed("capturing group name does not start with a Latin letter")
-        while self.more and self._text[self._at].isascii() and self._text[self._at].isalnum():
-            self._at += 1
-        name = self._text[start : self._at]
-        if self._take() != end:
-            raise self.failed(f"named capturing group is missing trailing '{end}'")
-        return name
-
-    def _closed(self, opening: str, saved: _Flags) -> _Node:
+    def _closed(self, opening: str, saved: Flags) -> _Node:
         inside = self.alternatives()
         if self._peek() != ")":
             raise self.failed("Unclosed group")
@@ -307,22 +213,6 @@ class _Reader:
         if opening in ("(?=", "(?!"):
             return _Node(f"(?:{opening}{inside.text}))", 0)
         return _Node(f"{opening}{inside.text})", inside.longest, inside.bounded)
-
-    def _inline_flags(self) -> None:
-        on = True
-        while (char := self._text[self._at : self._at + 1]) not in (":", ")"):
-            if char == "-" and on:
-                on = False
-            elif char and char in _FLAGS:
-                if char == "c":
-                    raise self.failed("Canonical equivalence (flag c) is not supported here")
-                changed = {f: getattr(self._flags, f) for f in _FLAGS} | {char: on}
-                if char == "U" and on:
-                    changed["u"] = True
-                self._flags = _Flags(**changed)
-            else:
-                raise self.failed("Unknown inline modifier" if char else "Unclosed group")
-            self._at += 1
 
     # Escapes
 
@@ -380,203 +270,3 @@ class _Reader:
         if number > self._groups:
             return _Node(_NOTHING, 0, bounded=False)
         return _Node(f"(?i-f:\\{number})" if self._flags.i else f"(?:\\{number})", 0, bounded=False)
-
-    def _class_escape(self) -> str | None:
-        r"""What stands between the brackets of a set for `\d`, `\p{..}` and the like; None for one character."""
-        char = self._text[self._at]
-        if char in "dDsSwW":
-            self._at += 1
-            return shorthand(char, self._flags.classes)
-        if char in "hHvV":
-            self._at += 1
-            set_ = HORIZONTAL if char in "hH" else VERTICAL
-            return set_ if char.islower() else f"[^{set_}]"
-        if char in "pP":
-            self._at += 1
-            name = self._take()
-            if name == "{":
-                end = self._text.find("}", self._at)
-                if end < 0:
-                    raise self.failed("Unclosed character family")
-                name = self._text[self._at : end]
-                self._at = end + 1
-                if not name:
-                    raise self.failed("Empty character family")
-            elif not name:
-                raise self.failed("Illegal/unsupported escape sequence")
-            found = property_set(name, self._flags.classes)
-            if found is None:
-                raise self.failed(f"Unknown character property name {{{name}}}")
-            return f"[{'^' if char == 'P' else ''}{found}]"
-        return None
-
-    def _char_escape(self) -> str:
-        char = self._take()
-        match char:
-            case "0":
-                return self._octal()
-            case "x":
-                return self._hex()
-            case "u":
-                return self._unicode()
-            case "N":
-                return self._character_name()
-            case "c":
-                if not self.more:
-                    raise self.failed("Illegal control escape sequence")
-                return chr(ord(self._take()) ^ 64)
-            case _:
-                pass
-        if char in _CONTROLS:
-            return _CONTROLS[char]
-        if char.isascii() and char.isalnum():
-            self._at -= 1
-            raise self.failed("Illegal/unsupported escape sequence")
-        return char
-
-    def _octal(self) -> str:
-        start = self._at
-        while self._at - start < 3 and self._text[self._at : self._at + 1] in tuple("01234567"):
-            if self._at - start == 2 and self._text[start] > "3":
-                break
-            self._at += 1
-        if self._at == start:
-            raise self.failed("Illegal octal escape sequence")
-        return chr(int(self._text[start : self._at], 8))
-
-    def _hex(self) -> str:
-        if self._text[self._at : self._at + 1] == "{":
-            end = self._text.find("}", self._at)
-            digits = self._text[self._at + 1 : end]
-            if end < 0:
-                raise self.failed("Unclosed hexadecimal escape sequence")
-            self._at = end + 1
-        else:
-            digits = self._text[self._at : self._at + 2]
-            self._at += 2
-            if len(digits) < 2:
-                raise self.failed("Illegal hexadecimal escape sequence")
-        return self._code(digits, "Illegal hexadecimal escape sequence")
-
-    def _code(self, digits: str, message: str) -> str:
-        if not digits or any(d not in "0123456789abcdefABCDEF" for d in digits) or int(digits, 16) > 0x10FFFF:
-            raise self.failed(message)
-        return chr(int(digits, 16))
-
-    def _unicode(self) -> str:
-        def unit() -> str:
-            digits = self._text[self._at : self._at + 4]
-            self._at += 4
-            if len(digits) < 4:
-                raise self.failed("Illegal Unicode escape sequence")
-            return self._code(digits, "Illegal Unicode escape sequence")
-
-        first = unit()
-        if "\ud800" <= first <= "\udbff" and self._text.startswith("\\u", self._at):
-            back = self._at
-            self._at += 2
-            second = unit()
-            if "\udc00" <= second <= "\udfff":
-                return (first + second).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-            self._at = back
-        return first
-
-    def _character_name(self) -> str:
-        end = self._text.find("}", self._at)
-        if self._take() != "{" or end < 0:
-            raise self.failed("Illegal character name escape sequence")
-        name = self._text[self._at : end]
-        self._at = end + 1
-        try:
-            return unicodedata.lookup(name)
-        except KeyError:
-            raise self.failed(f"Unknown character name [{name}]") from None
-
-    # Sets
-
-    def _set(self) -> str:
-        """The set after an opening bracket, its closing bracket taken; a complete set of the package."""
-        negated = False
-        if self._set_peek() == "^":
-            self._at += 1
-            negated = True
-        inside = self._set_items(nested=False)
-        return f"[^{inside}]" if negated else inside
-
-    def _set_peek(self) -> str:
-        return self._peek()
-
-    def _set_items(self, *, nested: bool) -> str:
-        """Items up to the closing bracket; it is left in place for the right side of an intersection."""
-        union: list[str] = []
-        result: str | None = None
-        while True:
-            char = self._set_peek()
-            if not char:
-                raise self.failed("Unclosed character class")
-            if char == "]" and (union or result is not None):
-                if not nested:
-                    self._at += 1
-                return self._joined(result, union)
-            if char == "[":
-                self._at += 1
-                union.append(self._set())
-            elif char == "&" and self._text.startswith("&&", self._at):
-                self._at += 2
-                right = self._right_side()
-                left = self._joined(result, union) if union or result is not None else None
-                union = []
-                if right is None:
-                    if left is None:
-                        raise self.failed("Bad class syntax")
-                    result = left
-                else:
-                    result = right if left is None else f"[{left}&&{right}]"
-            else:
-                union.append(self._range())
-
-    def _joined(self, result: str | None, union: list[str]) -> str:
-        if result is None:
-            return f"[{''.join(union)}]"
-        return f"[{result}{''.join(union)}]" if union else result
-
-    def _right_side(self) -> str | None:
-        right: list[str] = []
-        while (char := self._set_peek()) and char not in "]&":
-            if char == "[":
-                self._at += 1
-                right.append(self._set())
-            else:
-                right.append(self._set_items(nested=True))
-        if not char:
-            raise self.failed("Unclosed character class")
-        return f"[{''.join(right)}]" if right else None
-
-    def _range(self) -> str:
-        char = self._text[self._at]
-        if char == "\\":
-            self._at += 1
-            if not self.more:
-                raise self.failed("Unclosed character class")
-            found = self._class_escape()
-            if found is not None:
-                return found
-            low = self._char_escape()
-        else:
-            low = self._take()
-        if self._set_peek() == "-" and self._text[self._at + 1 : self._at + 2] not in ("]", "[", ""):
-            self._at += 1
-            if self._set_peek() == "\\":
-                self._at += 1
-                if self._text[self._at : self._at + 1] in tuple("dDsSwWhHvVpP"):
-                    raise self.failed("Illegal character range")
-                high = self._char_escape()
-            else:
-                high = self._take()
-            if high < low:
-                raise self.failed("Illegal character range")
-        else:
-            high = low
-        if self._flags.i and not (self._flags.u or self._flags.U):
-            return fold_ascii(low, high)
-        return literal(low) if low == high else f"{literal(low)}-{literal(high)}"

@@ -1,4 +1,4 @@
-"""JSON nodes to Connect's schemas and values: `JsonConverter.asConnectSchema` and `convertToConnect`.
+"""JSON nodes to Connect's values: `JsonConverter.convertToConnect`.
 
 Kinds are not checked where Jackson's accessors do not: a text under a number type is 0, a number under string is null.
 """
@@ -11,7 +11,7 @@ import struct
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock import DataError, Field, Instant, Schema, SchemaBuilderError, Type
+from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_plugins.connect_values import BOUNDS, check
 from penstock_plugins.java_calendar import DAY
@@ -19,11 +19,6 @@ from penstock_plugins.json_parser import MISSING
 
 __all__ = ["NodeReader", "float32_of", "float64_of", "low_bits"]
 
-_TYPES: Final = {
-    "float": Type.FLOAT32,
-    "double": Type.FLOAT64,
-    **{t.value: t for t in Type if t not in (Type.FLOAT32, Type.FLOAT64)},
-}
 _UNIT: Final = r"(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)"
 _BASE64: Final = re.compile(rf"(?:[\0-\x20]*{_UNIT})*[\0-\x20]*")
 _BASE64_UNIT: Final = re.compile(_UNIT)
@@ -128,75 +123,6 @@ class NodeReader:
         parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
         return [self.value(schema.items, part) for part in parts]
 
-    def schema(self, node: Any) -> Schema | None:
-        """The schema of its JSON form.
-
-        Raises:
-            DataError: it is no schema, with Kafka Connect's message.
-        """
-        if node is None:
-            return None
-        get = node.get if isinstance(node, dict) else lambda _: None
-        name = get("type")
-        if not isinstance(name, str):
-            raise DataError("Schema must contain 'type' field")
-        kind = _TYPES.get(name)
-        if kind is None:
-            raise DataError(f"Unknown schema type: {name}")
-        parts: dict[str, Any] = {}
-        if kind is Type.ARRAY:
-            parts["items"] = self._part(get("items"), "Array schema did not specify the element type")
-        elif kind is Type.MAP:
-            parts["keys"] = self._part(get("keys"), "Map schema did not specify the key type")
-            parts["values"] = self._part(get("values"), "Map schema did not specify the value type")
-        elif kind is Type.STRUCT:
-            parts["fields"] = self._fields(get("fields"))
-        version = get("version")
-        schema = Schema(
-            kind,
-            optional=get("optional") is True,
-            name=get("name") if isinstance(get("name"), str) else None,
-            version=low_bits(version, Type.INT32) if type(version) is int else None,
-            doc=get("doc") if isinstance(get("doc"), str) else None,
-            parameters=_parameters(get("parameters")),
-            **parts,
-        )
-        if isinstance(node, dict) and "default" in node:
-            return self._with_default(schema, node["default"])
-        return schema
-
-    def _part(self, node: Any, message: str) -> Schema:
-        schema = self.schema(node)
-        if schema is None:
-            raise DataError(message)
-        return schema
-
-    def _fields(self, node: Any) -> tuple[Field, ...]:
-        if not isinstance(node, list):
-            raise DataError('Struct schema\'s "fields" argument is not an array.')
-        fields: list[Field] = []
-        for item in node:
-            name = item.get("field") if isinstance(item, dict) else None
-            if not isinstance(name, str):
-                raise DataError("Struct schema's field name not specified properly")
-            schema = self.schema(item)
-            assert schema is not None
-            if any(f.name == name for f in fields):
-                raise SchemaBuilderError(f"Cannot create field because of field name duplication {name}")
-            fields.append(Field(name, schema))
-        return tuple(fields)
-
-    def _with_default(self, schema: Schema, node: Any) -> Schema:
-        default = self.value(schema, node)
-        if schema.type is Type.STRUCT and default is not None:
-            # There the struct's schema is compared with its own unfinished builder, and never equal.
-            raise SchemaBuilderError("Invalid default value")
-        try:
-            check("null", schema, default)
-        except DataError as e:
-            raise SchemaBuilderError("Invalid default value") from e
-        return Schema(**{f: getattr(schema, f) for f in schema.__dataclass_fields__} | {"default": default})
-
     def _schemaless(self, node: Any) -> Any:
         if type(node) is int:
             return low_bits(node, Type.INT64)
@@ -241,14 +167,6 @@ class NodeReader:
             except TypeError as e:
                 raise DataError("Lists, maps and structs cannot be keys of a map here") from e
         return found
-
-
-def _parameters(node: Any) -> dict[str, str] | None:
-    if not isinstance(node, dict):
-        return None
-    if not all(isinstance(v, str) for v in node.values()):
-        raise DataError("Schema parameters must have string values.")
-    return node or None
 
 
 def _decimal(schema: Schema, node: Any) -> Decimal:

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from penstock import DataError
+from penstock_plugins.json_bytes import decoded, failed
 
 __all__ = ["MISSING", "parse"]
 
@@ -21,9 +21,6 @@ _WORDS: Final = {"t": ("true", True), "f": ("false", False), "n": ("null", None)
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
-_SEQUENCE: Final = re.compile(
-    rb"[\x00-\x7f]+|[\xc0-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}"
-)
 _DEPTH: Final = 1000
 _DIGITS: Final = 1000
 _NAME: Final = 50_000
@@ -35,11 +32,7 @@ def parse(data: bytes) -> Any:
     Raises:
         DataError: it is not JSON as Jackson takes it.
     """
-    return _Parser(_decoded(data)).document()
-
-
-def _failed(what: str) -> DataError:
-    return DataError(f"Converting byte[] to Kafka Connect data failed due to serialization error: {what}")
+    return _Parser(decoded(data)).document()
 
 
 class _Parser:
@@ -56,7 +49,7 @@ class _Parser:
             char = self._peek()
             if char in ("[", "{"):
                 if len(open_) >= _DEPTH:
-                    raise _failed(f"nesting depth exceeds the maximum of {_DEPTH}")
+                    raise failed(f"nesting depth exceeds the maximum of {_DEPTH}")
                 self._at += 1
                 container: Any = [] if char == "[" else {}
                 if self._peek() == ("]" if char == "[" else "}"):
@@ -82,7 +75,7 @@ class _Parser:
                         open_[-1] = (container, self._name())
                     break
                 if char != end:
-                    raise _failed(f"expected a comma or '{end}' at character {self._at}")
+                    raise failed(f"expected a comma or '{end}' at character {self._at}")
                 self._at += 1
                 open_.pop()
                 value = container
@@ -97,12 +90,12 @@ class _Parser:
 
     def _name(self) -> str:
         if self._peek() != '"':
-            raise _failed(f"expected a field name in double quotes at character {self._at}")
+            raise failed(f"expected a field name in double quotes at character {self._at}")
         name = self._string()
         if len(name) > _NAME:
-            raise _failed(f"name longer than {_NAME}")
+            raise failed(f"name longer than {_NAME}")
         if self._peek() != ":":
-            raise _failed(f"expected a colon at character {self._at}")
+            raise failed(f"expected a colon at character {self._at}")
         self._at += 1
         return name
 
@@ -116,28 +109,28 @@ class _Parser:
                 after = self._text[self._at : self._at + 1]
                 if not after or after < "0" or not _identifier_part(after):
                     return value
-            raise _failed(f"unrecognized token at character {self._at}")
+            raise failed(f"unrecognized token at character {self._at}")
         return self._number(root=root)
 
     def _number(self, *, root: bool) -> int | Decimal:
         found = _NUMBER.match(self._text, self._at)
         if found is None:
-            raise _failed(f"expected a value at character {self._at}")
+            raise failed(f"expected a value at character {self._at}")
         self._at = found.end()
         after = self._text[self._at : self._at + 1]
         if (after and after in ".eE") or (root and after and after not in " \t\r\n"):
-            raise _failed(f"unexpected character in a number at character {self._at}")
+            raise failed(f"unexpected character in a number at character {self._at}")
         whole, fraction, exponent = found.groups()
         if len(whole) + len(fraction or "") + len(exponent or "") > _DIGITS:
-            raise _failed(f"number with more than {_DIGITS} digits")
+            raise failed(f"number with more than {_DIGITS} digits")
         if fraction is None and exponent is None:
             return int(found[0])
         try:
             number = Decimal(found[0])
         except InvalidOperation:
-            raise _failed("exponent out of range") from None
+            raise failed("exponent out of range") from None
         if not -(2**31) < -int(number.as_tuple().exponent) < 2**31:
-            raise _failed("exponent out of range")
+            raise failed("exponent out of range")
         return number
 
     def _string(self) -> str:
@@ -154,19 +147,19 @@ class _Parser:
                 self._at = at + 1
                 return _paired("".join(pieces))
             if char != "\\":
-                raise _failed(f"{'control character' if char else 'end of text'} inside a string at character {at}")
+                raise failed(f"{'control character' if char else 'end of text'} inside a string at character {at}")
             code = text[at + 1 : at + 2]
             if code == "u":
                 digits = _HEX.match(text, at + 2)
                 if digits is None:
-                    raise _failed(f"expected four hex digits at character {at}")
+                    raise failed(f"expected four hex digits at character {at}")
                 pieces.append(chr(int(digits[0], 16)))
                 at += 6
             elif code in _ESCAPES:
                 pieces.append(_ESCAPES[code])
                 at += 2
             else:
-                raise _failed(f"unrecognized escape at character {at}")
+                raise failed(f"unrecognized escape at character {at}")
 
 
 def _identifier_part(char: str) -> bool:
@@ -178,66 +171,3 @@ def _paired(text: str) -> str:
     if _SURROGATES.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-def _decoded(data: bytes) -> str:
-    """The text by Jackson's detection: a byte order mark, else where the zero bytes stand."""
-    quad = data[:4]
-    if len(quad) == 4:
-        if quad == b"\x00\x00\xfe\xff":
-            return data[4:].decode("utf-32-be", "replace")
-        if quad == b"\xff\xfe\x00\x00":
-            return data[4:].decode("utf-32-le", "replace")
-        if quad in (b"\x00\x00\xff\xfe", b"\xfe\xff\x00\x00"):
-            raise _failed("unusual UTF-32 byte order")
-        if quad[:2] == b"\xfe\xff":
-            return data[2:].decode("utf-16-be", "replace")
-        if quad[:2] == b"\xff\xfe":
-            return data[2:].decode("utf-16-le", "replace")
-        if quad[:3] == b"\xef\xbb\xbf":
-            return _utf8(data[3:])
-        if quad[:3] == b"\0\0\0":
-            return data.decode("utf-32-be", "replace")
-        if quad[1:] == b"\0\0\0":
-            return data.decode("utf-32-le", "replace")
-        if quad[0:1] + quad[2:] == b"\0\0\0" or quad[:2] + quad[3:] == b"\0\0\0":
-            raise _failed("unusual UTF-32 byte order")
-    if len(quad) >= 2:
-        if quad[0] == 0:
-            return data.decode("utf-16-be", "replace")
-        if quad[1] == 0:
-            return data.decode("utf-16-le", "replace")
-    return _utf8(data)
-
-
-def _utf8(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return _loose_utf8(data)
-
-
-def _loose_utf8(data: bytes) -> str:
-    """UTF-8 as Jackson decodes it, overlong forms and surrogates included; what is broken becomes a control character."""
-    pieces: list[str] = []
-    at = 0
-    while at < len(data):
-        found = _SEQUENCE.match(data, at)
-        if found is None:
-            pieces.append("\0")  # refused wherever it stands before the value's end
-            at += 1
-            continue
-        unit = found[0]
-        at = found.end()
-        if unit[0] < 0x80:
-            pieces.append(unit.decode("ascii"))
-            continue
-        code = unit[0] & (0x1F, 0x0F, 0x07)[len(unit) - 2]
-        for byte in unit[1:]:
-            code = code << 6 | byte & 0x3F
-        if len(unit) == 4:
-            code -= 0x10000
-            pieces.append(chr(0xD800 | code >> 10 & 0xFFFF) + chr(0xDC00 | code & 0x3FF))
-        else:
-            pieces.append(chr(code))
-    return "".join(pieces)

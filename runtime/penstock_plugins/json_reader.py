@@ -10,6 +10,7 @@ import msgspec
 from penstock import DataError, Schema
 from penstock_plugins.json_nodes import NodeReader
 from penstock_plugins.json_parser import MISSING, parse
+from penstock_plugins.json_schema import read_schema
 from penstock_plugins.json_shapes import Shape, shape_of
 
 __all__ = ["JsonReader"]
@@ -56,7 +57,7 @@ class JsonReader:
         self._fixed: tuple[Schema, Shape | None] | None = None
         if enveloped and schema_content:
             node = parse(schema_content.encode("utf-8", "surrogatepass"))
-            schema = None if node is MISSING else self._nodes.schema(node)
+            schema = None if node is MISSING else read_schema(node, self._nodes)
             if schema is not None:
                 self._fixed = schema, shape_of(schema, replace_null=True)
 
@@ -76,7 +77,7 @@ class JsonReader:
             return schema, self._nodes.value(schema, node)
         if not isinstance(node, dict) or node.keys() != {"schema", "payload"}:
             raise DataError(_NOT_AN_ENVELOPE)
-        schema = self._nodes.schema(node["schema"])
+        schema = read_schema(node["schema"], self._nodes)
         return schema, self._nodes.value(schema, node["payload"])
 
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
@@ -147,7 +148,7 @@ class JsonReader:
     def _schema(self, text: bytes) -> tuple[Schema | None, Shape | None]:
         found = self._known.get(text)
         if found is None:
-            schema = self._nodes.schema(parse(text))
+            schema = read_schema(parse(text), self._nodes)
             shape = None if schema is None else shape_of(schema, replace_null=True)
             if len(self._known) >= self._cache_size:
                 self._known.clear()

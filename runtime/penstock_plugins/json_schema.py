@@ -1,14 +1,16 @@
-"""Connect's schemas as JsonConverter writes them into the envelope."""
+"""Connect's schemas in JSON, both ways: `JsonConverter.asJsonSchema` and `asConnectSchema`."""
 
-from typing import Final
+from typing import Any, Final
 
-from penstock import Schema, Type
+from penstock import DataError, Field, Schema, SchemaBuilderError, Type
+from penstock_plugins.connect_values import check
+from penstock_plugins.json_nodes import NodeReader, low_bits
 from penstock_plugins.json_writer import JsonWriter, quoted
 
-__all__ = ["NAMES", "schema_json"]
+__all__ = ["read_schema", "schema_json"]
 
-NAMES: Final = {Type.FLOAT32: "float", Type.FLOAT64: "double"}
-"""Types whose names on the wire are not their own."""
+_NAMES: Final = {Type.FLOAT32: "float", Type.FLOAT64: "double"}
+_TYPES: Final = {_NAMES.get(t, t.value): t for t in Type}
 
 
 def schema_json(schema: Schema | None, writer: JsonWriter) -> str:
@@ -21,7 +23,7 @@ def schema_json(schema: Schema | None, writer: JsonWriter) -> str:
 
 
 def _members(schema: Schema, writer: JsonWriter) -> list[str]:
-    members = [f'"type":"{NAMES.get(schema.type, schema.type.value)}"']
+    members = [f'"type":"{_NAMES.get(schema.type, schema.type.value)}"']
     if schema.type is Type.ARRAY:
         members.append(f'"items":{schema_json(schema.items, writer)}')
     elif schema.type is Type.MAP:
@@ -45,3 +47,84 @@ def _members(schema: Schema, writer: JsonWriter) -> list[str]:
     if schema.default is not None:
         members.append(f'"default":{writer.write(schema, schema.default)}')
     return members
+
+
+def read_schema(node: Any, values: NodeReader) -> Schema | None:
+    """The schema of its JSON form; its default is read as `values` reads.
+
+    Raises:
+        DataError: it is no schema, with Kafka Connect's message.
+    """
+    if node is None:
+        return None
+    get = node.get if isinstance(node, dict) else lambda _: None
+    name = get("type")
+    if not isinstance(name, str):
+        raise DataError("Schema must contain 'type' field")
+    kind = _TYPES.get(name)
+    if kind is None:
+        raise DataError(f"Unknown schema type: {name}")
+    parts: dict[str, Any] = {}
+    if kind is Type.ARRAY:
+        parts["items"] = _part(get("items"), "Array schema did not specify the element type", values)
+    elif kind is Type.MAP:
+        parts["keys"] = _part(get("keys"), "Map schema did not specify the key type", values)
+        parts["values"] = _part(get("values"), "Map schema did not specify the value type", values)
+    elif kind is Type.STRUCT:
+        parts["fields"] = _fields(get("fields"), values)
+    version = get("version")
+    schema = Schema(
+        kind,
+        optional=get("optional") is True,
+        name=get("name") if isinstance(get("name"), str) else None,
+        version=low_bits(version, Type.INT32) if type(version) is int else None,
+        doc=get("doc") if isinstance(get("doc"), str) else None,
+        parameters=_parameters(get("parameters")),
+        **parts,
+    )
+    if isinstance(node, dict) and "default" in node:
+        return _with_default(schema, node["default"], values)
+    return schema
+
+
+def _part(node: Any, message: str, values: NodeReader) -> Schema:
+    schema = read_schema(node, values)
+    if schema is None:
+        raise DataError(message)
+    return schema
+
+
+def _fields(node: Any, values: NodeReader) -> tuple[Field, ...]:
+    if not isinstance(node, list):
+        raise DataError('Struct schema\'s "fields" argument is not an array.')
+    fields: list[Field] = []
+    for item in node:
+        name = item.get("field") if isinstance(item, dict) else None
+        if not isinstance(name, str):
+            raise DataError("Struct schema's field name not specified properly")
+        schema = read_schema(item, values)
+        assert schema is not None
+        if any(f.name == name for f in fields):
+            raise SchemaBuilderError(f"Cannot create field because of field name duplication {name}")
+        fields.append(Field(name, schema))
+    return tuple(fields)
+
+
+def _with_default(schema: Schema, node: Any, values: NodeReader) -> Schema:
+    default = values.value(schema, node)
+    if schema.type is Type.STRUCT and default is not None:
+        # There the struct's schema is compared with its own unfinished builder, and never equal.
+        raise SchemaBuilderError("Invalid default value")
+    try:
+        check("null", schema, default)
+    except DataError as e:
+        raise SchemaBuilderError("Invalid default value") from e
+    return Schema(**{f: getattr(schema, f) for f in schema.__dataclass_fields__} | {"default": default})
+
+
+def _parameters(node: Any) -> dict[str, str] | None:
+    if not isinstance(node, dict):
+        return None
+    if not all(isinstance(v, str) for v in node.values()):
+        raise DataError("Schema parameters must have string values.")
+    return node or None

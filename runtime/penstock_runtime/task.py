@@ -24,7 +24,6 @@ from penstock_runtime.engine.sink_task import SinkTask
 from penstock_runtime.engine.source_task import SourceTask
 from penstock_runtime.engine.spark import Spark, SparkLost
 from penstock_runtime.exit_codes import ExitCode
-from penstock_runtime.kafka import offsets_topic
 from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.metrics import TaskMetrics
@@ -85,7 +84,7 @@ def _run(
         )  # fmt: skip
         metrics = TaskMetrics(spec, {f"{place}.plugin": f"{p.alias} {p.version}" for place, p in spec.plugins.items()})
         parent.send("metrics", port=metrics.serve(options.metrics_port))
-        writer = StatusWriter(setup.settings, client_id=f"penstock-status-{spec.id}")
+        writer = StatusWriter(setup.shared, client_id=f"penstock-status-{spec.id}")
         reports = TaskReports(
             connector=spec.connector, task=spec.task, generation=spec.generation,
             version=spec.plugins["connector"].version, worker_id=f"{socket.gethostname()}:{os.getpid()}",
@@ -126,15 +125,8 @@ def _task(
     life = None
     if setup.exactly_once:
         incarnation = Incarnation(spec.incarnation, 0, spec.token, slots=setup.cores + 1)
-        life = Life(setup.settings, setup.status_topic, setup.ids, incarnation)
-
-    def load() -> offsets_topic.StoredOffsets:
-        own = setup.offsets_topic if setup.mirror_topic is not None else None
-        return offsets_topic.load(
-            setup.settings, spec.connector, topic=setup.worker.offset_storage_topic, own_topic=own
-        )
-
-    return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark, load_offsets=load)
+        life = Life(setup.settings, setup.shared, setup.status_topic, setup.ids, incarnation)
+    return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark)
 
 
 if __name__ == "__main__":

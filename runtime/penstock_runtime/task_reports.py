@@ -116,6 +116,8 @@ class TaskReports:
         self._metrics.batch(summary, seconds, on_spark=on_spark)
         for line in summary.log:
             log.error("%s", line)
+        if summary.logged > len(summary.log):
+            log.error("%d more records of this batch failed likewise", summary.logged - len(summary.log))
         total = self._total
         total.read += summary.read
         total.written += summary.written
@@ -129,6 +131,14 @@ class TaskReports:
         if log.isEnabledFor(logging.DEBUG):
             log.debug("Batch of %d records in %.3f s (%s): %s", summary.read, seconds,
                       "Spark" if on_spark else "driver", summary.seconds)  # fmt: skip
+
+    def committed(self) -> None:
+        """For the metrics."""
+        self._metrics.committed()
+
+    def partitions(self, number: int) -> None:
+        """For the metrics."""
+        self._metrics.partitions(number)
 
     def lag(self, records: int | None) -> None:
         """For the metrics and the parent."""

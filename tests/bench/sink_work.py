@@ -98,7 +98,7 @@ def _lines_in(file: Path) -> int:
 
 
 def _check(file: Path, lines: Path, chain: Chain, topic: str) -> None:
-    """Every line is the Java text of its record's map; the order of its fields is the side's own, Connect's that of a hash."""
+    """Every line is the Java text of its record's map; fields stand in the side's own order, Connect's is a hash's."""
     order: list[str] = []
     expected = _expected(lines, chain, topic)
     with file.open(encoding="ascii") as opened:

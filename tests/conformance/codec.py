@@ -85,7 +85,8 @@ def _tagged(under: Schema | None, tag: str, node: Json) -> Any:
         case "$struct":
             assert under is not None
             return {f.name: value(f.schema, node.get(f.name)) for f in under.fields}
-    raise AssertionError(tag)
+        case _:
+            raise AssertionError(tag)
 
 
 def _float32(number: float) -> float:
@@ -172,7 +173,8 @@ def value_json(under: Schema | None, given: Any) -> Json:
             return {"$struct": {f.name: value_json(f.schema, given.get(f.name)) for f in under.fields}}
         case dict():
             return _map_json(under, given)
-    raise AssertionError(type(given))
+        case _:
+            raise AssertionError(type(given))
 
 
 def _width(under: Schema | None, given: int) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 
 from penstock.taskspec import TaskSpec, TaskState
 
@@ -70,19 +70,15 @@ class Lab:
         return spec
 
     def source_manifest(self, script: Sequence[Any], topic: str, name: str | None = None, **config: Any) -> dict[str, Any]:
-        """A scripted source; `config`'s names have underscores for dots."""
-        return manifest(
-            name or new_name("src"), "scripted:ScriptedSource", {**STRING, "journal": self.journal.path},
-            script=json.dumps(script), topic=topic, **config,
-        )  # fmt: skip
+        """A scripted source; `config`'s names have underscores for dots, its dicts become JSON."""
+        given = {**STRING, "journal": self.journal.path, "script": json.dumps(script), "topic": topic, **_dotted(config)}
+        return manifest(name or new_name("src"), "scripted:ScriptedSource", given)
 
     def sink_manifest(self, topics: str, name: str | None = None, **config: Any) -> dict[str, Any]:
         """A recording sink, likewise; a `topics` that begins with `regex:` is `topics.regex`."""
         which = {"topics.regex": topics[6:]} if topics.startswith("regex:") else {"topics": topics}
-        given = {k: json.dumps(v) if isinstance(v, dict) else v for k, v in config.items()}
-        return manifest(
-            name or new_name("snk"), "scripted:RecordingSink", {**STRING, "journal": self.journal.path, **which}, **given,
-        )  # fmt: skip
+        given = {**STRING, "journal": self.journal.path, **which, **_dotted(config)}
+        return manifest(name or new_name("snk"), "scripted:RecordingSink", given)
 
     def source(self, script: Sequence[Any], topic: str, *, worker: Mapping[str, str] | None = None,
                **config: Any) -> tuple[str, Running]:  # fmt: skip
@@ -120,10 +116,20 @@ class Lab:
         """The offsets that a connector wrote, one after the other."""
         return [json.loads(r.value) if r.value else None for r in self.offset_records(connector)]
 
+    def transactional_ids(self, pattern: str) -> list[str]:
+        """The transactional ids that the brokers know and that begin so, without those of workers' slots."""
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        found = admin.list_transactions().result(30)
+        return found
+
     def status(self, key: str) -> list[Any]:
         """The values under a key of the status topic, one after the other."""
         found = [r.value for r in self.records("connect-status") if r.key == key.encode()]
         return [json.loads(v) if v else None for v in found]
+
+
+def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {k.replace("_", "."): json.dumps(v) if isinstance(v, dict) else v for k, v in config.items()}
 
 
 def failed(task: Running) -> str:

@@ -36,7 +36,7 @@ class FramePut:
                 shapes.setdefault(schema, []).extend(values)
         started = time.perf_counter()
         for schema, values in shapes.items():
-            self._put(schema, values)
+            self._process.retrying(lambda s=schema, v=values: self._put(s, v), summary)  # type: ignore[misc]
             summary.written += len(values)
         summary.spend("deliver", time.perf_counter() - started)
         self._process.finish()

@@ -51,12 +51,26 @@ class TransactionalIds:
 
 
 class Life:
-    """This process's view of which incarnation of its task it acts for."""
+    """This process's view of which incarnation of its task it acts for.
+
+    Args:
+        settings: of the connector's cluster, where its transactions are.
+        records: of the worker's cluster, where the status topic is.
+        status_topic: holds the incarnation records.
+        ids: this task's transactional ids.
+        incarnation: what this process acts for.
+    """
 
     def __init__(
-        self, settings: ClientSettings, status_topic: str, ids: TransactionalIds, incarnation: Incarnation
+        self,
+        settings: ClientSettings,
+        records: ClientSettings,
+        status_topic: str,
+        ids: TransactionalIds,
+        incarnation: Incarnation,
     ) -> None:
         self.settings = settings
+        self.records = records
         self.status_topic = status_topic
         self.ids = ids
         self.current = incarnation
@@ -95,7 +109,7 @@ class Life:
 
     def _entries(self) -> list[tuple[bytes, bytes | None]]:
         key = incarnation_key(self.ids.connector, self.ids.task)
-        return read_to_end(self.settings, self.status_topic, key=key, servers=self.settings.bootstrap)
+        return read_to_end(self.records, self.status_topic, key=key)
 
     def _write(self, writer: StatusWriter) -> None:
         entry = self.current.entry(self.ids.connector, self.ids.task)

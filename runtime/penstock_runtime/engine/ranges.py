@@ -24,6 +24,7 @@ class RangeReader:
         self._most = most
         self._at: tuple[TopicPartition, int] | None = None
         self._rest: Consumed | None = None
+        self._eof = -1
 
     def read(self, of: TopicPartition, start: int, end: int) -> Iterator[Consumed]:
         """The committed records of the range, in portions; offsets may have gaps.
@@ -32,19 +33,20 @@ class RangeReader:
             RetriableError: nothing came for a minute, or the partition's offsets have moved: plan again.
         """
         position = start
-        ends: dict[TopicPartition, int] = {}
         rest, self._rest = self._rest, None
         if self._at != (of, start):
             rest = None
+            self._eof = -1
             self._consumer.assign({of: start})
         self._at = None
         patience = time.monotonic() + _PATIENCE
         while position < end:
             if rest is not None:
                 found, rest = [rest], None
-                ends.clear()
             else:
                 found, ends = self._consumer.consume(self._most, 1.0)
+                # An end is told once, perhaps in a job before this one, behind records that are left for this one.
+                self._eof = max(self._eof, ends.get(of, -1))
             for consumed in found:
                 if consumed.source != of:
                     continue
@@ -57,7 +59,7 @@ class RangeReader:
                 if self._rest is not None:
                     position = end
                 patience = time.monotonic() + _PATIENCE
-            if ends.get(of, -1) >= end:
+            if self._eof >= end:
                 break
             if time.monotonic() > patience:
                 raise RetriableError(

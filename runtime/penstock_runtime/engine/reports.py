@@ -17,6 +17,12 @@ class Reports(Protocol):
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         """A batch was delivered and committed."""
 
+    def committed(self) -> None:
+        """Sink: a commit of offsets is through."""
+
+    def partitions(self, number: int) -> None:
+        """Sink: this task reads so many partitions now."""
+
     def lag(self, records: int | None) -> None:
         """How far a sink is behind; None when unknown."""
 

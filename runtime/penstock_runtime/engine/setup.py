@@ -55,6 +55,7 @@ class Setup:
         worker: the worker configuration, variables resolved.
         settings: how to connect.
         followed: client properties that Penstock does in librdkafka's place.
+        shared: how to reach the worker's own cluster, where states and the worker's offsets are.
         redactor: puts references back into texts that may hold secrets.
         slots_dir: a folder of this life, where workers take their slots.
         exactly_once: whether records and offsets go into one transaction.
@@ -66,6 +67,7 @@ class Setup:
     worker: WorkerConfig
     settings: ClientSettings
     followed: Mapping[str, int]
+    shared: ClientSettings
     redactor: Redactor
     slots_dir: Path
     exactly_once: bool
@@ -87,12 +89,13 @@ class Setup:
         framework = (SourceConfig if spec.kind == "source" else SinkConfig).parse(config)
         exactly_once = _exactly_once(framework, worker)
         settings, followed = _settings(spec, config, worker, exactly_once=exactly_once)
+        worker_settings, _ = _settings(spec, {}, worker, exactly_once=False)
         plugin = plugin_ref.load(spec.plugins["connector"].reference)
         literal = [*literal_secrets(plugin.Config, config), *client_secrets(config), *client_secrets(shared.values)]
         redactor = Redactor([*own.secrets, *shared.secrets, *literal])
         return cls(
-            spec, config, framework, worker, replace(settings, on_error=on_error), followed, redactor, slots_dir,
-            exactly_once,
+            spec, config, framework, worker, replace(settings, on_error=on_error), followed, worker_settings, redactor,
+            slots_dir, exactly_once,
         )  # fmt: skip
 
     # What both kinds have
@@ -215,9 +218,10 @@ class Setup:
         return own or self.worker.offset_storage_topic
 
     @property
-    def mirror_topic(self) -> str | None:
-        """The worker's offsets topic where the connector has one of its own: it gets the offsets too, afterwards."""
-        return None if self.offsets_topic == self.worker.offset_storage_topic else self.worker.offset_storage_topic
+    def own_offsets(self) -> bool:
+        """Whether offsets live elsewhere than in the worker's topic: under another name, or on another cluster."""
+        elsewhere = self.exactly_once and self.settings.bootstrap != self.shared.bootstrap
+        return elsewhere or self.offsets_topic != self.worker.offset_storage_topic
 
     @property
     def interval(self) -> float:
@@ -246,6 +250,7 @@ class Setup:
             self.settings,
             delivery,
             lambda: cast("SourceConnector", self.connector).reader(self.plugin_config),
+            read_ahead=cast("SourceConnector", self.connector).read_ahead,
             offsets_topic=self.offsets_topic,
             transactional_id=transactional_id,
             client_id=f"connector-producer-{self.spec.connector}-{self.spec.task}",

@@ -4,18 +4,20 @@ Raw records become batches (convert, transform), go to the plugin's `Writer`, an
 letter queue with the bytes that were read. Nothing here commits offsets: that is the driver's, after `Sink.commit`.
 """
 
+import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError
 from penstock.record import Record
 from penstock.sink import Writer
 from penstock_runtime.engine import chain
-from penstock_runtime.engine.summary import Summary
+from penstock_runtime.engine.summary import Summary, error_line
 from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, describe, fatal
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.outbox import Outgoing
@@ -24,7 +26,11 @@ from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["PutRetries", "SinkProcess"]
 
-PUT_CLASS = "org.apache.kafka.connect.sink.SinkTask"
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+_FIRST_DELAY: Final = 0.3
+
+PUT_CLASS: Final = "org.apache.kafka.connect.sink.SinkTask"
 """The class that Connect names for failures in `put`; tools look for it."""
 
 
@@ -120,36 +126,61 @@ class SinkProcess:
     def _write(self, batches: Sequence[RecordBatch], consumed: Sequence[Consumed], summary: Summary) -> None:
         if self._writer is None:
             self._writer = self._make_writer()
-        began = time.monotonic()
-        attempt = 0
-        while True:
-            reported: list[tuple[Record, Exception]] = []
-            try:
-                message = self._writer.write(batches, self._reporter(reported))
-            except RetriableError as e:
-                attempt += 1
-                if 0 <= self._retries.timeout <= time.monotonic() - began or self._stopping():
-                    raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception: {e}") from e
-                summary.retries += 1
-                self._trouble(f"write is tried again (attempt {attempt}): {e}")
-                self._sleep(e.retry_after or min(self._retries.delay_max, 0.3 * 2.0 ** min(attempt - 1, 20)))
-                continue
-            except _ReportedUnderNone as e:
-                raise self._fatal_report(e.record, e.error) from e.error
-            except Exception as e:
-                raise ConnectError(
-                    f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(e)}"
-                ) from e
-            break
-        if attempt:
-            self._trouble(None)
+        writer = self._writer
+        reported: list[tuple[Record, Exception]] = []
+
+        def write() -> Any:
+            reported.clear()
+            return writer.write(batches, self._reporter(reported))
+
+        try:
+            message = self.retrying(write, summary)
+        except _ReportedUnderNone as e:
+            raise self._fatal_report(e.record, e.error, consumed) from e.error
+        except (_GivenUp, _Stopped):
+            raise
+        except Exception as e:
+            raise ConnectError(
+                f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(e)}"
+            ) from e
         if reported and not self._policy.tolerate:  # the plugin swallowed the error; the record would be lost
-            raise self._fatal_report(*reported[0])
+            raise self._fatal_report(*reported[0], consumed)
         for record, error in reported:
             self._settle_report(record, error, consumed, summary)
         summary.written += sum(b.length for b in batches) - len(reported)
         if message is not None:
             summary.messages = [*summary.messages, message]
+
+    def retrying(self, work: Callable[[], T], summary: Summary) -> T:
+        """Do it, again while it raises `RetriableError`, as long as `sink.retry.timeout.ms` says.
+
+        Raises:
+            RetriableError: the task is to stop; the batch is abandoned and comes again with the next life.
+            ConnectError: the time is over.
+            Exception: whatever else `work` raises.
+        """
+        deadline = time.monotonic() + self._retries.timeout if self._retries.timeout >= 0 else float("inf")
+        attempt = 0
+        while True:
+            try:
+                result = work()
+            except RetriableError as e:
+                attempt += 1
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise _GivenUp(f"Exiting WorkerSinkTask due to unrecoverable exception: {describe(e)}") from e
+                pause = e.retry_after
+                if pause is None:
+                    pause = min(self._retries.delay_max, _FIRST_DELAY * 2.0 ** min(attempt - 1, 20))
+                summary.retries += 1
+                self._trouble(f"write is tried again (attempt {attempt}): {e}")
+                self._sleep(min(pause, left))
+                if self._stopping():
+                    raise _Stopped(f"Stopped while the sink asks to wait: {e}") from e
+            else:
+                if attempt:
+                    self._trouble(None)
+                return result
 
     def _reporter(self, reported: list[tuple[Record, Exception]]) -> Any:
         def report(record: Record, error: Exception) -> None:
@@ -159,37 +190,48 @@ class SinkProcess:
 
         return report
 
-    def _fatal_report(self, record: Record, error: Exception) -> ConnectError:
-        failure = Failure(0, Stage.TASK_PUT, PUT_CLASS, error)
-        return fatal(failure, where=_coordinates(record), task=f"{self._connector}-{self._task}")
+    def _fatal_report(self, record: Record, error: Exception, consumed: Iterable[Consumed]) -> ConnectError:
+        try:
+            self._settle_report(record, error, consumed, Summary())
+        except ConnectError as e:
+            return e
+        raise AssertionError("tolerated")
 
     def _settle_report(self, record: Record, error: Exception, consumed: Iterable[Consumed], summary: Summary) -> None:
+        """Treat a record that was handed back as any that fails: by where it lay in Kafka, with the bytes it had there."""
         original = record.original
         for of in consumed:
             if original is not None and of.source == (original.topic, original.partition):
-                row = of.offset.index(original.offset)
-                self._settle([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
-                return
+                row = bisect_left(of.offset, original.offset)
+                if of.offset[row : row + 1] == [original.offset]:
+                    self._settle([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
+                    return
         raise ConnectError(f"The sink handed back a record that it was not given: {_coordinates(record)}") from error
 
     def _settle(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
         topic, partition = consumed.source
+        task = f"{self._connector}-{self._task}"
         if not self._policy.tolerate:
             first = min(failures, key=lambda f: f.position)
+            if self._policy.log:
+                log.error("%s", error_line(first, task, self._detail(consumed, first.position)))
             where = f"record at {topic}-{partition} offset {consumed.offset[first.position]}"
-            raise fatal(first, where=where, task=f"{self._connector}-{self._task}")
+            raise fatal(first, where=where, task=task)
         for failure in failures:
             row = failure.position
-            detail = (
-                f", where consumed record is {{topic='{topic}', partition={partition}, offset={consumed.offset[row]}, "
-                f"timestamp={consumed.timestamp[row]}, timestampType=CreateTime}}"
-                if self._policy.log_messages
-                else ""
-            )
-            summary.failed(failure, f"{self._connector}-{self._task}", log=self._policy.log, detail=detail)
+            summary.failed(failure, task, log=self._policy.log, detail=self._detail(consumed, row))
             if self._policy.dead_letter_topic is not None:
                 self._bury(failure, consumed, row)
                 summary.dead_letters += 1
+
+    def _detail(self, consumed: Consumed, row: int) -> str:
+        if not self._policy.log_messages:
+            return ""
+        topic, partition = consumed.source
+        return (
+            f", where consumed record is {{topic='{topic}', partition={partition}, offset={consumed.offset[row]}, "
+            f"timestamp={consumed.timestamp[row]}, timestampType=CreateTime}}"
+        )
 
     def _bury(self, failure: Failure, consumed: Consumed, row: int) -> None:
         """The original bytes and headers to the dead letter queue, with what happened (KIP-298)."""
@@ -226,6 +268,14 @@ class SinkProcess:
             raise ConnectError(
                 f"Records could not be written to the dead letter queue '{self._policy.dead_letter_topic}': {lost[0]}"
             )
+
+
+class _GivenUp(ConnectError):
+    """`sink.retry.timeout.ms` is over."""
+
+
+class _Stopped(RetriableError):
+    """The task is to stop while the sink asks to wait."""
 
 
 class _ReportedUnderNone(ConnectError):

@@ -7,7 +7,7 @@ and written by Spark's workers while this consumer stands still. Offsets go to t
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ __all__ = ["SinkTask"]
 
 log = logging.getLogger(__name__)
 _WAIT: Final = 0.2
+_SOON: Final = 5.0
+"""How often a topic that is listed and does not exist is looked for, in seconds."""
 _RECOMMIT: Final = 24 * 3600.0
 """A group without members loses its offsets after offsets.retention.minutes; seven days by default."""
 
@@ -62,6 +64,8 @@ class SinkTask:
         self._losses = 0
         self._spark_due = spark is not None and setup.spec.spark.start is SparkStart.EAGER
         self._read_here = True
+        self._waiting_for: str | None = None
+        self._commit_fails = False
 
     def run(self) -> None:
         """Until `stopping`, or an error.
@@ -78,11 +82,13 @@ class SinkTask:
                     self._pause()
                 else:
                     self._once()
-            self._leave()
-        except BaseException:
             self._commit_quietly()
+        except BaseException:
+            if not self._commit_fails:
+                self._commit_quietly()
             raise
         finally:
+            self._close()
             self._sink.stop()
             self._process.close()
             self._consumer.close()
@@ -100,7 +106,7 @@ class SinkTask:
             self._failed(e)
             return
         self._failures = 0
-        self._reports.trouble(self._consumer.trouble)
+        self._reports.trouble(self._consumer.trouble or self._waiting_for)
         self._start_spark()
 
     def _here(self) -> None:
@@ -162,6 +168,8 @@ class SinkTask:
         ranges = []
         for of, position in self._positions.items():
             low, high = self._consumer.watermarks(of, cached=False)
+            if position is None and low == high:
+                continue  # an empty partition, where there is nothing to begin with
             if position is None or not low <= position <= high:
                 return []
             if position < high:
@@ -189,8 +197,15 @@ class SinkTask:
         return {tp: o for tp, o in self._positions.items() if o is not None and self._committed.get(tp) != o}
 
     def _commit(self) -> None:
+        """Make what was written final, and tell the group.
+
+        Raises:
+            RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
+            ConnectError: the sink or the group refuses.
+        """
         reached = {tp: o for tp, o in self._positions.items() if o is not None}
-        allowed = self._sink.commit(self._messages, reached)
+        self._commit_fails = True  # until it has not: nobody tries again on the way out
+        allowed = self._final(reached)
         self._messages = []
         good = {}
         for tp, offset in allowed.items():
@@ -203,24 +218,44 @@ class SinkTask:
             self._committed.update(good)
             self._last_recommit = self._clock()
         self._last_commit = self._clock()
+        self._commit_fails = False
+        self._reports.committed()
+
+    def _final(self, reached: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """`Sink.commit`, with the same arguments until it does not ask to wait."""
+        attempt = 0
+        while True:
+            try:
+                return self._sink.commit(self._messages, reached)
+            except RetriableError as e:
+                if self._stopping.is_set():
+                    raise
+                attempt += 1
+                log.warning("Commit is tried again (attempt %d): %s", attempt, e)
+                self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
+                self._stopping.wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)))
 
     def _commit_quietly(self) -> None:
-        """On the way out after a failure: what was written before it need not come again."""
+        """On the way out: what was written need not come again, but what is not committed comes again and is not lost."""
         try:
-            if self._pending():
+            if self._pending() or self._messages:
                 self._commit()
-        except Exception as e:  # noqa: BLE001 (the first error is the one to tell)
-            log.warning("Offsets of what was written could not be committed: %s", e)
+        except Exception as e:  # noqa: BLE001 (after a failure, its error is the one to tell)
+            log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
 
-    def _leave(self) -> None:
-        self._commit()
-        self._sink.close(list(self._positions))
+    def _close(self) -> None:
+        try:
+            if self._positions:
+                self._sink.close(list(self._positions))
+        except Exception as e:  # noqa: BLE001 (as above)
+            log.warning("The sink could not close its partitions: %s", e)
 
     def _refresh(self) -> None:
         """Find topics and partitions; take on new ones, let go of deleted ones."""
         setup = self._setup
+        existing = self._consumer.partitions()
         mine = assigned(
-            self._consumer.partitions(), topics=setup.topics, matches=setup.topic_matches, task=setup.spec.task,
+            existing, topics=setup.topics, matches=setup.topic_matches, task=setup.spec.task,
             tasks=setup.spec.tasks,
         )  # fmt: skip
         self._next_refresh = self._clock() + setup.metadata_seconds
@@ -236,15 +271,23 @@ class SinkTask:
             if self._positions:
                 self._commit()
             committed = self._consumer.committed(new)
+            if committed:  # what it holds already; refused when the group has members, before anything is written twice
+                self._consumer.commit(committed)
             stored = self._sink.open(new)
             self._committed.update(committed)
             for tp in new:
                 self._positions[tp] = stored.get(tp, committed.get(tp))
-        if gone or new or self._next_refresh == 0.0:
+        if gone or new:
             self._assign()
-        if not self._positions:
-            self._next_refresh = self._clock() + min(setup.metadata_seconds, 5.0)
-            self._reports.trouble(f"No partition of {setup.topics_text} exists for this task yet; waiting")
+            self._reports.partitions(len(self._positions))
+        missing = sorted(set(setup.topics) - set(existing))
+        if missing or not self._positions:
+            self._next_refresh = self._clock() + min(setup.metadata_seconds, _SOON)
+        self._waiting_for = None
+        if missing:
+            self._waiting_for = f"Waiting for topics that do not exist: {', '.join(missing)}"
+        elif not self._positions:
+            self._waiting_for = f"Waiting: no partition of {setup.topics_text} falls to this task"
 
     def _assign(self) -> None:
         self._consumer.assign(self._positions)
@@ -284,13 +327,14 @@ class SinkTask:
                 return
 
     def _pause(self) -> None:
-        self._commit()
+        if self._pending() or self._messages:
+            self._until_done(self._commit)
         self._consumer.assign({})
         self._read_here = False
         self._report_state()
         while self._paused.is_set() and not self._stopping.is_set():
             self._stopping.wait(_WAIT)
-            self._commit_if_due()
+            self._until_done(self._commit_if_due)
         if not self._stopping.is_set():
             self._report_state()
 

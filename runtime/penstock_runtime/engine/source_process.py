@@ -5,17 +5,19 @@ It owns one transactional id, keeps its producer, reader and chain from batch to
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from penstock.batch import RecordBatch
 from penstock.errors import RetriableError
 from penstock.record import Record
 from penstock.source import InputPartition, PartitionReader, rows
+from penstock_runtime.engine.ahead import ReadingThread
 from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.compacted import Entry
+from penstock_runtime.kafka.errors import TransactionAborted
 from penstock_runtime.kafka.outbox import Outgoing
 from penstock_runtime.kafka.plain import PlainProducer
 from penstock_runtime.kafka.settings import ClientSettings
@@ -36,6 +38,7 @@ class SourceProcess:
         settings: how to connect.
         delivery: the chain.
         reader: makes the task half of the source; called once, when it is first needed.
+        read_ahead: read in a thread of its own (`SourceConnector.read_ahead`).
         offsets_topic: the topic that offsets are written to.
         transactional_id: this process's id; None delivers at least once.
     """
@@ -46,6 +49,7 @@ class SourceProcess:
         delivery: Delivery,
         reader: Callable[[], PartitionReader],
         *,
+        read_ahead: bool,
         offsets_topic: str,
         transactional_id: str | None,
         client_id: str,
@@ -54,6 +58,7 @@ class SourceProcess:
         self._delivery = delivery
         self._make_reader = reader
         self._reader: PartitionReader | None = None
+        self._reading: ReadingThread[RecordBatch] | None = ReadingThread() if read_ahead else None
         self._offsets_topic = offsets_topic
         self._id = transactional_id
         self._client_id = client_id
@@ -87,14 +92,13 @@ class SourceProcess:
             ConnectError: the task fails; nothing of it shows.
         """
         summary = Summary()
-        if self._producer is None:
+        if self._id is None:
             self._at_least_once(work, summary, where)
             return summary
-        producer = self._producer
-        producer.begin()
+        producer = self._begin()
         try:
             for part, _ in work:
-                self._delivery.deliver(rows(self.reader.read(part)), producer, summary, where=where)
+                self._delivery.deliver(self._read(part), producer, summary, where=where)
             self._finish(producer, [e for _, entries in work for e in entries], summary)
         except BaseException:
             self._abandon()
@@ -104,11 +108,10 @@ class SourceProcess:
     def deliver_read(self, portions: Portions, entries: Callable[[], Sequence[Entry]], *, where: str) -> Summary:
         """The same for records that are read here; `entries` is asked once all of them are read."""
         summary = Summary()
-        if self._producer is None:
-            self._deliver_plainly(portions, summary, where)
+        if self._id is None:
+            self._deliver_plainly(rows(portions), summary, where)
             return summary
-        producer = self._producer
-        producer.begin()
+        producer = self._begin()
         try:
             self._delivery.deliver(rows(portions), producer, summary, where=where)
             self._finish(producer, entries(), summary)
@@ -132,17 +135,38 @@ class SourceProcess:
 
     def close(self) -> None:
         """Let go of everything."""
-        if self._reader is not None:
-            with suppress(Exception):
-                self._reader.close()
+        with suppress(Exception):
+            if self._reading is not None:
+                self._reading.do(self._close_reader)
+                self._reading.close()
+            else:
+                self._close_reader()
         self.drop_producer()
         if self._plain is not None:
             self._plain.close()
 
+    def _begin(self) -> TransactionalProducer:
+        if self._producer is None:
+            raise TransactionAborted("This process may not write: it has no producer of the present incarnation")
+        self._producer.begin()
+        return self._producer
+
+    def _read(self, part: InputPartition) -> Iterator[RecordBatch]:
+        def read() -> Iterator[RecordBatch]:
+            return rows(self.reader.read(part))
+
+        return self._reading.ahead(read) if self._reading is not None else read()
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
     def _finish(self, producer: TransactionalProducer, entries: Sequence[Entry], summary: Summary) -> None:
         started = time.perf_counter()
         if entries:
-            producer.send(_outgoing(self._offsets_topic, entries))
+            refused = producer.send(_outgoing(self._offsets_topic, entries))
+            if refused:
+                raise refused[0].error
         producer.commit()
         summary.spend("commit", time.perf_counter() - started)
 
@@ -154,13 +178,13 @@ class SourceProcess:
 
     def _at_least_once(self, work: Sequence[Work], summary: Summary, where: str) -> None:
         for part, _ in work:
-            self._deliver_plainly(self.reader.read(part), summary, where, flush=False)
+            self._deliver_plainly(self._read(part), summary, where, flush=False)
         self._flush(summary)
 
-    def _deliver_plainly(self, portions: Portions, summary: Summary, where: str, *, flush: bool = True) -> None:
+    def _deliver_plainly(self, portions: Iterator[RecordBatch], summary: Summary, where: str, *, flush: bool = True) -> None:
         if self._plain is None:
             self._plain = PlainProducer(self._settings, client_id=self._client_id)
-        self._delivery.deliver(rows(portions), self._plain, summary, where=where)
+        self._delivery.deliver(portions, self._plain, summary, where=where)
         if flush:
             self._flush(summary)
 

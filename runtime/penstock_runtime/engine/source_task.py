@@ -15,6 +15,7 @@ from penstock.source import InputPartition, PollingSource, Source
 from penstock.taskspec import SparkStart
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.incarnation import Life
+from penstock_runtime.engine.offset_store import OffsetStore
 from penstock_runtime.engine.pace import Appetite, Pace
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
@@ -46,7 +47,7 @@ class SourceTask:
 
     def __init__(
         self, setup: Setup, life: Life | None, writer: StatusWriter, reports: Reports, *, stopping: threading.Event,
-        paused: threading.Event, spark: Spark | None, load_offsets: Callable[[], StoredOffsets],
+        paused: threading.Event, spark: Spark | None,
     ) -> None:  # fmt: skip
         self._setup = setup
         self._life = life
@@ -55,7 +56,7 @@ class SourceTask:
         self._stopping = stopping
         self._paused = paused
         self._spark = spark
-        self._load = load_offsets
+        self._store = OffsetStore(setup, writer)
         self._stored = StoredOffsets(setup.spec.connector)
         self._process = setup.source_process(setup.ids.driver if life is not None else None, stopping.is_set)
         self._pace = Pace()
@@ -87,6 +88,7 @@ class SourceTask:
         finally:
             source.stop()
             self._process.close()
+            self._store.close()
 
     def _once(self, source: Source | PollingSource) -> None:
         early = self._next_batch - time.monotonic()
@@ -152,12 +154,7 @@ class SourceTask:
     def _committed(
         self, source: Source | PollingSource, changed: Offsets, summary: Summary, seconds: float, *, on_spark: bool
     ) -> None:
-        mirror = self._setup.mirror_topic
-        entries = self._stored.entries(changed)
-        if self._life is None:
-            self._writer.write(self._setup.offsets_topic, entries)
-        if mirror is not None and entries:
-            self._writer.write(mirror, entries)
+        self._store.delivered(self._stored.entries(changed))
         self._stored.advance(changed)
         self._next_batch = time.monotonic() + self._setup.interval if self._setup.interval else 0.0
         self._appetite.done(summary.read, summary.bytes, seconds)
@@ -194,7 +191,7 @@ class SourceTask:
             else:
                 self._life.refence(self._writer)
             self._process.take_over(self._life)
-        self._stored = self._load()
+        self._stored = self._store.load()
 
     def _failed(self, error: ConnectError) -> None:
         """A batch whose outcome is unknown, or that may be tried again: rule 4, after a while."""

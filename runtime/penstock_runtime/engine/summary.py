@@ -6,7 +6,7 @@ import msgspec
 
 from penstock_runtime.engine.tolerance import Failure, describe
 
-__all__ = ["Summary", "decode", "encode"]
+__all__ = ["Summary", "decode", "encode", "error_line"]
 
 _LOG_LINES: Final = 50
 
@@ -26,7 +26,8 @@ class Summary(msgspec.Struct):
         topics: every topic that records were written to (sink: read from).
         offsets: sink: the next offset of each partition, as [topic, partition, offset].
         messages: sink: what the writers returned.
-        log: lines for the log, bounded.
+        logged: failures that were to be written to the log.
+        log: lines for the log, at most fifty.
     """
 
     read: int = 0
@@ -70,10 +71,15 @@ class Summary(msgspec.Struct):
         if log:
             self.logged += 1
             if len(self.log) < _LOG_LINES:
-                self.log.append(
-                    f"Error encountered in task {where}. Executing stage '{failure.stage}' with class "
-                    f"'{failure.plugin}'{detail}. {describe(failure.error)}"
-                )
+                self.log.append(error_line(failure, where, detail))
+
+
+def error_line(failure: Failure, where: str, detail: str) -> str:
+    """Connect's line of the log for a record that failed, and what was raised."""
+    return (
+        f"Error encountered in task {where}. Executing stage '{failure.stage}' with class '{failure.plugin}'{detail}. "
+        f"{describe(failure.error)}"
+    )
 
 
 def encode(summary: Summary) -> bytes:

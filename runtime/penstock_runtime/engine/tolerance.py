@@ -18,6 +18,8 @@ __all__ = ["ErrorPolicy", "Failure", "Operator", "Stage"]
 
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
+_SLICE: Final = 0.1
+"""Waits are cut to this, in seconds, so that a task which is to stop does so."""
 
 
 class Stage(StrEnum):
@@ -72,7 +74,7 @@ class Operator:
 
     Args:
         policy: how often to try.
-        stopping: asked before each wait; true ends the retries.
+        stopping: asked while waiting; true abandons the batch.
     """
 
     policy: ErrorPolicy
@@ -87,6 +89,10 @@ class Operator:
 
         The wait before retry n is 0.3 s * 2^(n-1), once past the cap a random part of it, and the last one ends at the
         deadline (connect-semantics 5).
+
+        Raises:
+            RetriableError: the task is to stop while a record waits for its next try. The record has not failed, so that
+                it must not be passed over: the batch is abandoned and comes again with the next life.
         """
         deadline = None
         attempt = 0
@@ -99,14 +105,20 @@ class Operator:
                     limit = self.policy.retry_timeout
                     deadline = now + limit if limit >= 0 else float("inf")
                 attempt += 1
-                if now >= deadline or self.stopping():
+                if now >= deadline:
                     self.failures.append(Failure(position, stage, plugin, e))
                     return False, None
+                self._wait(now + min(self._delay(attempt), deadline - now), e)
                 self.retries += 1
-                self.sleep(min(self._delay(attempt), deadline - now))
             except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
                 self.failures.append(Failure(position, stage, plugin, e))
                 return False, None
+
+    def _wait(self, until: float, error: RetriableError) -> None:
+        while (left := until - self.clock()) > 0 or self.stopping():
+            if self.stopping():
+                raise RetriableError(f"Stopped while a record waits for its next try: {error}") from error
+            self.sleep(min(left, _SLICE))
 
     def _delay(self, attempt: int) -> float:
         delay: float = _FIRST_DELAY * 2.0 ** min(attempt - 1, 60)

@@ -52,6 +52,13 @@ class StoredOffsets:
         """One record for each partition."""
         return [self.entry(p, o) for p, o in offsets.items()]
 
+    def prefer(self, own: "StoredOffsets") -> None:
+        """Take over what another topic says, before what this one says."""
+        self.offsets.update(own.offsets)
+        self.keys.update(own.keys)
+        for partition, forms in own.forms.items():
+            self.forms.setdefault(partition, set()).update(forms)
+
     def advance(self, offsets: Offsets) -> None:
         """Take over offsets that were committed."""
         self.offsets.update(offsets)
@@ -90,17 +97,10 @@ def fold(connector: str, entries: Iterable[Entry]) -> StoredOffsets:
     return stored
 
 
-def load(settings: ClientSettings, connector: str, *, topic: str, own_topic: str | None = None) -> StoredOffsets:
-    """The connector's offsets: its own topic's value before the worker's (KIP-618; 4.3.1 forgets the worker's).
+def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffsets:
+    """The connector's offsets in one topic, on the cluster that its producers write to.
 
     Raises:
         RetriableError, ConnectError: as `read_to_end`.
     """
-    stored = fold(connector, read_to_end(settings, topic, servers=settings.bootstrap))
-    if own_topic is not None and own_topic != topic:
-        own = fold(connector, read_to_end(settings, own_topic, servers=settings.bootstrap))
-        stored.offsets.update(own.offsets)
-        stored.keys.update(own.keys)
-        for partition, forms in own.forms.items():
-            stored.forms.setdefault(partition, set()).update(forms)
-    return stored
+    return fold(connector, read_to_end(settings, topic, servers=settings.bootstrap))

@@ -34,7 +34,8 @@ def prepare(setup: Setup) -> Mapping[int, int]:
         ConnectError: a topic cannot be made, or is not what it must be.
     """
     worker = setup.worker
-    admin = Admin(setup.settings, servers=setup.settings.bootstrap)
+    admin = Admin(setup.shared)
+    target = admin if setup.settings.bootstrap == setup.shared.bootstrap else Admin(setup.settings, servers=setup.settings.bootstrap)
     raw = worker.raw
     for topic, partitions, factor, prefix in (
         (worker.status_storage_topic, worker.status_storage_partitions, worker.status_storage_replication_factor,
@@ -48,15 +49,15 @@ def prepare(setup: Setup) -> Mapping[int, int]:
             topic, partitions=partitions, replication_factor=factor, named_by=f"{prefix}.topic",
             settings={k: v for k, v in more.items() if k not in own},
         )  # fmt: skip
-    if setup.mirror_topic is not None:
-        admin.ensure_compacted(
+    if setup.spec.kind == "source" and setup.own_offsets:
+        target.ensure_compacted(
             setup.offsets_topic, partitions=worker.offset_storage_partitions, settings={},
             replication_factor=worker.offset_storage_replication_factor, named_by="offsets.storage.topic",
         )  # fmt: skip
     dead_letters = setup.policy.dead_letter_topic
     if dead_letters is not None:
         try:
-            admin.ensure_exists(
+            target.ensure_exists(
                 dead_letters, partitions=1, replication_factor=setup.framework.dlq_replication_factor,
                 named_by="errors.deadletterqueue.topic.name",
             )  # fmt: skip
@@ -68,14 +69,14 @@ def prepare(setup: Setup) -> Mapping[int, int]:
 def _fence(setup: Setup) -> Mapping[int, int]:
     """Shut out every process of every task that this connector had: partitions may move between tasks."""
     name = setup.spec.connector
-    before = incarnated_tasks(read_to_end(setup.settings, setup.status_topic, servers=setup.settings.bootstrap), name)
+    before = incarnated_tasks(read_to_end(setup.shared, setup.status_topic), name)
     if not before:
         return {}
     token = uuid.uuid4().hex
     records: dict[int, Incarnation] = {
         task: replace(i, incarnation=i.incarnation + 1, fence=0, token=token) for task, i in before.items()
     }
-    writer = StatusWriter(setup.settings, client_id=f"penstock-plan-{name}")
+    writer = StatusWriter(setup.shared, client_id=f"penstock-plan-{name}")
     try:
         writer.write(setup.status_topic, [i.entry(name, task) for task, i in records.items()])
     finally:
@@ -91,7 +92,7 @@ def _fence(setup: Setup) -> Mapping[int, int]:
 
 def announce(setup: Setup, state: State, specs: Sequence[TaskSpec]) -> None:
     """Write the connector's state to the status topic, as Connect's herder does."""
-    writer = StatusWriter(setup.settings, client_id=f"penstock-plan-{setup.spec.connector}")
+    writer = StatusWriter(setup.shared, client_id=f"penstock-plan-{setup.spec.connector}")
     try:
         writer.write(
             setup.status_topic,

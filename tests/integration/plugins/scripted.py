@@ -255,7 +255,8 @@ class Recording(Sink):
                 raise RetriableError("not yet")
             case "fatal":
                 raise ConnectError("commit refused")
-        return offsets
+            case _:
+                return offsets
 
     def close(self, partitions: Sequence[TopicPartition]) -> None:
         self._tell("close", partitions=_names(partitions))

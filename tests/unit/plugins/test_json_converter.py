@@ -45,7 +45,7 @@ FIXED = converter(schema_content='{"type":"struct","fields":[{"field":"a","type"
 texts = st.text(st.characters(exclude_categories=()), max_size=6) | st.sampled_from(["é", "😀", "\x1f", "\\u001f", '"'])
 integers = st.sampled_from([0, 1, -1, 127, 128, 2**31, 2**63 - 1, -(2**63), 2**63])
 floats = st.floats() | st.sampled_from([1e7, 1e-3, 9.9e-4, 2e23, -0.0])
-odd_values = st.sampled_from(
+odd_values: st.SearchStrategy[Any] = st.sampled_from(
     [Int8(1), Int32(2), Int64(3), Float32(1.1), Instant(5), Decimal("1.50"), b"\xff", None, 2**70, [], {}, "a", 1, True]
 )
 
@@ -71,7 +71,8 @@ LEAVES: list[tuple[Schema, st.SearchStrategy[Any]]] = [
 def schemas_with_values(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.SearchStrategy[Any]]:
     kind = draw(st.sampled_from(["leaf", "leaf", "struct", "struct", "array", "map"] if depth else ["leaf"]))
     if kind == "leaf":
-        return draw(st.sampled_from(LEAVES))
+        leaf: tuple[Schema, st.SearchStrategy[Any]] = draw(st.sampled_from(LEAVES))
+        return leaf
     if kind == "struct":
         names = draw(st.lists(st.sampled_from(["a", "b.c", "é", 'q"', "😀"]), unique=True, max_size=3))
         parts = {n: draw(schemas_with_values(depth - 1)) for n in names}

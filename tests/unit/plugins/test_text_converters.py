@@ -12,7 +12,7 @@ from penstock_plugins.header_converter import SimpleHeaderConverter
 from penstock_plugins.text_converters import ByteArrayConverter, StringConverter
 
 
-def string_converter(*, is_key: bool = False, **texts: str) -> StringConverter:
+def string_converter(is_key: bool = False, /, **texts: str) -> StringConverter:
     made = StringConverter()
     made.configure(StringConverter.Config.parse({n.replace("_", "."): t for n, t in texts.items()}), is_key=is_key)
     return made
@@ -23,7 +23,7 @@ HEADERS = SimpleHeaderConverter()
 
 def test_the_encoding_of_kafkas_own_setting_goes_first() -> None:
     texts = {"converter_encoding": "UTF-16LE", "key_serializer_encoding": "ISO-8859-1"}
-    assert string_converter(is_key=True, **texts).from_connect("t", STRING, "é") == b"\xe9"
+    assert string_converter(True, **texts).from_connect("t", STRING, "é") == b"\xe9"
     assert string_converter(**texts).from_connect("t", STRING, "é") == b"\xe9\x00"
 
 

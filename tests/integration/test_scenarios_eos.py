@@ -1,0 +1,86 @@
+"""Scenarios of area eos: records and offsets together or not at all. `runtime.md` says how; kills are tested elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from penstock import ConfigError
+
+from .lab import Lab, failed
+
+BOOM = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "boom"}
+
+
+@pytest.mark.scenario("eos-poll-transactions")
+@pytest.mark.parametrize("polling", [False, True])
+def test_each_batch_is_a_transaction_with_its_offset(lab: Lab, polling: bool) -> None:
+    topic = lab.topic()
+    name, task = lab.source([["v0", "v1"], ["v2"]], topic, polling=polling, worker={"group.id": "lab-eos"})
+    lab.journal.count("commit", 2)
+    task.stop()
+    found = lab.records(topic)
+    assert [(r.offset, r.value) for r in found] == [(0, b"v0"), (1, b"v1"), (3, b"v2")]  # 2 and 4 are markers
+    records = lab.offset_records(name)
+    assert [(r.offset - records[0].offset, r.value) for r in records] == [(0, b'{"i":0}'), (2, b'{"i":1}')]
+    assert lab.transactional_ids(f"lab-eos-{name}-0") == [f"lab-eos-{name}-0"]
+
+
+@pytest.mark.scenario("eos-failure-aborts")
+@pytest.mark.parametrize("polling", [False, True])
+def test_a_batch_that_fails_leaves_nothing_behind(lab: Lab, polling: bool) -> None:
+    topic = lab.topic()
+    name, task = lab.source([["f0"], ["f1", "boom", "f3"]], topic, polling=polling, **BOOM)
+    message = failed(task)
+    assert message.startswith("Tolerance exceeded in error handler: ")
+    assert "transform refused boom" in message
+    assert lab.values(topic) == ["f0"]
+    assert lab.offsets(name) == [{"i": 0}]
+
+
+def test_at_least_once_a_batch_that_fails_does_not_advance_either(lab: Lab) -> None:
+    topic = lab.topic()
+    name, task = lab.source([["f0"], ["f1", "boom", "f3"]], topic, **BOOM, **{"delivery.guarantee": "at-least-once"})
+    failed(task)
+    assert lab.values(topic)[:1] == ["f0"]
+    assert lab.offsets(name) == [{"i": 0}]
+
+
+@pytest.mark.scenario("eos-own-offsets-topic-refused")
+def test_a_record_for_the_offsets_topic_is_refused(lab: Lab) -> None:
+    name, task = lab.source([[{"value": "v", "topic": "connect-offsets"}]], "t")
+    expected = "Source tasks may not produce to their own offsets topics when exactly-once support is enabled"
+    assert expected in failed(task)
+    assert lab.offsets(name) == []
+
+
+def problems(lab: Lab, worker: dict[str, str] | None = None, **config: Any) -> dict[str, str]:
+    with pytest.raises(ConfigError) as e:
+        lab.spec(lab.source_manifest([["v"]], "t", **config), worker)
+    return {p.property: p.message for p in e.value.problems}
+
+
+@pytest.mark.scenario("eos-required-refused")
+def test_exactly_once_that_is_required_and_cannot_be_had_is_refused(lab: Lab) -> None:
+    required = {"exactly.once.support": "required"}
+    off = problems(lab, {"exactly.once.source.support": "disabled"}, **required)
+    assert off == {"exactly.once.support": "This worker does not have exactly-once source support enabled."}
+    resource = lab.source_manifest([["v"]], "t", **required)
+    resource["spec"]["class"] = "scripted:InexactSource"
+    with pytest.raises(ConfigError, match="The connector does not support exactly-once semantics with the provided"):
+        lab.spec(resource)
+
+
+@pytest.mark.scenario("eos-connector-boundary")
+def test_transactions_that_the_plugin_would_end_are_refused_with_the_reason(lab: Lab) -> None:
+    (message,) = problems(lab, **{"transaction.boundary": "connector"}).values()
+    assert message.startswith("The connector does not support connector-defined transaction boundaries")
+
+
+def test_with_an_interval_the_second_batch_waits_for_it(lab: Lab) -> None:
+    topic = lab.topic()
+    more = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "1500"}
+    _, task = lab.source([["v0"], ["v1"]], topic, **more)
+    first, second = lab.journal.count("commit", 2)
+    assert second["at"] - first["at"] >= 1.4
+    task.stop()
+    assert lab.values(topic) == ["v0", "v1"]
