@@ -45,9 +45,9 @@ def _not_blank(text: str | None) -> str | None:
 
 
 def _java_regex(text: str) -> str:
-    from penstock.java_regex import java_pattern
+    from penstock.java_regex import compile_java
 
-    java_pattern(text)
+    compile_java(text)
     return text
 
 

@@ -190,9 +190,9 @@ def config_class(kind: str) -> type[SourceConfig] | type[SinkConfig]:
 
 
 def _matches(pattern: str, topic: str) -> bool:
-    from penstock.java_regex import java_pattern
+    from penstock.java_regex import compile_java
 
     try:
-        return java_pattern(pattern).fullmatch(topic) is not None
+        return compile_java(pattern).matches(topic)
     except ValueError:
         return False  # reported as a problem of the pattern itself

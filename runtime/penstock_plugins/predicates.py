@@ -3,7 +3,7 @@
 from pydantic import field_validator
 
 from penstock import Config, Importance, Predicate, Record, RecordBatch, prop
-from penstock_plugins.java_regex import compile_java
+from penstock.java_regex import compile_java
 
 __all__ = ["RecordIsTombstone", "TopicNameMatches"]
 

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeVar
 import pytest
 
 from penstock import ConfigError, ConnectError, Converter, DataError, HeaderConverter, Record, SchemaBuilderError
+from penstock.java_regex import compile_java
 from penstock_plugins.header_converter import SimpleHeaderConverter
-from penstock_plugins.java_regex import compile_java
 from penstock_plugins.json_converter import JsonConverter
 from penstock_plugins.predicates import TopicNameMatches
 from penstock_plugins.regex_router import RegexRouter

@@ -11,11 +11,12 @@
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.taskspec import TaskSpec, TaskState
@@ -97,6 +98,21 @@ class Lab:
             spec = spec.model_copy(update={"state": TaskState.PAUSED})
         return spec.connector, self.processes.task(spec)
 
+    @contextmanager
+    def member(self, group: str, topic: str) -> Iterator["Member"]:
+        """Somebody else who has joined the group."""
+        member = Member(self.servers, group, topic)
+        try:
+            yield member
+        finally:
+            member.close()
+
+    def members(self, group: str) -> int:
+        """How many members a group has."""
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        (future,) = admin.describe_consumer_groups([group]).values()
+        return len(future.result(30).members)
+
     # What Kafka holds of them
 
     def committed(self, connector: str, topic: str, partition: int = 0, *, group: str | None = None) -> int | None:
@@ -116,16 +132,37 @@ class Lab:
         """The offsets that a connector wrote, one after the other."""
         return [json.loads(r.value) if r.value else None for r in self.offset_records(connector)]
 
-    def transactional_ids(self, pattern: str) -> list[str]:
-        """The transactional ids that the brokers know and that begin so, without those of workers' slots."""
-        admin = AdminClient({"bootstrap.servers": self.servers})
-        found = admin.list_transactions().result(30)
-        return found
+    def transactional_ids(self, start: str) -> set[str]:
+        """The transactional ids that the broker knows and that begin so."""
+        keys = {r.key or b"" for r in self.records("__transaction_state", "read_uncommitted")}
+        ids = {k[4:].decode(errors="replace") for k in keys}  # version and length stand before the text
+        return {i for i in ids if i.startswith(start)}
 
     def status(self, key: str) -> list[Any]:
         """The values under a key of the status topic, one after the other."""
         found = [r.value for r in self.records("connect-status") if r.key == key.encode()]
         return [json.loads(v) if v else None for v in found]
+
+
+class Member:
+    """A consumer that has joined a group and owns the topic's first partition."""
+
+    def __init__(self, servers: str, group: str, topic: str) -> None:
+        self._topic = topic
+        self._consumer = Consumer(
+            {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        )
+        self._consumer.subscribe([topic])
+        while not self._consumer.assignment():
+            self._consumer.poll(0.1)
+
+    def commit(self, offset: int) -> None:
+        """Commit the first partition."""
+        self._consumer.commit(offsets=[TopicPartition(self._topic, 0, offset)], asynchronous=False)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
 
 
 def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:

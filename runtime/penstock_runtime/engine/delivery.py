@@ -126,7 +126,7 @@ class Delivery:
         return 1 - len(port.send(out))
 
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
-        return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, "penstock.Source", refused.error)
+        return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, "org.apache.kafka.connect.runtime.WorkerSourceTask", refused.error)
 
     def _refuse_own_offsets(self, outgoing: Outgoing) -> None:
         topics = set(outgoing.topic) if isinstance(outgoing.topic, list) else {outgoing.topic}

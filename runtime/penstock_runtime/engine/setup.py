@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from penstock import stages
 from penstock.connector_config import SinkConfig, SourceConfig
 from penstock.errors import ConfigError
-from penstock.java_regex import java_pattern
+from penstock.java_regex import compile_java
 from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
 from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock.source import Limits, PollingSource, Source, SourceConnector
@@ -272,7 +272,7 @@ class Setup:
     def topic_matches(self) -> Callable[[str], object] | None:
         """Whether a name matches `topics.regex`; None with `topics`."""
         pattern = self.framework.topics_regex if isinstance(self.framework, SinkConfig) else ""
-        return java_pattern(pattern).fullmatch if pattern else None
+        return compile_java(pattern).matches if pattern else None
 
     @property
     def topics_text(self) -> str:

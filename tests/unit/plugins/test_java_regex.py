@@ -3,7 +3,7 @@
 import pytest
 
 from penstock import ConfigError, Record, RecordBatch
-from penstock_plugins.java_regex import PatternError, compile_java
+from penstock.java_regex import PatternError, compile_java
 from penstock_plugins.predicates import RecordIsTombstone, TopicNameMatches
 from penstock_plugins.regex_router import RegexRouter
 

@@ -3,8 +3,8 @@ r"""Escapes in Java patterns: those that name a character, and those that name a
 import unicodedata
 from typing import Final
 
-from penstock_plugins.java_regex_classes import HORIZONTAL, VERTICAL, property_set, shorthand
-from penstock_plugins.java_regex_scanner import Scanner
+from penstock.java_regex.classes import HORIZONTAL, VERTICAL, property_set, shorthand
+from penstock.java_regex.scanner import Scanner
 
 __all__ = ["Escapes"]
 

@@ -7,9 +7,9 @@ means something else in Java: ASCII classes, Java's line ends and ASCII case are
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_plugins.java_regex_classes import PatternError, fold_ascii, literal
-from penstock_plugins.java_regex_scanner import Flags, unquoted
-from penstock_plugins.java_regex_sets import Sets
+from penstock.java_regex.classes import PatternError, fold_ascii, literal
+from penstock.java_regex.scanner import Flags, unquoted
+from penstock.java_regex.sets import Sets
 
 __all__ = ["PatternError", "translate"]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_plugins.java_regex_classes import PatternError, PropertyFlags
+from penstock.java_regex.classes import PatternError, PropertyFlags
 
 __all__ = ["Flags", "Scanner", "unquoted"]
 

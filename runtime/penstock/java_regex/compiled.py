@@ -9,7 +9,7 @@ from typing import Any
 
 import regex
 
-from penstock_plugins.java_regex_pattern import PatternError, translate
+from penstock.java_regex.translation import PatternError, translate
 
 __all__ = ["JavaPattern", "PatternError", "compile_java"]
 

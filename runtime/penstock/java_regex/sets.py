@@ -1,7 +1,7 @@
 """Sets of characters in Java patterns: they nest, unite and intersect, and a caret turns the whole round."""
 
-from penstock_plugins.java_regex_classes import fold_ascii, literal
-from penstock_plugins.java_regex_escapes import Escapes
+from penstock.java_regex.classes import fold_ascii, literal
+from penstock.java_regex.escapes import Escapes
 
 __all__ = ["Sets"]
 
