@@ -59,6 +59,17 @@ class Lab:
         """What a topic holds."""
         return read_all(self.servers, topic, isolation=isolation)
 
+    def timestamp(self, topic: str, offset: int) -> int:
+        """The timestamp of a record in the topic's first partition."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "test-reader"})
+        try:
+            consumer.assign([TopicPartition(topic, 0, offset)])
+            message = consumer.poll(30)
+            assert message is not None
+            return int(message.timestamp()[1])
+        finally:
+            consumer.close()
+
     def values(self, topic: str) -> list[str]:
         """The committed values of a topic, as texts."""
         return [(r.value or b"").decode() for r in self.records(topic)]

@@ -176,15 +176,21 @@ class Running:
         """Task processes (of `penstock run`; a task itself)."""
         return [p for p in self.tree() if "penstock_runtime.task" in _command(p)]
 
-    def jvm(self) -> psutil.Process | None:
+    def jvms(self) -> list[psutil.Process]:
         """Spark's JVM, once it runs."""
-        return next((p for p in self.tree() if "org.apache.spark.deploy.SparkSubmit" in _command(p)), None)
+        return [p for p in self.tree() if "org.apache.spark.deploy.SparkSubmit" in _command(p)]
+
+    def daemons(self) -> list[psutil.Process]:
+        """The process that forks Spark's Python workers, once it runs."""
+        found = [p for p in self.tree() if "pyspark.daemon" in _command(p)]
+        pids = {p.pid for p in found}
+        return [p for p in found if _parent(p) not in pids]
 
     def workers(self) -> list[psutil.Process]:
         """Spark's Python workers; not the daemon that forks them."""
-        daemons = [p for p in self.tree() if "pyspark.daemon" in _command(p)]
-        pids = {p.pid for p in daemons}
-        return [p for p in daemons if _parent(p) in pids or (_parent(p) == 1 and len(daemons) > 1)]
+        found = [p for p in self.tree() if "pyspark.daemon" in _command(p)]
+        pids = {p.pid for p in found}
+        return [p for p in found if _parent(p) in pids]
 
     # How it ends
 

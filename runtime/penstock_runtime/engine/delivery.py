@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError
@@ -14,6 +14,9 @@ from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, St
 from penstock_runtime.kafka.outbox import Outgoing, Refused
 
 __all__ = ["Delivery", "Port"]
+
+PRODUCE_CLASS: Final = "org.apache.kafka.connect.runtime.WorkerSourceTask"
+"""The class that Connect names for records that the producer refuses."""
 
 
 class Port(Protocol):
@@ -126,7 +129,7 @@ class Delivery:
         return 1 - len(port.send(out))
 
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
-        return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, "org.apache.kafka.connect.runtime.WorkerSourceTask", refused.error)
+        return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, PRODUCE_CLASS, refused.error)
 
     def _refuse_own_offsets(self, outgoing: Outgoing) -> None:
         topics = set(outgoing.topic) if isinstance(outgoing.topic, list) else {outgoing.topic}

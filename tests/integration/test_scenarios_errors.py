@@ -1,0 +1,213 @@
+"""Scenarios of area errors, on a real broker: tolerance, retries, log lines, the dead letter queue."""
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from .lab import LOG, Lab, failed
+from .reading import Read
+from .running import Processes, new_name
+
+DLQ: Final = "errors.deadletterqueue.topic.name"
+CONTEXT: Final = {"errors.deadletterqueue.context.headers.enable": "true", "errors.tolerance": "all"}
+JSON: Final = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
+PREFIX: Final = "__connect.errors."
+NAMES: Final = [
+    "topic", "partition", "offset", "connector.name", "task.id", "stage", "class.name", "exception.class.name",
+    "exception.message", "exception.stacktrace",
+]  # fmt: skip
+VALID: Final = json.dumps({"schema": {"type": "string"}, "payload": "good"})
+
+
+def context(record: Read) -> dict[str, str]:
+    """The context headers of a dead letter."""
+    return {k.removeprefix(PREFIX): (v or b"").decode() for k, v in record.headers if k.startswith(PREFIX)}
+
+
+def dead_letters(lab: Lab, **config: Any) -> tuple[str, dict[str, Any]]:
+    """The name of a dead letter queue, and the properties that ask for it."""
+    topic = lab.topic("dlq")
+    return topic, {DLQ: topic, **CONTEXT, **config}
+
+
+@pytest.mark.scenario("errors-dlq-headers")
+@pytest.mark.scenario("errors-log-line")
+def test_a_dead_letter_is_the_record_as_it_was_and_what_happened_to_it(lab: Lab, processes: Processes) -> None:
+    topic, name, dlq = lab.topic(), new_name("sk"), new_name("dlq")
+    lab.produce(topic, VALID, key="k1")
+    lab.produce(topic, "not json", key="k2", headers={"h1": "x"}, timestamp=1_600_000_000_001)
+    resource = lab.sink_manifest(
+        topic, name=name, **JSON, **CONTEXT, **LOG,
+        **{DLQ: dlq, "errors.deadletterqueue.topic.replication.factor": "1"},
+    )  # fmt: skip
+    run = processes.run([resource], lab.servers)
+    line = run.await_log("Error encountered in task")
+    lab.journal.count("commit")
+    run.stop()
+
+    assert lab.journal.values(1) == ["good"]
+    (letter,) = lab.records(dlq)
+    assert (letter.partition, letter.key, letter.value) == (0, b"k2", b"not json")
+    assert lab.timestamp(dlq, 0) == 1_600_000_000_001
+    assert [k for k, _ in letter.headers] == ["h1", *(PREFIX + n for n in NAMES)]
+    found = context(letter)
+    assert dict(letter.headers)["h1"] == b"x"
+    java = "org.apache.kafka.connect.json.JsonConverter"
+    expected = [topic, "0", "1", name, "0", "VALUE_CONVERTER", java, "penstock.errors.DataError"]
+    assert [found[n] for n in NAMES[:-2]] == expected
+    assert found["exception.message"] in found["exception.stacktrace"]
+    assert lab.committed(name, topic) == 2
+
+    assert json.loads(line[line.index("{") :])["message"].startswith(
+        f"Error encountered in task {name}-0. Executing stage 'VALUE_CONVERTER' with class '{java}', where consumed record "
+        f"is {{topic='{topic}', partition=0, offset=1, timestamp=1600000000001, timestampType=CreateTime}}."
+    )
+
+
+@pytest.mark.scenario("errors-log-line")
+def test_without_include_messages_the_line_ends_after_the_class(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "boom")
+    more = {"value.converter": "scripted:Picky", "value.converter.on": "boom"}
+    name, task = lab.sink(topic, **more, **{"errors.log.enable": "true", "errors.tolerance": "all"})
+    line = json.loads(task.await_log("Error encountered"))
+    task.stop()
+    assert line["level"] == "error"
+    start = f"Error encountered in task {name}-0. Executing stage 'VALUE_CONVERTER' with class 'scripted.Picky'. "
+    assert line["message"] == f"{start}DataError: converter refused boom"
+
+
+@pytest.mark.scenario("errors-dlq-transform-and-put")
+@pytest.mark.parametrize("how", ["report", "copy"])
+def test_dead_letters_of_a_transform_and_of_the_sink_hold_the_bytes_of_the_source(lab: Lab, how: str) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab)
+    lab.produce(topic, "ok", "boom1", "bad2", "ok3")
+    chain = {"transforms": "f,r", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "boom1",
+             "transforms.r.type": "RegexRouter", "transforms.r.regex": ".*", "transforms.r.replacement": "x"}  # fmt: skip
+    name, task = lab.sink(topic, on={"bad2": {"do": how, "message": "bad for sink"}}, **chain, **more)
+    lab.journal.count("commit")
+    task.stop()
+    first, second = lab.records(dlq)
+    assert [first.value, second.value] == [b"boom1", b"bad2"]
+    one, two = context(first), context(second)
+    assert [one[k] for k in ("topic", "offset", "stage", "class.name", "exception.message")] == [
+        topic, "1", "TRANSFORMATION", "scripted.Refusing", "transform refused boom1",
+    ]  # fmt: skip
+    assert [two[k] for k in ("topic", "offset", "stage", "class.name", "exception.message")] == [
+        topic, "2", "TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", "bad for sink",
+    ]  # fmt: skip
+    assert lab.committed(name, topic) == 4
+
+
+def test_headers_of_the_same_name_are_kept_and_ours_are_the_last(lab: Lab) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab)
+    lab.produce(topic, "boom", headers={f"{PREFIX}topic": "earlier"})
+    _, task = lab.sink(topic, **{"value.converter": "scripted:Picky", "value.converter.on": "boom"}, **more)
+    lab.journal.count("commit")
+    task.stop()
+    (letter,) = lab.records(dlq)
+    assert [v for k, v in letter.headers if k == f"{PREFIX}topic"] == [b"earlier", topic.encode()]
+
+
+@pytest.mark.scenario("errors-dlq-creation-fails")
+def test_a_dead_letter_queue_that_cannot_be_made_is_told_before_anything_is_read(lab: Lab, processes: Processes) -> None:
+    topic, dlq = lab.topic(), new_name("dlq")
+    lab.produce(topic, "a")
+    run = processes.run([lab.sink_manifest(topic, **{DLQ: dlq, **CONTEXT})], lab.servers)
+    assert run.await_exit() != 0
+    assert f"Could not initialize dead letter queue with topic={dlq}" in run.log_text()
+    assert "errors.deadletterqueue.topic.replication.factor" in run.log_text()  # what to do
+    assert lab.journal.kinds() == []
+
+
+@pytest.mark.scenario("errors-converter-order")
+def test_a_record_is_told_by_the_first_stage_that_fails(lab: Lab) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab)
+    for key, value, header in (("bad", "bad", "bad"), ("k", "bad", "bad"), ("k", "v", "bad"), ("k", "v", "h")):
+        lab.produce(topic, value, key=key, headers={"h": header})
+    picky: dict[str, Any] = {f"{side}.converter": "scripted:Picky" for side in ("key", "value")}
+    picky |= {f"{side}.converter.on": "bad" for side in ("key", "value", "header")}
+    name, task = lab.sink(topic, **{**picky, "header.converter": "scripted:PickyHeaders"}, **more)
+    lab.journal.count("commit")
+    task.stop()
+    stages = [context(r)["stage"] for r in lab.records(dlq)]
+    assert stages == ["KEY_CONVERTER", "VALUE_CONVERTER", "HEADER_CONVERTER"]
+    assert [r[2:4] for r in lab.journal.put(1)] == [[3, "v"]]
+    assert lab.committed(name, topic) == 4
+
+
+@pytest.mark.scenario("errors-backoff-deadline")
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_a_transform_is_tried_again_until_the_deadline(lab: Lab, kind: str) -> None:
+    topic = lab.topic()
+    more = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "a", "transforms.f.error":
+            "retriable", "transforms.f.journal": lab.journal.path, "errors.retry.timeout": "1500"}  # fmt: skip
+    if kind == "sink":
+        lab.produce(topic, "a")
+        _, task = lab.sink(topic, **more)
+    else:
+        _, task = lab.source([["a"]], topic, **more)
+    message = failed(task)
+    assert message.startswith("Tolerance exceeded in error handler: ")
+    assert "RetriableError: transform refused a" in message
+    tries = [e["at"] for e in lab.journal.of("apply")]
+    assert [round(t - tries[0], 1) for t in tries] == pytest.approx([0.0, 0.3, 0.9, 1.5], abs=0.11)
+
+
+@pytest.mark.scenario("errors-reporter-tolerance-none")
+@pytest.mark.parametrize("how", ["report", "swallow"])
+def test_a_record_that_the_sink_hands_back_fails_the_task_where_nothing_is_tolerated(lab: Lab, how: str) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab, **{"errors.tolerance": "none"})
+    lab.produce(topic, "a", "ERR", "b")
+    name, task = lab.sink(topic, on={"ERR": {"do": how, "message": "bad"}}, **LOG, **more)
+    message = failed(task)
+    assert message.startswith(f"Tolerance exceeded in error handler: record at {topic}-0 offset 1 failed in task {name}-0")
+    assert "TASK_PUT" in message
+    assert "DataError: bad" in message
+    assert lab.committed(name, topic) is None
+    assert f"where consumed record is {{topic='{topic}', partition=0, offset=1," in task.log_text()
+    assert lab.records(dlq) == []  # Kafka Connect writes it at each restart once more
+
+
+def test_a_failure_in_a_batch_keeps_all_of_it_from_the_sink_where_nothing_is_tolerated(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "boom", "b")
+    name, task = lab.sink(topic, **{"value.converter": "scripted:Picky", "value.converter.on": "boom"})
+    message = failed(task)
+    assert f"record at {topic}-0 offset 1 failed in task {name}-0 at stage VALUE_CONVERTER (scripted.Picky)" in message
+    assert lab.journal.of("put") == []
+    assert lab.committed(name, topic) is None
+    assert "converter refused boom" in lab.status(f"status-task-{name}-0")[-1]["trace"]  # the cause
+
+
+@pytest.mark.scenario("errors-predicate-throws")
+def test_a_predicate_that_fails_counts_as_its_transform(lab: Lab) -> None:
+    topic = lab.topic()
+    chain = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.predicate": "p",
+             "predicates": "p", "predicates.p.type": "scripted:Unsure", "predicates.p.on": "odd"}  # fmt: skip
+    name, task = lab.source([["a", "odd", "b"]], topic, **chain, **LOG, **{"errors.tolerance": "all"})
+    lab.journal.count("commit")
+    line = task.await_log("Error encountered")
+    task.stop()
+    assert lab.values(topic) == ["a", "b"]
+    assert "Executing stage 'TRANSFORMATION' with class 'scripted.Refusing', where source record is = SourceRecord{" in line
+    assert "value='odd'" in line
+    assert "DataError: predicate refused odd" in line
+
+
+def test_a_source_has_a_dead_letter_queue_too(lab: Lab) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab)
+    chain = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "boom"}
+    name, task = lab.source([["a", {"value": "boom", "key": "k", "headers": {"h": "x"}}, "b"]], topic, **chain, **more)
+    lab.journal.count("commit")
+    task.stop()
+    assert lab.values(topic) == ["a", "b"]
+    (letter,) = lab.records(dlq)
+    assert (letter.key, letter.value, letter.headers[0]) == (b"k", b"boom", ("h", b"x"))
+    assert [context(letter)[k] for k in ("topic", "connector.name", "stage")] == [topic, name, "TRANSFORMATION"]
