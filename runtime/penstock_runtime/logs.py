@@ -2,13 +2,15 @@
 
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import IO, Any
+from typing import IO, Any, Final
 
-__all__ = ["JsonLines", "configure"]
+__all__ = ["JsonLines", "Seldom", "configure"]
 
+_REMEMBERED: Final = 200
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -41,6 +43,27 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class Seldom(logging.Filter):
+    """Lets a message through once in a while only: a client that has lost its broker repeats itself twice a second."""
+
+    def __init__(self, seconds: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._clock = clock
+        self._seen: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether this one is new."""
+        text = re.sub(r"[0-9]+(ms|s)?\b", "0", record.getMessage())
+        now = self._clock()
+        if now - self._seen.get(text, -self._seconds) < self._seconds:
+            return False
+        if len(self._seen) >= _REMEMBERED:
+            self._seen.clear()
+        self._seen[text] = now
+        return True
+
+
 def configure(
     *, level: str = "INFO", stream: IO[str] | None = None, context: Callable[[], Mapping[str, Any]] = dict,
     redact: Callable[[str], str] = str,
@@ -53,3 +76,4 @@ def configure(
     root.setLevel(level)
     for noisy in ("py4j", "pyspark", "penstock.librdkafka"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
+    logging.getLogger("penstock.librdkafka").filters[:] = [Seldom()]

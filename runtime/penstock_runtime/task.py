@@ -6,6 +6,7 @@ Started by `penstock run`, or as the main process of a pod.
 import argparse
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -13,10 +14,11 @@ import tempfile
 import threading
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.errors import ConfigError, Superseded
 from penstock.taskspec import TaskSpec, TaskState
+from penstock.worker_config import WorkerConfig
 from penstock_runtime import logs
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.setup import Setup
@@ -28,12 +30,15 @@ from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.metrics import TaskMetrics
 from penstock_runtime.parent import die_with_parent
+from penstock_runtime.stopping import Stopping
 from penstock_runtime.task_reports import ParentPipe, TaskReports
 
 __all__ = ["main"]
 
 log = logging.getLogger(__name__)
 _TRACE_LIMIT = 16_000
+_LAST_WORD = 0.5
+"""Seconds of the grace period that are kept for telling the state of a task that is abandoned."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,8 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     die_with_parent()
-    stopping, paused = threading.Event(), threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    stopping, paused = Stopping(), threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the parent, which then sends SIGTERM
 
     spec = TaskSpec.from_json(options.spec.read_bytes())
@@ -63,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(
-    spec: TaskSpec, slots: Path, parent: ParentPipe, stopping: threading.Event, paused: threading.Event,
+    spec: TaskSpec, slots: Path, parent: ParentPipe, stopping: Stopping, paused: threading.Event,
     options: argparse.Namespace, context: dict[str, Any],
 ) -> ExitCode:  # fmt: skip
     reports: TaskReports | None = None
@@ -73,11 +77,23 @@ def _run(
         if reports is not None:
             reports.trouble(redact(text))
 
+    def abandon() -> None:
+        """As if killed: exactly once holds, and at least once. Spark's processes end with this one."""
+        log.warning("Not at an end %.1f s after SIGTERM; what is under way is abandoned, and comes again", grace)
+        if reports is not None:
+            reports.state(State.UNASSIGNED, timeout=_LAST_WORD)
+        shutil.rmtree(slots, ignore_errors=True)
+        os._exit(ExitCode.OK)
+
+    grace = WorkerConfig.parse({}).task_shutdown_graceful_timeout_ms / 1000
+    stopping.within(grace, abandon)
     spark: Spark | None = None
     writer: StatusWriter | None = None
     try:
         setup = Setup.of(spec, slots_dir=slots, on_error=trouble)
         redact = setup.redactor
+        grace = max(0.0, setup.worker.task_shutdown_graceful_timeout_ms / 1000 - _LAST_WORD)
+        stopping.within(grace, abandon)
         logs.configure(
             level=options.log_level, redact=redact,
             context=lambda: context if reports is None else {**context, "batch": reports.batches},
@@ -92,7 +108,7 @@ def _run(
             metrics=metrics, parent=parent,
         )  # fmt: skip
         spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id)
-        _task(setup, reports, writer, spark, stopping, paused).run()
+        _task(setup, reports, writer, spark, stopping.asked, paused).run()
         reports.state(State.UNASSIGNED)
     except Superseded as e:
         log.warning("%s", redact(str(e)))
@@ -129,5 +145,13 @@ def _task(
     return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark)
 
 
+def _leave(code: int) -> NoReturn:
+    """End now: an abandoned Spark job's thread must not hold the process up. The JVM ends with our pipe to it."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _leave(main())

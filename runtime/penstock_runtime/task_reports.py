@@ -91,7 +91,7 @@ class TaskReports:
         self._trouble: str | None = None
         self.batches = 0
 
-    def state(self, state: State, *, trace: str | None = None) -> None:
+    def state(self, state: State, *, trace: str | None = None, timeout: float | None = None) -> None:
         """To all three; a status topic that is out of reach does not stop the task."""
         self._metrics.state(state)
         self._parent.send("state", state=state.value, trace=trace)
@@ -107,7 +107,7 @@ class TaskReports:
                     trace=trace,
                 )
             ],
-            timeout=5.0 if state is State.FAILED else 30.0,
+            timeout=timeout if timeout is not None else 5.0 if state is State.FAILED else 30.0,
         )
 
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:

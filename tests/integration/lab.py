@@ -23,7 +23,7 @@ from penstock.taskspec import TaskSpec, TaskState
 
 from .journal import Journal
 from .reading import Read, create, read_all
-from .running import Processes, Running, manifest, new_name, specs
+from .running import Processes, Running, manifest, new_name, specs, until
 
 STRING: Final = {
     "key.converter": "StringConverter", "value.converter": "StringConverter", "header.converter": "SimpleHeaderConverter",
@@ -133,6 +133,10 @@ class Lab:
         (future,) = admin.list_consumer_group_offsets([asked]).values()
         (found,) = future.result(30).topic_partitions
         return found.offset if found.offset >= 0 else None
+
+    def wait_committed(self, connector: str, topic: str, offset: int) -> None:
+        """Wait until the sink's group stands there."""
+        until(lambda: self.committed(connector, topic) == offset, what=lambda: str(self.committed(connector, topic)))
 
     def offset_records(self, connector: str, topic: str = "connect-offsets") -> list[Read]:
         """The committed records of an offsets topic that are this connector's."""

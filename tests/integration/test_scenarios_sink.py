@@ -59,7 +59,7 @@ def test_a_sink_that_asks_to_wait_gets_the_same_batch_after_that_time(lab: Lab) 
     assert [e["event"] for e in lab.journal.of("put", "apply")] == ["apply", "apply", *["put"] * 4]  # converted once
     assert all(p["records"] == puts[0]["records"] and p["same"] == puts[0]["same"] for p in puts)
     gaps = [b["at"] - a["at"] for a, b in zip(puts, puts[1:], strict=False)]
-    assert all(0.25 <= g < 0.5 for g in gaps), gaps
+    assert all(0.24 <= g < 0.6 for g in gaps), gaps
     assert lab.committed(name, topic) == 2
     assert {s["state"] for s in lab.status(f"status-task-{name}-0")} == {"RUNNING", "UNASSIGNED"}
 
@@ -131,8 +131,9 @@ def test_a_topic_that_is_no_longer_consumed_stays_active(lab: Lab) -> None:
     one, two, name = lab.topic(), lab.topic(), new_name("tt")
     lab.produce(one, "a")
     lab.produce(two, "b")
-    for topics in (f"{one},{two}", two):
+    for life, topics in enumerate((f"{one},{two}", two), 1):
         _, task = lab.sink(topics, name=name)
+        lab.journal.count("open", life)
         lab.journal.values(2)
         task.stop()
     assert all(lab.status(f"status-topic-{t}:connector-{name}")[-1] for t in (one, two))

@@ -95,6 +95,7 @@ def run(options: RunOptions) -> ExitCode:
     """Run the connectors of these files until they end or somebody types Ctrl-C."""
     signals = _Signals()
     with ExitStack() as stack:
+        kafka: EmbeddedKafka | None = None
         worker = worker_config(options)
         planned, warnings = plans(options.files, worker, options.secrets)
         for warning in warnings:
@@ -112,7 +113,7 @@ def run(options: RunOptions) -> ExitCode:
         tasks: list[Task] = []
         for one, manifest in planned:
             tasks += _prepared(one, manifest, worker, folder, setups)
-        code = _supervise(tasks, options, folder, signals, stack)
+        code = _supervise(tasks, options, folder, signals, stack, kafka)
         for setup, _, specs in setups:
             _quietly(setup, specs)
         return code
@@ -160,7 +161,7 @@ def _until_kafka_answers(work: Callable[[], Mapping[int, int]], worker: WorkerCo
 
 
 def _supervise(
-    tasks: Sequence[Task], options: RunOptions, folder: Path, signals: "_Signals", stack: ExitStack
+    tasks: Sequence[Task], options: RunOptions, folder: Path, signals: "_Signals", stack: ExitStack, kafka: EmbeddedKafka | None
 ) -> ExitCode:
     if not tasks:
         return ExitCode.OK
@@ -174,7 +175,7 @@ def _supervise(
     view: View = Table("penstock run (Ctrl-C stops)") if terminal else Lines()
     supervisor = Supervisor(
         tasks, folder=folder, log_level=options.log_level, child_log=child_log, on_change=view.show,
-        metrics_port=options.metrics_port,
+        metrics_port=options.metrics_port, watch=lambda: _revive(kafka),
     )  # fmt: skip
     signals.follow(supervisor)
     with view:
@@ -188,6 +189,13 @@ def _supervise(
     if ends & {End.FAILED, End.LOST}:
         return ExitCode.FAILED
     return ExitCode.SUPERSEDED if End.SUPERSEDED in ends else ExitCode.OK
+
+
+def _revive(kafka: EmbeddedKafka | None) -> None:
+    """An embedded broker that died (killed, out of memory) is started again; the tasks wait for it."""
+    if kafka is not None and not kafka.running:
+        log.error("The embedded Kafka has died (its log: %s); starting it again", kafka.data_dir / "kafka.log")
+        kafka.start()
 
 
 def _quietly(setup: Setup, specs: Sequence[TaskSpec]) -> None:

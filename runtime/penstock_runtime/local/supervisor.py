@@ -127,6 +127,7 @@ class Supervisor:
         log_level: of the children.
         child_log: where the children's logs go: a file object, or None for this process's standard error.
         metrics_port: of the first task, the others count up; 0: any.
+        watch: called as often; looks after what the tasks need.
         on_change: called after events, at least twice a second.
     """
 
@@ -134,6 +135,7 @@ class Supervisor:
         self, tasks: Sequence[Task], *, folder: Path, log_level: str, child_log: Any,
         on_change: Callable[[Sequence[Task]], None],
         metrics_port: int = 0,
+        watch: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self.tasks = tasks
         self._folder = folder
@@ -141,6 +143,7 @@ class Supervisor:
         self._child_log = child_log
         self._on_change = on_change
         self._metrics_port = metrics_port
+        self._watch = watch
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -153,6 +156,8 @@ class Supervisor:
             self._start(task)
         while any(t.child is not None or (t.due is not None and not self._stopping) for t in self.tasks):
             self._wait()
+            if not self._stopping:
+                self._watch()
             for task in self.tasks:
                 if task.child is not None:
                     self._look(task)

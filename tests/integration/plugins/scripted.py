@@ -121,7 +121,7 @@ class Script:
             if number not in self._raised:
                 self._raised.add(number)
                 self.tell("raise", batch=number)
-                raise error_of(batch["raise"], batch["message"])
+                raise error_of(batch["raise"], batch["message"].replace("{pw}", self.config.secret))
             number += 1
         return None
 

@@ -1,0 +1,138 @@
+"""Where a sink starts, what it commits, and what it does not see."""
+
+import pytest
+from confluent_kafka import Producer
+
+from .lab import Lab, failed
+from .running import new_name, next_life
+
+SOON = {"offset.flush.interval.ms": "200"}
+
+
+def test_offsets_that_open_hands_back_go_before_the_groups(lab: Lab) -> None:
+    topic, name = lab.topic(), new_name("stored")
+    lab.produce(topic, "a", "b", "c", "d")
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    lab.journal.count("commit")
+    task.stop()
+    assert lab.committed(name, topic) == 4
+    _, task = lab.sink(topic, name=name, worker=SOON, stored={f"{topic}-0": 2})
+    assert lab.journal.values(6) == ["a", "b", "c", "d", "c", "d"]
+    task.stop()
+    assert lab.committed(name, topic) == 4
+
+
+def test_lower_offsets_than_were_reached_are_committed_as_the_sink_says(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b", "c")
+    name, task = lab.sink(topic, worker=SOON, commits="lower")
+    lab.journal.count("commit", 2)  # asked again, as something is not final yet
+    task.stop()
+    assert lab.committed(name, topic) == 2
+
+
+def test_higher_offsets_than_were_reached_are_ignored_with_a_warning(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b", "c")
+    name, task = lab.sink(topic, worker=SOON, commits="higher")
+    task.await_log(f"The sink wants to commit {topic}-0 at 4, which it was not given; ignored")
+    task.stop()
+    assert lab.committed(name, topic) is None
+
+
+def test_a_sink_that_returns_no_offsets_has_none_committed(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, worker=SOON, commits="nothing")
+    lab.journal.count("commit")
+    task.stop()
+    assert lab.committed(name, topic) is None
+
+
+def test_a_commit_that_asks_to_wait_is_called_again_with_the_same_arguments(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b")
+    name, task = lab.sink(topic, worker=SOON, commits="retriable")
+    commits = lab.journal.count("commit", 3)
+    task.stop()
+    assert [(c["messages"], c["offsets"]) for c in commits] == [(1, {f"{topic}-0": 2})] * 3
+    assert lab.committed(name, topic) == 2
+
+
+def test_an_error_of_commit_is_the_end_and_commits_nothing(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, worker=SOON, commits="fatal")
+    assert "commit refused" in failed(task)
+    assert lab.committed(name, topic) is None
+    assert lab.journal.kinds()[-3:] == ["commit", "close", "stop"]  # not asked twice
+
+
+def test_aborted_records_are_not_seen_unless_one_asks_for_them(lab: Lab) -> None:
+    topic = lab.topic()
+    producer = Producer({"bootstrap.servers": lab.servers, "transactional.id": new_name("tx")})
+    producer.init_transactions(30)
+    for value, commit in (("a", True), ("void", False), ("b", True)):
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        producer.flush(30)
+        if commit:
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
+    producer.close()
+    name, task = lab.sink(topic, worker=SOON)
+    assert lab.journal.values(2) == ["a", "b"]
+    lab.wait_committed(name, topic, 6)  # past the last marker: there is no lag
+    task.stop()
+    _, task = lab.sink(topic, **{"consumer.override.isolation.level": "read_uncommitted"})
+    assert lab.journal.values(5)[2:] == ["a", "void", "b"]
+    task.stop()
+
+
+@pytest.mark.parametrize(("reset", "expected"), [("earliest", ["old", "new"]), ("latest", ["new"])])
+def test_where_nothing_is_committed_reading_begins_where_auto_offset_reset_says(
+    lab: Lab, reset: str, expected: list[str]
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "old")
+    name, task = lab.sink(topic, **{"consumer.override.auto.offset.reset": reset})
+    task.await_event(lambda e: e["event"] == "progress" and "lag" in e)
+    lab.produce(topic, "new")
+    assert lab.journal.values(len(expected)) == expected
+    task.stop()
+    assert lab.committed(name, topic) == 2
+
+
+def test_a_write_gets_at_most_max_poll_records(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, *(f"v{n}" for n in range(7)))
+    _, task = lab.sink(topic, **{"consumer.override.max.poll.records": "2"})
+    lab.journal.values(7)
+    task.stop()
+    assert all(1 <= len(e["records"]) <= 2 for e in lab.journal.of("put"))
+
+
+def test_a_sink_that_asks_to_wait_for_too_long_fails_and_goes_on_there(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    resource = lab.sink_manifest(topic, on={"a": {"do": "retriable", "times": 4}}, **{"sink.retry.timeout.ms": "700"})
+    spec = lab.spec(resource)
+    message = failed(lab.processes.task(spec))
+    assert message.startswith("Exiting WorkerSinkTask due to unrecoverable exception: RetriableError: sink refused")
+    times = [e["at"] for e in lab.journal.of("put")]
+    assert len(times) == 3
+    late = [t - times[0] - planned for t, planned in zip(times, (0.0, 0.3, 0.7), strict=True)]
+    assert all(-0.01 <= x < 0.35 for x in late), late
+    assert lab.committed(spec.connector, topic) is None
+    task = lab.processes.task(next_life(spec))  # its writer knows nothing of the tries before
+    lab.journal.count("put", 4)
+    task.stop()
+
+
+def test_a_tombstone_reaches_the_sink_as_none(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, None, key="k")
+    _, task = lab.sink(topic, **{"value.converter": "JsonConverter"})
+    assert lab.journal.values(1) == [None]
+    task.stop()

@@ -1,0 +1,121 @@
+"""A broker that is stopped and comes back, and one that does not: nothing lost, nothing doubled, no spin, no growth."""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from penstock_runtime.embedded import EmbeddedKafka
+
+from .checking import assert_exactly_once
+from .reading import Reader, create, produce
+from .running import Processes, Running, manifest, new_name, specs, until
+
+AWAY = 30.0 if os.environ.get("PENSTOCK_SOAK") else 10.0
+WATCHED = 10.0  # seconds
+GRACE = 5.0  # seconds; task.shutdown.graceful.timeout.ms
+
+
+def source(servers: str, processes: Processes) -> Running:
+    create(servers, "numbers", 2)
+    resource = manifest(
+        new_name(), "numbers_source:Numbers", topic="numbers", partitions=2, batch_max_records=500,
+        value_converter="StringConverter",
+    )  # fmt: skip
+    return processes.task(specs(resource, servers)[0])
+
+
+def sink(servers: str, processes: Processes, file: Path, topic: str = "lines") -> Running:
+    resource = manifest(
+        new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter",
+        consumer_override_max_poll_records=500,
+    )  # fmt: skip
+    return processes.task(specs(resource, servers)[0])
+
+
+def trouble(task: Running) -> str | None:
+    told = [e["trouble"] for e in list(task.events) if e["event"] == "progress" and "trouble" in e]
+    return str(told[-1]) if told and told[-1] is not None else None
+
+
+def cost(processes: Iterable[psutil.Process], seconds: float) -> tuple[float, int]:
+    """CPU seconds that these processes use in so many seconds, and by how many bytes their memory grows."""
+    found = list(processes)
+
+    def now() -> tuple[float, int]:
+        times, memory = [p.cpu_times() for p in found], [p.memory_info() for p in found]
+        return sum(t.user + t.system for t in times), sum(m.rss for m in memory)
+
+    cpu, memory = now()
+    time.sleep(seconds)  # it is the passing of time itself that is looked at
+    after = now()
+    return after[0] - cpu, after[1] - memory
+
+
+@pytest.mark.soak
+def test_a_source_under_load_goes_on_when_the_broker_comes_back(
+    own_kafka: EmbeddedKafka, processes: Processes
+) -> None:
+    servers = own_kafka.bootstrap_servers
+    task = source(servers, processes)
+    with Reader(servers, "numbers") as reader:
+        reader.count(2_000)
+        own_kafka.stop()
+        until(lambda: trouble(task))
+        time.sleep(AWAY)  # so long a time is the subject
+        assert task.process.poll() is None
+        own_kafka.start()
+        reader.count(len(reader.to_end()) + 2_000)
+        until(lambda: trouble(task) is None)
+        task.stop(2 * GRACE)
+        assert_exactly_once(reader.to_end(), 2)
+
+
+@pytest.mark.soak
+def test_a_sink_under_load_goes_on_when_the_broker_comes_back(
+    own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path
+) -> None:
+    servers, file = own_kafka.bootstrap_servers, tmp_path / "out"
+    produce(servers, "lines", (b"%d" % n for n in range(50_000)))
+    task = sink(servers, processes, file)
+    until(lambda: file.exists() and file.stat().st_size > 10_000)
+    own_kafka.stop()
+    until(lambda: trouble(task))
+    time.sleep(AWAY)
+    assert task.process.poll() is None
+    own_kafka.start()
+    produce(servers, "lines", (b"%d" % n for n in range(50_000, 60_000)))
+    until(lambda: file.read_text().endswith("\n59999\n"))
+    until(lambda: trouble(task) is None)
+    task.stop(2 * GRACE)
+    assert {int(line) for line in file.read_text().splitlines()} == set(range(60_000))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_a_task_whose_broker_is_gone_stays_alive_says_so_costs_little_and_still_stops_in_time(
+    own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path, kind: str
+) -> None:
+    servers, file = own_kafka.bootstrap_servers, tmp_path / "out"
+    if kind == "source":
+        task = source(servers, processes)
+        with Reader(servers, "numbers") as reader:
+            reader.count(2_000)
+    else:
+        produce(servers, "lines", (b"%d" % n for n in range(2_000)))
+        task = sink(servers, processes, file)
+        until(lambda: file.exists() and file.read_text().endswith("\n1999\n"))
+    own_kafka.kill()
+    said = until(lambda: trouble(task))
+    assert servers.split(":")[1] in said or "broker" in said
+    cpu, grown = cost(task.tree(), WATCHED)
+    print(f"{cpu:.2f} CPU seconds in {WATCHED:.0f} s, {grown >> 10} KiB more memory")
+    assert task.process.poll() is None
+    assert cpu < 0.1 * WATCHED
+    assert grown < 32 << 20
+    began = time.monotonic()
+    task.stop(2 * GRACE)
+    assert time.monotonic() - began < GRACE + 1
