@@ -76,28 +76,39 @@ def _map(schema: Schema | None, value: Mapping[Any, Any]) -> str:
 
 
 def texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
-    """`text` of many values of one schema, with short ways for texts and for flat dicts of texts and whole numbers."""
+    """`text` of many values of one schema, with short ways for texts and for flat dicts of texts and numbers."""
     types = set(map(type, values))
     if types == {str}:
         return list(values)
     if types == {dict}:
         names = set(map(tuple, values))
         if len(names) == 1 and (template := _template(schema, next(iter(names)))) is not None:
-            flat = [v for row in values for v in row.values()]
-            types = set(map(type, flat))
-            # A null field of a struct is left out, so it needs the long way.
-            if types <= {str, int}:
-                return [template % (*row.values(),) for row in values]
-            if types <= ({str, int, bool} if template.startswith("Struct") else {str, int, bool, type(None)}):
-                return [
-                    template % tuple(v if type(v) is str or type(v) is int else _EXACT[v] for v in row.values())
-                    for row in values
-                ]
+            columns = _columns(schema, values)
+            if columns is not None:
+                return list(map(template.__mod__, zip(*columns, strict=True)))
     return [text(schema, v) for v in values]
 
 
+def _columns(schema: Schema | None, rows: Sequence[dict[str, Any]]) -> list[Sequence[Any]] | None:
+    """The columns of rows that have the same names, ready for `%s`; None where one needs the long way."""
+    fields = schema.fields if schema is not None and schema.type is Type.STRUCT else ()
+    columns: list[Sequence[Any]] = []
+    for number, column in enumerate(zip(*map(dict.values, rows), strict=True)):
+        types = set(map(type, column))
+        if types <= {str, int}:
+            columns.append(column)
+        elif types == {float} and not (fields and fields[number].schema.type is Type.FLOAT32):
+            columns.append(list(map(double_text, column)))
+        elif types <= ({str, int, bool} if fields else {str, int, bool, type(None)}):
+            # A null field of a struct is left out, so it needs the long way.
+            columns.append([v if type(v) is str or type(v) is int else _EXACT[v] for v in column])
+        else:
+            return None
+    return columns
+
+
 def _template(schema: Schema | None, names: tuple[Any, ...]) -> str | None:
-    if not all(type(n) is str for n in names):
+    if not names or not all(type(n) is str for n in names):
         return None
     quoted = [n.replace("%", "%%") for n in names]
     if schema is not None and schema.type is Type.STRUCT:

@@ -18,6 +18,7 @@ __all__ = ["JsonReader"]
 _SURE: Final = {str, bool, type(None)}
 _ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
 _LONG_NUMBER: Final = b"0" * 19
+_BEFORE_NUMBER: Final = b":,[ \n\t\r"
 _DEPTH: Final = 1000
 _UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])")
 """Numbers that may not fit 64 bits, and negative zeros: Jackson has neither."""
@@ -170,7 +171,7 @@ def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[i
         return []
     there = [m or b"" for m in messages] if None in messages else messages
     joined = b"\n".join(there)  # type: ignore[arg-type]
-    numbers = (b"-" in joined and b"-0" in joined) or _LONG_NUMBER in joined.translate(_ZEROED)
+    numbers = _negative_zero(joined) or _LONG_NUMBER in joined.translate(_ZEROED)
     long = max(map(len, there)) > 2 * _DEPTH  # type: ignore[arg-type]
     if not numbers and not long:
         return []
@@ -179,3 +180,13 @@ def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[i
         for i, m in enumerate(there)
         if m and ((numbers and _UNLIKE.search(m)) or (len(m) > 2 * _DEPTH and m.count(b"[") + m.count(b"{") > _DEPTH))
     ]
+
+
+def _negative_zero(joined: bytes) -> bool:
+    """Whether a number may begin with -0: told by what stands before a number, for texts hold "-0" as well."""
+    at = joined.find(b"-0")
+    while at >= 0:
+        if at == 0 or joined[at - 1] in _BEFORE_NUMBER:
+            return True
+        at = joined.find(b"-0", at + 2)
+    return False

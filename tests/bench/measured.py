@@ -1,6 +1,7 @@
 """A measured side: a command that runs under a keeper, with its log, and gone for certain at the end."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from tests.bench.tree import Tree
 __all__ = ["Measured"]
 
 _PATIENCE: Final = 120.0
+_TROUBLE: Final = re.compile(r'"level": "(?:warning|error)"|"restarts": [1-9]| ERROR ')
 
 
 class Measured:
@@ -99,6 +101,11 @@ class Measured:
     def log_end(self) -> str:
         """The last lines of its output."""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-30:])
+
+    def complaints(self) -> list[str]:
+        """What its log says of trouble and restarts: a figure with any of these needs a second look."""
+        lines = self._log.read_text(errors="replace").splitlines()
+        return [line[:300] for line in lines if _TROUBLE.search(line)][:20]
 
     def _end(self) -> None:
         if self._process is not None:

@@ -46,11 +46,12 @@ def run_sink(side: Side, servers: str, lines: Path, count: int, folder: Path) ->
                 hidden.show()
                 _follow(timeline, measured, file, count)
             roles = spent(before, measured)
+            complaints = measured.complaints()
     _check(file, lines, chain, name)
     first, last = timeline.first(empty + 1), timeline.first(_size(file))
     return Figures(
         count, last.at - first.at, last.cpu - sum(before.values()), memory.peak, None,
-        {"cpu": roles, "memory": memory.roles},
+        {"cpu": roles, "memory": memory.roles, "log": complaints},
     )  # fmt: skip
 
 

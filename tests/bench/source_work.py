@@ -84,11 +84,12 @@ def run_source(side: Side, servers: str, lines: Path, count: int, folder: Path) 
                 _append(lines, file)
                 timeline.follow(measured, topic.end, at_least=count + 1)
             roles = spent(before, measured)
+            complaints = measured.complaints()
         last = _check(topic, lines)
     reached = timeline.first(last + 1)
     return Figures(
         count, reached.at - begun, reached.cpu - sum(before.values()), memory.peak, first - measured.started,
-        {"cpu": roles, "memory": memory.roles},
+        {"cpu": roles, "memory": memory.roles, "log": complaints},
     )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
 """The broker's half of a measure: topics with one partition, their ends as `read_committed` readers see them, contents."""
 
+import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -27,7 +28,16 @@ class Topic:
 
     def __enter__(self) -> Self:
         self._admin.create_topics([NewTopic(self.name, 1, 1)])[self.name].result(_SECONDS)
-        return self
+        deadline = time.monotonic() + _SECONDS
+        while True:  # the broker may not have told its clients yet
+            try:
+                self.end()
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

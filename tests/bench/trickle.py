@@ -71,10 +71,11 @@ def run_trickle(side: Side, servers: str, folder: Path, durations: Durations) ->
             before, begun = measured.tree.cpu(look=True), time.monotonic()
             time.sleep(durations.idle)
             idle_cpu = (measured.tree.cpu(look=True) - before) / (time.monotonic() - begun)
+        complaints = measured.complaints()
     latencies = sorted(trickle.latencies)
     return TrickleFigures(
         latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100], trickle.cpu, idle_cpu, trickle.memory,
-        first - measured.started, {"memory": roles, "longest": latencies[-1]},
+        first - measured.started, {"memory": roles, "longest": latencies[-1], "log": complaints},
     )  # fmt: skip
 
 

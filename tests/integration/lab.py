@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.taskspec import TaskSpec, TaskState
@@ -128,11 +128,12 @@ class Lab:
 
     def committed(self, connector: str, topic: str, partition: int = 0, *, group: str | None = None) -> int | None:
         """What the sink's group has committed."""
-        asked = ConsumerGroupTopicPartitions(group or f"connect-{connector}", [TopicPartition(topic, partition)])
-        admin = AdminClient({"bootstrap.servers": self.servers})
-        (future,) = admin.list_consumer_group_offsets([asked]).values()
-        (found,) = future.result(30).topic_partitions
-        return found.offset if found.offset >= 0 else None
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": group or f"connect-{connector}"})
+        try:
+            (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
+            return found.offset if found.offset >= 0 else None
+        finally:
+            consumer.close()
 
     def wait_committed(self, connector: str, topic: str, offset: int) -> None:
         """Wait until the sink's group stands there."""

@@ -29,6 +29,7 @@ from typing import Any, Final, TypeVar
 
 import psutil
 
+from penstock.errors import RetriableError
 from penstock.resources import Connector
 from penstock.taskspec import TaskSpec
 from penstock.worker_config import WorkerConfig
@@ -78,8 +79,16 @@ def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] |
         s.model_copy(update={"worker": dict(config.raw)})
         for s in plan(Connector.model_validate(dict(resource)), config, Plugins.installed()).tasks
     ]
-    before = prepare(Setup.of(found[0], slots_dir=Path(os.devnull)))
+    setup = Setup.of(found[0], slots_dir=Path(os.devnull))
+    before = until(lambda: _prepared(setup), what=f"Kafka at {servers} answers")[0]
     return [next_life(s, before.get(s.task, 0) + 1) for s in found]
+
+
+def _prepared(setup: Setup) -> list[Mapping[int, int]]:
+    try:
+        return [prepare(setup)]
+    except RetriableError:  # of a broker that has just started
+        return []
 
 
 def next_life(spec: TaskSpec, incarnation: int | None = None) -> TaskSpec:

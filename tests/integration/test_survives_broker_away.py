@@ -109,7 +109,7 @@ def test_a_task_whose_broker_is_gone_stays_alive_says_so_costs_little_and_still_
         task = sink(servers, processes, file)
         until(lambda: file.exists() and file.read_text().endswith("\n1999\n"))
     own_kafka.kill()
-    said = until(lambda: trouble(task))
+    said = until(lambda: trouble(task), seconds=15)
     assert servers.split(":")[1] in said or "broker" in said
     cpu, grown = cost(task.tree(), WATCHED)
     print(f"{cpu:.2f} CPU seconds in {WATCHED:.0f} s, {grown >> 10} KiB more memory")

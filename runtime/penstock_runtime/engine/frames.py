@@ -48,9 +48,10 @@ class FramePut:
             self._process.close()
 
     def _put(self, schema: Schema | None, values: Sequence[Any]) -> None:
-        import pyarrow as pa
-        from penstock.spark_schema import to_arrow
+        from penstock.spark_schema import arrow_table, to_spark
 
+        if any(v is None for v in values):
+            raise DataError("A tombstone cannot become a row. Drop them: Filter with predicate RecordIsTombstone.")
         if schema is None:
             raise ConnectError(
                 "A Spark sink needs values with a schema, and these have none. Use a converter that gives one: "
@@ -58,12 +59,9 @@ class FramePut:
             )
         rows = values if schema.type is Type.STRUCT else [{"value": v} for v in values]
         shape = schema if schema.type is Type.STRUCT else struct({"value": schema})
+        table = arrow_table(shape, rows)
         try:
-            table = pa.Table.from_pylist([_plain(r) for r in rows], schema=to_arrow(shape))
-        except (pa.ArrowException, TypeError, ValueError) as e:
-            raise DataError(f"Values do not fit their schema: {describe(e)}") from e
-        try:
-            self._sink.put_frame(self._spark.session().createDataFrame(table))
+            self._sink.put_frame(self._spark.session().createDataFrame(table, schema=to_spark(shape)))
         except RetriableError:
             raise
         except Exception as e:
@@ -78,9 +76,3 @@ def _by_shape(batch: RecordBatch) -> list[tuple[Schema | None, list[Any]]]:
     for schema, value in zip(batch.value_schema, values, strict=True):
         shapes.setdefault(schema, []).append(value)
     return list(shapes.items())
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    if row is None:
-        raise DataError("A tombstone cannot become a row. Drop them first: Filter with predicate RecordIsTombstone.")
-    return dict(row)

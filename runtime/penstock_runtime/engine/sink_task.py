@@ -168,8 +168,8 @@ class SinkTask:
         ranges = []
         for of, position in self._positions.items():
             low, high = self._consumer.watermarks(of, cached=False)
-            if position is None and low == high:
-                continue  # an empty partition, where there is nothing to begin with
+            if position is None and (low == high or self._consumer.from_beginning):
+                position = low
             if position is None or not low <= position <= high:
                 return []
             if position < high:

@@ -29,7 +29,12 @@ _ONE_BY_ONE: Final = {
 
 
 def read_to_end(
-    settings: ClientSettings, topic: str, *, key: bytes | None = None, servers: str | None = None
+    settings: ClientSettings,
+    topic: str,
+    *,
+    key: bytes | None = None,
+    servers: str | None = None,
+    past_open: bool = False,
 ) -> list[Entry]:
     """Every committed record up to the end that the topic has now, oldest first within each partition.
 
@@ -38,47 +43,61 @@ def read_to_end(
         topic: must exist.
         key: read only the partition that this key lies in.
         servers: of another cluster than the consumers'.
+        past_open: the topic is written in transactions, and one that is open, whoever's, hides what was committed behind
+            it: wait for its end (`transaction.timeout.ms` at most).
 
     Raises:
-        RetriableError: the brokers did not answer in time.
+        RetriableError: the brokers did not answer in time, or a transaction stays open.
         ConnectError: no such topic, not authorised.
     """
-    config = settings.for_consumer(
-        group_id="penstock-reader", isolation_level="read_committed", auto_offset_reset="earliest"
-    )
+    config = settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
     if servers is not None:
         config["bootstrap.servers"] = servers
-    deadline = time.monotonic() + _SECONDS
+    config["fetch.wait.max.ms"] = 50
     with translating(f"Reading topic '{topic}'"):
-        consumer = Consumer({**config, "fetch.wait.max.ms": 50})
+        consumer = Consumer({**config, "isolation.level": "read_committed"})
         try:
             partitions = _partitions(consumer, topic)
             if key is not None:
                 partitions = [partition_of(key, len(partitions))]
-            pending = _unfinished(consumer, topic, partitions)
-            entries: list[Entry] = []
-            if pending:
-                consumer.assign([Position(topic, p, OFFSET_BEGINNING) for p in pending])
-            while pending:
-                if time.monotonic() > deadline:
-                    raise RetriableError(f"Reading topic '{topic}': not at its end after {_SECONDS:.0f} s")
-                _consume(consumer, topic, pending, entries)
-            return entries
+            if past_open:  # a client's isolation level is also that of the ends that it is told
+                other = Consumer({**config, "isolation.level": "read_uncommitted"})
+                try:
+                    ends = _ends(other, topic, partitions)
+                finally:
+                    other.close()
+            else:
+                ends = _ends(consumer, topic, partitions)
+            return _read(consumer, topic, ends)
         finally:
             consumer.close()
 
 
-def _unfinished(consumer: Consumer, topic: str, partitions: Sequence[int]) -> set[int]:
-    """The partitions that hold anything. Their end events come after the last stable offset of this moment."""
+def _ends(consumer: Consumer, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+    """The ends of the partitions that hold anything."""
     return {
-        p
+        p: high
         for p in partitions
         for low, high in [consumer.get_watermark_offsets(Position(topic, p), timeout=_SECONDS / 2)]
         if high > low
     }
 
 
-def _consume(consumer: Consumer, topic: str, pending: set[int], entries: list[Entry]) -> None:
+def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> list[Entry]:
+    deadline = time.monotonic() + _SECONDS
+    entries: list[Entry] = []
+    if ends:
+        consumer.assign([Position(topic, p, OFFSET_BEGINNING) for p in ends])
+    while ends:
+        if time.monotonic() > deadline:
+            raise RetriableError(
+                f"Reading topic '{topic}': not at its end after {_SECONDS:.0f} s; somebody's transaction may be open there"
+            )
+        _consume(consumer, topic, ends, entries)
+    return entries
+
+
+def _consume(consumer: Consumer, topic: str, ends: dict[int, int], entries: list[Entry]) -> None:
     for message in available(consumer, 5_000, 1.0):
         error = message.error()
         if error is None:
@@ -86,7 +105,9 @@ def _consume(consumer: Consumer, topic: str, pending: set[int], entries: list[En
             if message_key is not None:
                 entries.append((bytes(message_key), message.value()))
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (librdkafka's own name of the code)
-            pending.discard(message.partition())
+            partition = message.partition()
+            if partition in ends and (message.offset() or 0) >= ends[partition]:
+                del ends[partition]
         elif not error.retriable() and error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):  # noqa: SLF001
             raise translated(error, f"Reading topic '{topic}'")
 

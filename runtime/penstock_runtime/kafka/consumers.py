@@ -84,6 +84,11 @@ class RecordConsumer:
         self.trouble: str | None = None
         """What the last error was that may pass (a broker away, a topic deleted); None after records came."""
 
+    @property
+    def from_beginning(self) -> bool:
+        """Whether partitions without a known offset are read from their beginning (`auto.offset.reset=earliest`)."""
+        return self._reset == OFFSET_BEGINNING
+
     def partitions(self) -> dict[str, int]:
         """Every topic and its number of partitions.
 
@@ -100,11 +105,11 @@ class RecordConsumer:
         Raises:
             RetriableError, ConnectError: no answer, or not authorised.
         """
-        with translating(f"Reading the offsets of group '{self.group}'"):
+        with translating(f"Reading the offsets of group '{self.group}' at {self._servers}"):
             found = self._consumer.committed([Position(t, p) for t, p in partitions], timeout=_SECONDS)
         for f in found:
             if f.error is not None:
-                raise translated(f.error, f"Reading the offsets of group '{self.group}'")
+                raise translated(f.error, f"Reading the offsets of group '{self.group}' at {self._servers}")
         return {TopicPartition(f.topic, f.partition): f.offset for f in found if f.offset != OFFSET_INVALID}
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
@@ -174,10 +179,10 @@ class RecordConsumer:
                     f"Committing offsets to group '{self.group}' was refused because the group has members: somebody "
                     f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
                 ) from e
-            raise translated(error, f"Committing offsets to group '{self.group}'") from e
+            raise translated(error, f"Committing offsets to group '{self.group}' at {self._servers}") from e
         for d in done or ():
             if d.error is not None:
-                raise translated(d.error, f"Committing offsets to group '{self.group}'")
+                raise translated(d.error, f"Committing offsets to group '{self.group}' at {self._servers}")
 
     def close(self) -> None:
         """Let go of the connections; nothing is committed."""

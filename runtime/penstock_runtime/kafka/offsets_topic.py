@@ -103,4 +103,4 @@ def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffse
     Raises:
         RetriableError, ConnectError: as `read_to_end`.
     """
-    return fold(connector, read_to_end(settings, topic, servers=settings.bootstrap))
+    return fold(connector, read_to_end(settings, topic, servers=settings.bootstrap, past_open=True))

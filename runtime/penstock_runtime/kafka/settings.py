@@ -32,6 +32,8 @@ CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
     "isolation.level": "read_committed",
+    # No session is ever held; it bounds how long a commit waits for a broker that is away (45 s otherwise).
+    "session.timeout.ms": 10_000,
     "queued.min.messages": 100_000,
     "queued.max.messages.kbytes": 65_536,
     "fetch.message.max.bytes": 4 << 20,

@@ -2,8 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
 from confluent_kafka import KafkaException, Producer
@@ -16,6 +17,7 @@ from penstock_runtime.kafka.settings import ClientSettings
 __all__ = ["TransactionalProducer", "fence"]
 
 _INIT_SECONDS: Final = 30.0
+_SLICE: Final = 1.0
 
 
 class TransactionalProducer:
@@ -56,20 +58,14 @@ class TransactionalProducer:
             Fenced: another producer has this id now; nothing of this transaction shows, unless it was committed before.
             TransactionAborted: it failed or its outcome is unknown.
         """
-        deadline = time.monotonic() + self.timeout
-        while True:
-            try:
-                self._producer.commit_transaction(max(0.1, deadline - time.monotonic()))
-            except KafkaException as e:
-                error = e.args[0]
-                if error.retriable() and time.monotonic() < deadline:
-                    continue
-                ours = translated(error, "Committing a transaction")
-                if isinstance(ours, Fenced):
-                    raise ours from e
-                raise TransactionAborted(str(ours)) from e
-            self._open = False
-            return
+        try:
+            _in_slices(self._producer, self._producer.commit_transaction, self.timeout)
+        except KafkaException as e:
+            ours = translated(e.args[0], "Committing a transaction")
+            if isinstance(ours, Fenced):
+                raise ours from e
+            raise TransactionAborted(str(ours)) from e
+        self._open = False
 
     def abort(self) -> None:
         """Make nothing since `begin` visible. Errors are not raised: fencing ends the transaction as well."""
@@ -86,8 +82,10 @@ class TransactionalProducer:
         with warnings.catch_warnings():
             # It aborts what is open, and warns where fencing has ended that already.
             warnings.simplefilter("ignore", RuntimeWarning)
-            self._producer.purge()
-            self._producer.close()
+            # A producer that was fenced raises on its way out, too.
+            with suppress(KafkaException):
+                self._producer.purge()
+                self._producer.close()
 
 
 def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
@@ -117,9 +115,24 @@ def _init(producer: Producer, transactional_id: str, servers: str) -> None:
             # answer comes over the address that was given, the second over the broker's own connection.
             for _ in range(2):
                 producer.list_topics("__transaction_state", timeout=_INIT_SECONDS)
-            producer.init_transactions(_INIT_SECONDS)
+            _in_slices(producer, producer.init_transactions, _INIT_SECONDS)
     except Fenced as e:
         # Two producers began with this id at the same moment; who is right is told by the incarnation record.
         raise RetriableError(str(e)) from e
     except TransactionAborted as e:
         raise ConnectError(str(e)) from e
+
+
+def _in_slices(producer: Producer, work: Callable[[float], None], seconds: float) -> None:
+    """A call that the client goes on with when it is made again; in between the client tells its troubles."""
+    deadline = time.monotonic() + seconds
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            work(max(0.1, min(_SLICE, left)))
+        except KafkaException as e:
+            if not e.args[0].retriable() or left <= 0:
+                raise
+            producer.poll(0)
+        else:
+            return

@@ -1,0 +1,79 @@
+"""Sinks on Spark: a backlog, frames into Parquet."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+
+from .lab import STRING, Lab, failed
+from .running import manifest, new_name, until
+
+BACKLOG = 150_000
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Path, transactional: bool) -> None:
+    topic, empty, out = lab.topic("t", 3), lab.topic("empty"), tmp_path / "out.txt"
+    expected = {p: fill(lab, topic, p, BACKLOG // 2, transactional=transactional) for p in range(2)}  # 2 stays empty
+    name, task = lab.sink(f"{topic},{empty}", out=str(out), slow=1.0, **{"consumer.override.max.poll.records": "1000"})
+    for partition, offsets in expected.items():
+        lab.wait_committed(name, topic, offsets[-1] + 1 + transactional)
+    task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 0)
+    task.stop()
+
+    written: dict[int, list[int]] = defaultdict(list)
+    for line in out.read_text().splitlines():
+        _, partition, offset = line.split()
+        written[int(partition)].append(int(offset))
+    assert dict(written) == expected
+    assert any(e.get("spark") for e in task.events)
+    assert len({e["process"] for e in lab.journal.of("wrote")}) > 1
+
+
+def fill(lab: Lab, topic: str, partition: int, count: int, *, transactional: bool) -> list[int]:
+    """Small records; in transactions of a thousand, every fifth of which is aborted. The offsets of those that show."""
+    config = {"bootstrap.servers": lab.servers, "linger.ms": 20, "batch.num.messages": 10_000,
+              "queue.buffering.max.messages": 1_000_000}  # fmt: skip
+    producer = Producer({**config, **({"transactional.id": new_name("tx")} if transactional else {})})
+    if not transactional:
+        for n in range(count):
+            producer.produce(topic, str(n), partition=partition)
+        assert producer.flush(60) == 0
+        return list(range(count))
+    producer.init_transactions(30)
+    shown: list[int] = []
+    for start in range(0, count, 2_500):
+        producer.begin_transaction()
+        base = start + start // 2_500  # one marker for each transaction before
+        for n in range(2_500):
+            producer.produce(topic, str(n), partition=partition)
+        producer.flush(60)
+        if start // 2_500 % 5 == 2:
+            producer.abort_transaction(60)
+        else:
+            producer.commit_transaction(60)
+            shown += range(base, base + 2_500)
+    return shown
+
+
+def test_values_with_a_schema_become_parquet_and_those_without_are_refused(lab: Lab, tmp_path: Path) -> None:
+    topic, out, name = lab.topic(), tmp_path / "out", new_name("parquet")
+    schema = {"type": "struct", "fields": [{"field": "id", "type": "int32"}, {"field": "text", "type": "string"}]}
+    lab.produce(topic, *(json.dumps({"schema": schema, "payload": {"id": n, "text": f"t{n}"}}) for n in range(10)))
+    config = {**STRING, "value.converter": "JsonConverter", "topics": topic, "path": str(out)}
+    resource = manifest(name, "SparkSink", config)
+    _, task = lab.start(resource)
+    lab.wait_committed(name, topic, 10)
+    rows = [r for f in sorted(out.glob("*.parquet")) for r in pq.read_table(f).to_pylist()]
+    assert sorted(rows, key=lambda r: r["id"]) == [{"id": n, "text": f"t{n}"} for n in range(10)]
+    lab.produce(topic, json.dumps({"schema": {"type": "string"}, "payload": "alone"}))
+    lab.wait_committed(name, topic, 11)
+    found = until(lambda: [f for f in out.glob("*.parquet") if pq.read_schema(f).names == ["value"]])
+    assert [r for f in found for r in pq.read_table(f).to_pylist()] == [{"value": "alone"}]
+
+    lab.produce(topic, None)
+    assert "A tombstone cannot become a row" in failed(task)
+    assert lab.committed(name, topic) == 11

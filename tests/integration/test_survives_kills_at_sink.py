@@ -1,0 +1,77 @@
+"""`kill -9` under load: a sink's file holds every record, in whole lines; a torn one stands by itself."""
+
+from pathlib import Path
+
+import pytest
+
+from .checking import seeded
+from .reading import create, produce
+from .running import Processes, Running, manifest, new_name, next_life, specs, until
+
+LENGTH = 40
+PORTION = 30_000
+
+
+def assert_at_least_once(file: Path, count: int) -> int:
+    """Every record of 0 to `count` is there as a whole line. How many lines are pieces of one."""
+    whole = {b"%0*d" % (LENGTH, n) for n in range(count)}
+    lines = file.read_bytes().split(b"\n")
+    assert lines.pop() == b""
+    torn = [line for line in lines if line not in whole]
+    assert whole <= set(lines)
+    for line in torn:
+        assert len(line) < LENGTH
+        assert b"%0*d".startswith(b"") and line == line.strip(b"\0"), line
+    return len(torn)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("victim", ["task", "worker", "jvm"])
+def test_kills_leave_every_record_in_the_file(
+    kafka: str, topic: str, processes: Processes, tmp_path: Path, rounds: int, victim: str
+) -> None:
+    random, file, written = seeded(), tmp_path / "out", 0
+    create(kafka, topic, 3)
+    many = victim != "task"  # what goes to Spark is a backlog of 100,000 records
+    resource = manifest(
+        new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter", spark="Eager",
+        batch_max_records=20_000, consumer_override_max_poll_records=200,
+    )  # fmt: skip
+    spec = specs(resource, kafka)[0]
+    task = processes.task(spec)
+    for _ in range(rounds if victim != "jvm" else max(3, rounds // 3)):
+        portion = 200_000 if many else PORTION
+        produce(kafka, topic, (b"%0*d" % (LENGTH, n) for n in range(written, written + portion)))
+        written += portion
+        size = file.stat().st_size if file.exists() else 0
+        more = random.randrange(1, portion * LENGTH // 2)
+        if many:
+            until(task.workers)
+        until(lambda: file.exists() and file.stat().st_size > size + more, what=task.last_words)  # noqa: B023
+        if kill(task, victim, random.choice):
+            spec = next_life(spec)
+            task = processes.task(spec)
+    until(lambda: b"%0*d\n" % (LENGTH, written - 1) in tail(file), what=task.last_words)
+    task.await_event(lambda e: e.get("lag") == 0)
+    task.stop()
+    print(f"{assert_at_least_once(file, written)} torn lines, {file.stat().st_size // (LENGTH + 1) - written} again")
+
+
+def kill(task: Running, victim: str, choose: object) -> bool:
+    """Kill it; whether the task needs a new life."""
+    if victim == "task":
+        task.kill()
+        return True
+    parts = until(task.workers if victim == "worker" else task.jvms)
+    parts[0].kill()
+    if victim == "worker":
+        return False
+    assert task.await_exit() == 4
+    return True
+
+
+def tail(file: Path) -> bytes:
+    with file.open("rb") as data:
+        data.seek(max(0, file.stat().st_size - 1_000_000))
+        return data.read()

@@ -1,0 +1,222 @@
+"""Every row of the table in docs/decisions/0001, on a real broker: what a process that should be dead can still do."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock_runtime.engine.incarnation import Life, TransactionalIds
+from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted
+from penstock_runtime.kafka.offsets_topic import load
+from penstock_runtime.kafka.outbox import Outgoing
+from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.status_topic import Incarnation, incarnation_key
+from penstock_runtime.kafka.transactions import TransactionalProducer
+
+from .reading import create, read_all
+
+STATUS, OFFSETS = "zombie-status", "zombie-offsets"
+
+
+class World:
+    """A task whose lives and processes a test moves step by step."""
+
+    def __init__(self, servers: str) -> None:
+        self.name = f"c{uuid.uuid4().hex[:10]}"
+        self.topic = f"topic-{self.name}"
+        client = {"bootstrap.servers": servers}
+        self.settings = ClientSettings(producer=client, consumer=client, admin=client)
+        self.ids = TransactionalIds("penstock", self.name, 0)
+        self.writer = StatusWriter(self.settings, client_id="zombies")
+        self.servers = servers
+        self.producers: list[TransactionalProducer] = []
+        for topic in (STATUS, OFFSETS):
+            if topic not in made(servers):
+                create(servers, topic, 1, cleanup_policy="compact")
+        create(servers, self.topic)
+
+    def life(self, incarnation: int, *, token: str = "t", slots: int = 2) -> Life:
+        return Life(self.settings, self.settings, STATUS, self.ids, Incarnation(incarnation, 0, token, slots))
+
+    def began(self, incarnation: int, **more: int) -> Life:
+        """A life that has written its record and fenced (W and F)."""
+        life = self.life(incarnation, **more)  # type: ignore[arg-type]
+        life.begin(self.writer)
+        return life
+
+    def producer(self, slot: int = 1) -> TransactionalProducer:
+        """`init_transactions` of a worker's id."""
+        self.producers.append(TransactionalProducer(self.settings, self.ids.slot(slot), client_id="zombie"))
+        return self.producers[-1]
+
+    def send(self, producer: TransactionalProducer, text: str) -> None:
+        producer.begin()
+        producer.send(Outgoing(length=1, topic=self.topic, value=[text.encode()]))
+
+    def shown(self) -> list[bytes | None]:
+        return [r.value for r in read_all(self.servers, self.topic)]
+
+
+def made(servers: str) -> set[str]:
+    from confluent_kafka.admin import AdminClient
+
+    return set(AdminClient({"bootstrap.servers": servers}).list_topics(timeout=10).topics)
+
+
+@pytest.fixture
+def world(kafka: str) -> World:
+    return World(kafka)
+
+
+def test_one_that_had_its_producer_before_the_fence_commits_nothing_after_it(world: World) -> None:
+    world.began(1)
+    zombie = world.producer()
+    world.send(zombie, "late")
+    world.began(2)
+    with pytest.raises((Fenced, TransactionAborted)):
+        zombie.commit()
+    zombie.close()
+    assert world.shown() == []
+
+
+def test_what_it_had_committed_before_the_fence_is_in_the_offsets_that_the_new_life_reads(world: World) -> None:
+    world.began(1)
+    zombie = world.producer()
+    world.send(zombie, "in time")
+    key, value = f'["{world.name}",{{"p":0}}]'.encode(), b'{"n":1}'
+    zombie.send(Outgoing(length=1, topic=OFFSETS, key=[key], value=[value]))
+    zombie.commit()
+    world.began(2)
+    stored = load(world.settings, world.name, topic=OFFSETS)
+    assert [dict(o) for o in stored.offsets.values()] == [{"n": 1}]
+    assert world.shown() == [b"in time"]
+
+
+def test_one_that_makes_its_producer_after_the_fence_finds_the_newer_record_and_leaves(world: World) -> None:
+    old = world.began(1)
+    world.began(2)
+    world.producer()
+    with pytest.raises(Superseded, match="lives on as incarnation 2"):
+        old.check()
+
+
+def test_a_new_life_that_such_a_zombie_fenced_finds_its_own_record_and_goes_on(world: World) -> None:
+    world.began(1)
+    new = world.began(2)
+    producer = world.producer()
+    world.send(producer, "first try")
+    world.producer()  # the zombie: the same id, later
+    with pytest.raises((Fenced, TransactionAborted)):
+        producer.commit()
+    new.refence(world.writer)
+    assert (new.current.incarnation, new.current.fence) == (2, 1)
+    again = world.producer()
+    new.check()
+    world.send(again, "second try")
+    again.commit()
+    assert world.shown() == [b"second try"]
+
+
+def test_a_batch_that_the_driver_gave_up_shows_nothing_when_its_worker_goes_on(world: World) -> None:
+    life = world.began(1)
+    frozen = world.producer(1)
+    told = life.current
+    world.send(frozen, "batch k")
+    life.refence(world.writer)
+    other = world.producer(2)
+    life.check()
+    world.send(other, "batch k, again")
+    other.commit()
+    with pytest.raises((Fenced, TransactionAborted)):
+        frozen.commit()
+    late = Life(world.settings, world.settings, STATUS, world.ids, told)
+    world.producer(1)  # goes on from before its init_transactions
+    with pytest.raises(Superseded):
+        late.check()
+    assert world.shown() == [b"batch k, again"]
+
+
+def test_a_life_with_fewer_slots_fences_the_slots_of_the_one_before(world: World) -> None:
+    world.began(1, slots=4)
+    zombie = world.producer(4)
+    world.send(zombie, "slot 4")
+    assert world.began(2, slots=1).current.slots == 4
+    with pytest.raises((Fenced, TransactionAborted)):
+        zombie.commit()
+    assert world.shown() == []
+
+
+def test_an_older_life_neither_begins_nor_fences_again(world: World) -> None:
+    old = world.began(1)
+    world.began(2)
+    for leaves in (lambda: old.begin(world.writer), lambda: old.refence(world.writer), lambda: world.began(1)):
+        with pytest.raises(Superseded):
+            leaves()
+
+
+def test_the_greatest_record_counts_when_an_old_life_writes_late(world: World) -> None:
+    old, new = world.life(1), world.began(2)
+    world.writer.write(STATUS, [old.current.entry(world.name, 0)])
+    new.check()
+    with pytest.raises(Superseded):
+        old.check()
+    new.refence(world.writer)  # and its own record is the last again
+    last = [v for k, v in read_to_end(world.settings, STATUS) if k == incarnation_key(world.name, 0)][-1]
+    assert last is not None
+    assert b'"incarnation":2,"fence":1' in last
+
+
+@pytest.mark.parametrize("first_begins_last", [True, False])
+def test_of_two_lives_with_one_number_one_leaves(world: World, *, first_begins_last: bool) -> None:
+    a, b = world.life(1, token="a"), world.life(1, token="b")
+    steps: list[Callable[[], None]] = [lambda: a.begin(world.writer), lambda: b.begin(world.writer)]
+    left = []
+    for step in reversed(steps) if first_begins_last else steps:
+        try:
+            step()
+        except Superseded:
+            left.append(step)
+    checks = []
+    for life in (a, b):
+        try:
+            life.check()
+            checks.append(life)
+        except Superseded:
+            pass
+    assert checks == [b]
+
+
+def test_offsets_committed_behind_an_open_transaction_of_somebody_else_are_read(world: World) -> None:
+    """Else a task that starts while another connector's commit is under way would begin too early, and double records."""
+    other, own = world.producer(1), world.producer(2)
+    other.begin()
+    other.send(Outgoing(length=1, topic=OFFSETS, key=[b'["somebody",{"p":0}]'], value=[b"{}"]))
+    other._producer.flush(10)  # noqa: SLF001
+    own.begin()
+    key = f'["{world.name}",{{"p":0}}]'.encode()
+    own.send(Outgoing(length=1, topic=OFFSETS, key=[key], value=[b'{"n":7}']))
+    own.commit()
+    import threading
+
+    ends = threading.Timer(1.0, other.commit)
+    ends.start()
+    stored = load(world.settings, world.name, topic=OFFSETS)
+    ends.join()
+    assert [dict(o) for o in stored.offsets.values()] == [{"n": 7}]
+
+
+def test_errors_of_the_start_of_a_producer_are_told_apart(world: World) -> None:
+    client = {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": 1000}
+    settings = ClientSettings(producer=client, consumer=client, admin=client)
+    from penstock_runtime.kafka import transactions
+
+    patience = transactions._INIT_SECONDS
+    transactions._INIT_SECONDS = 0.5  # type: ignore[misc]
+    try:
+        with pytest.raises(RetriableError) as caught:
+            TransactionalProducer(settings, "x", client_id="x")
+    finally:
+        transactions._INIT_SECONDS = patience  # type: ignore[misc]
+    assert isinstance(caught.value, ConnectError)
