@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -51,7 +51,14 @@ class Password(str):
         return "".join(self)
 
 
-Int = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+def _int32(number: int) -> int:
+    if not -(2**31) <= number < 2**31:
+        raise ValueError("Not a number of type INT")
+    return number
+
+
+# A validator, not `Field(ge=..., le=...)`: limits given to `prop` would be lost beside those.
+Int = Annotated[int, AfterValidator(_int32)]
 """Connect's INT."""
 
 
@@ -144,9 +151,13 @@ class Config(BaseModel):
             problems.extend(Problem(prefix + p.property if p.property else "", p.message) for p in e.problems)
         if problems:
             raise ConfigError(problems)
-        if cls.open_prefixes:
-            config._open.update((n, t) for n, t in texts.items() if n.startswith(cls.open_prefixes) and t is not None)
+        config._keep_open(texts)  # noqa: SLF001 (its own class)
         return config
+
+    def _keep_open(self, texts: Mapping[str, str]) -> None:
+        prefixes = self.open_prefixes
+        if prefixes:
+            self._open.update((n, t) for n, t in texts.items() if n.startswith(prefixes) and t is not None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -48,6 +48,8 @@ def _from_json(found: Mapping[str, Any]) -> Schema:
         shape = struct({name: _from_json(f) for name, f in found.get("fields", {}).items()})
     else:
         shape = Schema(Type(found["type"]))
-    simple = {k: found[k] for k in ("name", "version", "doc", "parameters", "default", "optional") if k in found}
-    parts = {k: _from_json(found[k]) for k in ("items", "keys", "values") if k in found}
+    simple: dict[str, Any] = {
+        k: found[k] for k in ("name", "version", "doc", "parameters", "default", "optional") if k in found
+    }
+    parts: dict[str, Any] = {k: _from_json(found[k]) for k in ("items", "keys", "values") if k in found}
     return replace(shape, **simple, **parts)

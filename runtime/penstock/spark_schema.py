@@ -15,6 +15,7 @@ and is found again by `from_spark`. A schema outside of any field keeps only its
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock import schema_json
@@ -35,6 +36,7 @@ from penstock.schema import (
     TIME,
     TIMESTAMP,
     TIMESTAMP_NAME,
+    Field,
     Schema,
     Type,
     array_of,
@@ -133,12 +135,13 @@ def from_spark(kind: "DataType") -> Schema:
             return STRING
         case t.TimeType():
             return TIME
-    found = _FROM.get(kind.simpleString())
-    if found is None:
-        raise DataError(
-            f"Spark's type {kind.simpleString()} has no counterpart in Kafka Connect; cast it in the source."
-        )
-    return found
+        case _:
+            found = _FROM.get(kind.simpleString())
+            if found is None:
+                raise DataError(
+                    f"Spark's type {kind.simpleString()} has no counterpart in Kafka Connect; cast it in the source."
+                )
+            return found
 
 
 def to_arrow(schema: Schema) -> Any:
@@ -186,8 +189,30 @@ def _from_field(field: "StructField") -> Schema:
         kept = schema_json.read(text)
     except (ValueError, KeyError, TypeError, AttributeError):
         return plain
-    # The column may have been changed since.
-    return _nullable(kept, optional=field.nullable) if to_spark(kept) == field.dataType else plain
+    if to_spark(kept).simpleString() != field.dataType.simpleString():
+        return plain  # the column was changed since
+    return _nullable(_as_nullable(kept, field.dataType), optional=field.nullable)
+
+
+def _as_nullable(schema: Schema, kind: "DataType") -> Schema:
+    """The schema with Spark's nullability inside: whatever is read from files is nullable everywhere."""
+    from pyspark.sql import types as t
+
+    match kind:
+        case t.StructType():
+            pairs = zip(schema.fields, kind.fields, strict=True)
+            fields = (
+                Field(f.name, _nullable(_as_nullable(f.schema, k.dataType), optional=k.nullable)) for f, k in pairs
+            )
+            return replace(schema, fields=tuple(fields))
+        case t.ArrayType():
+            items = _as_nullable(_part(schema.items), kind.elementType)
+            return replace(schema, items=_nullable(items, optional=kind.containsNull))
+        case t.MapType():
+            values = _as_nullable(_part(schema.values), kind.valueType)
+            return replace(schema, values=_nullable(values, optional=kind.valueContainsNull))
+        case _:
+            return schema
 
 
 def _arrow_field(name: str, schema: Schema) -> "pa.Field":
@@ -250,4 +275,4 @@ def _part(schema: Schema | None) -> Schema:
 
 
 def _nullable(schema: Schema, *, optional: bool) -> Schema:
-    return schema.as_optional() if optional else schema
+    return schema if schema.optional == optional else replace(schema, optional=optional)

@@ -6,10 +6,11 @@ follows from the algorithm of `jdk.internal.math.FloatingDecimal.dtoa`, which is
 
 import math
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["double_text", "float_text", "plain_range"]
+__all__ = ["double_text", "float_text", "plain_range", "plain_ranges"]
 
 _EXP_SHIFT: Final = 52
 _MAX_SMALL, _MIN_SMALL = 62, -21
@@ -30,6 +31,11 @@ def plain_range(number: float) -> bool:
     in the E form; below 1e7 a midpoint has 29 binary places or more.
     """
     return number == 0 or 1e-3 <= number < 1e7 or -1e7 < number <= -1e-3
+
+
+def plain_ranges(numbers: Sequence[float]) -> bool:
+    """Whether `plain_range` holds for all of these, told by the least and the greatest; no for some that would do."""
+    return 1e-3 <= min(numbers) and max(numbers) < 1e7 and not any(map(math.isnan, numbers))
 
 
 def double_text(number: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from penstock import Float32, Instant, Schema, Type
 from penstock_plugins.java_calendar import date_text
-from penstock_plugins.java_float import double_text, float_text
+from penstock_plugins.java_float import double_text, float_text, plain_ranges
 
 __all__ = ["decimal_text", "text", "texts", "utf8_text"]
 
@@ -98,7 +98,7 @@ def _columns(schema: Schema | None, rows: Sequence[dict[str, Any]]) -> list[Sequ
         if types <= {str, int}:
             columns.append(column)
         elif types == {float} and not (fields and fields[number].schema.type is Type.FLOAT32):
-            columns.append(list(map(double_text, column)))
+            columns.append(column if plain_ranges(column) else list(map(double_text, column)))
         elif types <= ({str, int, bool} if fields else {str, int, bool, type(None)}):
             # A null field of a struct is left out, so it needs the long way.
             columns.append([v if type(v) is str or type(v) is int else _EXACT[v] for v in column])

@@ -128,6 +128,12 @@ class _Parser:
             case "varchar" | "char" | "character":
                 self._numbers()
                 return t.StringType()
+            case _:
+                return self._simple(name)
+
+    def _simple(self, name: str) -> "DataType":
+        from pyspark.sql import types as t
+
         simple: dict[str, type[DataType]] = {
             "tinyint": t.ByteType, "byte": t.ByteType, "smallint": t.ShortType, "short": t.ShortType,
             "int": t.IntegerType, "integer": t.IntegerType, "bigint": t.LongType, "long": t.LongType,

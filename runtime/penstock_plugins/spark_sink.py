@@ -1,9 +1,10 @@
 """SparkSink: records to wherever Spark writes DataFrames (Parquet, ORC, JDBC, a table format on the class path)."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, prop
+from penstock.config_rules import not_blank
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,7 +19,7 @@ class SparkSinkConfig(Config):
 
     open_prefixes: ClassVar[tuple[str, ...]] = ("spark.option.",)
 
-    format: str = prop(
+    format: Annotated[str, not_blank] = prop(
         "format", "parquet", doc="The format, as `DataFrameWriter.format` takes it.", importance=Importance.HIGH
     )
     path: str | None = prop(

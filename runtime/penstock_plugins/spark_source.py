@@ -99,7 +99,7 @@ class SparkSource(Source):
         if self._partition not in offsets:
             self._initial = self._reader.initialOffset()
 
-    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:  # noqa: ARG002
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
         """What the reader says, which may pass the limits."""
         begin = self._offset(start)
         if inspect.signature(self._reader.latestOffset).parameters:
@@ -115,8 +115,8 @@ class SparkSource(Source):
         if self._partition not in end or self._offset(start) == self._offset(end):
             return []
         found = self._reader.partitions(self._offset(start), self._offset(end))
-        data = {"partitions": [cloudpickle.dumps(p) for p in found]}
-        return [InputPartition(data, {self._partition: end[self._partition]})]
+        pickled = [cloudpickle.dumps(p) for p in found]  # type: ignore[no-untyped-call]
+        return [InputPartition({"partitions": pickled}, {self._partition: end[self._partition]})]
 
     def commit(self, offsets: Offsets) -> None:
         """Tell the reader."""
@@ -187,7 +187,7 @@ class _Simple:
         self.initialOffset = reader.initialOffset
         self.commit = reader.commit
 
-    def latestOffset(self, start: dict[str, Any], limit: object) -> Any:  # noqa: N802, ARG002
+    def latestOffset(self, start: dict[str, Any], limit: object) -> Any:  # noqa: N802
         return self._reader.read(start)[1]
 
     def getDefaultReadLimit(self) -> None:  # noqa: N802

@@ -1,9 +1,9 @@
 """Connect's metrics in Prometheus form (connect-semantics 13): one registry and one endpoint per process.
 
 A name is `kafka_connect_<group>_<metric>` with underscores: `source-record-poll-total` of `source-task-metrics` is
-`kafka_connect_source_task_source_record_poll_total`. What JMX gives as `-rate`, `-avg-time-ms` or `-avg` is a `rate()` over a
-`_total`, or `_sum` over `_count` of the summary that has the name without the ending, in seconds. Names that end in `-total`
-keep their single `_total`; the counters of `task-error-metrics` get one, as Prometheus has it.
+`kafka_connect_source_task_source_record_poll_total`. What JMX gives as `-rate` is `rate()` over the `_total`, what it
+gives as `-avg` or `-avg-time-ms` is `_sum` over `_count` of the summary with the name before that ending, in seconds.
+Counters of `task-error-metrics` end in `_total` too, as Prometheus has it.
 """
 
 import time
@@ -59,7 +59,9 @@ class TaskMetrics:
             "kafka_connect_task_batch_seconds", "Time of a batch by stage of work.", (*_LABELS, "stage"),
             buckets=_BUCKETS, registry=self.registry,
         )  # fmt: skip
-        self._spark = Gauge("penstock_task_spark_up", "1 while the Spark session is up.", _LABELS, registry=self.registry)
+        self._spark = Gauge(
+            "penstock_task_spark_up", "1 while the Spark session is up.", _LABELS, registry=self.registry
+        )
         self._spark.labels(**self._labels).set(0)
         if self._source:
             self._make_source()

@@ -20,6 +20,7 @@ from penstock.errors import ConfigError, Superseded
 from penstock.taskspec import TaskSpec, TaskState
 from penstock.worker_config import WorkerConfig
 from penstock_runtime import logs
+from penstock_runtime.engine.garbage import collect_seldom
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_task import SinkTask
@@ -108,7 +109,9 @@ def _run(
             metrics=metrics, parent=parent,
         )  # fmt: skip
         spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id)
-        _task(setup, reports, writer, spark, stopping.asked, paused).run()
+        task = _task(setup, reports, writer, spark, stopping.asked, paused)
+        collect_seldom()
+        task.run()
         reports.state(State.UNASSIGNED)
     except Superseded as e:
         log.warning("%s", redact(str(e)))

@@ -1,4 +1,4 @@
-"""What scripted plugins tell (`plugins/scripted.py`), as it comes, from whichever process they live in."""
+"""What scripted plugins tell (`plugins/scripted_*.py`), as it comes, from whichever process they live in."""
 
 import json
 import os
@@ -53,7 +53,9 @@ class Journal:
 
     def put(self, number: int, *, seconds: float = PATIENCE) -> list[list[Any]]:
         """The records that were put, as [topic, partition, offset, value, original topic], once there are that many."""
-        return self.until(lambda: [r for e in self.events if e["event"] == "put" for r in e["records"]], number, seconds)
+        return self.until(
+            lambda: [r for e in self.events if e["event"] == "put" for r in e["records"]], number, seconds
+        )
 
     def until(self, found: Callable[[], list[Any]], number: int, seconds: float = PATIENCE) -> list[Any]:
         """What `found` gives, once it is that long."""

@@ -1,12 +1,12 @@
 """Scripted connectors on a real Kafka, and what they leave there, in one line each.
 
-    def test_something(lab: Lab) -> None:
-        topic = lab.topic()
-        lab.produce(topic, "a", "b")
-        name, task = lab.sink(topic)
-        assert lab.journal.values(2) == ["a", "b"]
-        task.stop()
-        assert lab.committed(name, topic) == 2
+def test_something(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b")
+    name, task = lab.sink(topic)
+    assert lab.journal.values(2) == ["a", "b"]
+    task.stop()
+    assert lab.committed(name, topic) == 2
 """
 
 import json
@@ -33,7 +33,11 @@ LOG: Final = {"errors.log.enable": "true", "errors.log.include.messages": "true"
 
 @dataclass
 class Lab:
-    """A broker, processes, a journal."""
+    """A broker, processes, a journal.
+
+    `worker` (a mapping of worker properties) and `name` (a text) stand beside properties that come by `**`, and so are not
+    typed.
+    """
 
     servers: str
     processes: Processes
@@ -81,23 +85,28 @@ class Lab:
         (spec,) = specs(resource, self.servers, worker)
         return spec
 
-    def source_manifest(self, script: Sequence[Any], topic: str, name: str | None = None, **config: Any) -> dict[str, Any]:
+    def source_manifest(self, script: Sequence[Any], topic: str, name: Any = None, **config: Any) -> dict[str, Any]:
         """A scripted source; `config`'s names have underscores for dots, its dicts become JSON."""
-        given = {**STRING, "journal": self.journal.path, "script": json.dumps(script), "topic": topic, **_dotted(config)}
-        return manifest(name or new_name("src"), "scripted:ScriptedSource", given)
+        given = {
+            **STRING,
+            "journal": self.journal.path,
+            "script": json.dumps(script),
+            "topic": topic,
+            **_dotted(config),
+        }
+        return manifest(name or new_name("src"), "scripted_sources:ScriptedSource", given)
 
-    def sink_manifest(self, topics: str, name: str | None = None, **config: Any) -> dict[str, Any]:
+    def sink_manifest(self, topics: str, name: Any = None, **config: Any) -> dict[str, Any]:
         """A recording sink, likewise; a `topics` that begins with `regex:` is `topics.regex`."""
         which = {"topics.regex": topics[6:]} if topics.startswith("regex:") else {"topics": topics}
         given = {**STRING, "journal": self.journal.path, **which, **_dotted(config)}
-        return manifest(name or new_name("snk"), "scripted:RecordingSink", given)
+        return manifest(name or new_name("snk"), "scripted_sinks:RecordingSink", given)
 
-    def source(self, script: Sequence[Any], topic: str, *, worker: Mapping[str, str] | None = None,
-               **config: Any) -> tuple[str, Running]:  # fmt: skip
+    def source(self, script: Sequence[Any], topic: str, *, worker: Any = None, **config: Any) -> tuple[str, Running]:
         """Start a scripted source; its name and its task."""
         return self.start(self.source_manifest(script, topic, **config), worker)
 
-    def sink(self, topics: str, *, worker: Mapping[str, str] | None = None, **config: Any) -> tuple[str, Running]:
+    def sink(self, topics: str, *, worker: Any = None, **config: Any) -> tuple[str, Running]:
         """Start a recording sink; its name and its task."""
         return self.start(self.sink_manifest(topics, **config), worker)
 
@@ -135,9 +144,12 @@ class Lab:
         finally:
             consumer.close()
 
-    def wait_committed(self, connector: str, topic: str, offset: int) -> None:
+    def wait_committed(self, connector: str, topic: str, offset: int, partition: int = 0) -> None:
         """Wait until the sink's group stands there."""
-        until(lambda: self.committed(connector, topic) == offset, what=lambda: str(self.committed(connector, topic)))
+        until(
+            lambda: self.committed(connector, topic, partition) == offset,
+            what=lambda: f"committed {self.committed(connector, topic, partition)}, not {offset}",
+        )
 
     def offset_records(self, connector: str, topic: str = "connect-offsets") -> list[Read]:
         """The committed records of an offsets topic that are this connector's."""
@@ -166,7 +178,12 @@ class Member:
     def __init__(self, servers: str, group: str, topic: str) -> None:
         self._topic = topic
         self._consumer = Consumer(
-            {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+            {
+                "bootstrap.servers": servers,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
         )
         self._consumer.subscribe([topic])
         while not self._consumer.assignment():

@@ -98,7 +98,7 @@ def next_life(spec: TaskSpec, incarnation: int | None = None) -> TaskSpec:
     )
 
 
-def until(found: Callable[[], T], *, seconds: float = PATIENCE, what: str | Callable[[], str] = "it") -> T:
+def until(found: Callable[[], T | None], *, seconds: float = PATIENCE, what: str | Callable[[], str] = "it") -> T:
     """The first true answer of `found`, asked again and again; AssertionError after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
@@ -161,6 +161,17 @@ class Running:
         """The message of the `failed` event, if there was one."""
         with self._news:
             return next((str(e["message"]) for e in self.events if e["event"] == "failed"), None)
+
+    def last(self, field: str) -> Any:
+        """The newest value of a field of the progress events (`read`, `failures`, `lag`, `trouble`...)."""
+        with self._news:
+            return next((e[field] for e in reversed(self.events) if e["event"] == "progress" and field in e), None)
+
+    @property
+    def trouble(self) -> str | None:
+        """What hinders it now, as it told last."""
+        told: str | None = self.last("trouble")
+        return told
 
     def log_text(self) -> str:
         """All that it wrote to standard output and standard error."""
@@ -251,11 +262,14 @@ class Processes:
         self._folder = folder
         self._started: list[Running] = []
 
-    def task(self, spec: TaskSpec, *arguments: str, env: Mapping[str, str] | None = None) -> Running:
-        """`python -m penstock_runtime.task SPEC`, with a report pipe."""
+    def task(
+        self, spec: TaskSpec, *arguments: str, env: Mapping[str, str] | None = None, before: Sequence[str] = ()
+    ) -> Running:
+        """`python -m penstock_runtime.task SPEC`, with a report pipe; `before` is a command that runs it."""
         path = self._folder / f"{spec.id}-{len(self._started)}.json"
         path.write_text(spec.to_json())
-        return self._start([sys.executable, "-m", "penstock_runtime.task", str(path), *arguments], env, pipe=True)
+        command = [*before, sys.executable, "-m", "penstock_runtime.task", str(path), *arguments]
+        return self._start(command, env, pipe=True)
 
     def run(
         self, manifests: Sequence[Mapping[str, Any]], servers: str | None, *arguments: str,

@@ -8,7 +8,7 @@ from penstock import ConfigError
 
 from .lab import Lab, failed
 
-BOOM = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "boom"}
+BOOM = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
 
 
 @pytest.mark.scenario("eos-poll-transactions")
@@ -55,7 +55,7 @@ def test_a_record_for_the_offsets_topic_is_refused(lab: Lab) -> None:
     assert lab.offsets(name) == []
 
 
-def problems(lab: Lab, worker: dict[str, str] | None = None, **config: Any) -> dict[str, str]:
+def problems(lab: Lab, worker: Any = None, **config: Any) -> dict[str, str]:
     with pytest.raises(ConfigError) as e:
         lab.spec(lab.source_manifest([["v"]], "t", **config), worker)
     return {p.property: p.message for p in e.value.problems}
@@ -67,7 +67,7 @@ def test_exactly_once_that_is_required_and_cannot_be_had_is_refused(lab: Lab) ->
     off = problems(lab, {"exactly.once.source.support": "disabled"}, **required)
     assert off == {"exactly.once.support": "This worker does not have exactly-once source support enabled."}
     resource = lab.source_manifest([["v"]], "t", **required)
-    resource["spec"]["class"] = "scripted:InexactSource"
+    resource["spec"]["class"] = "scripted_sources:InexactSource"
     with pytest.raises(ConfigError, match="The connector does not support exactly-once semantics with the provided"):
         lab.spec(resource)
 

@@ -69,12 +69,12 @@ def test_a_dead_letter_is_the_record_as_it_was_and_what_happened_to_it(lab: Lab,
 def test_without_include_messages_the_line_ends_after_the_class(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "boom")
-    more = {"value.converter": "scripted:Picky", "value.converter.on": "boom"}
+    more = {"value.converter": "scripted_steps:Picky", "value.converter.on": "boom"}
     name, task = lab.sink(topic, **more, **{"errors.log.enable": "true", "errors.tolerance": "all"})
     line = json.loads(task.await_log("Error encountered"))
     task.stop()
     assert line["level"] == "error"
-    start = f"Error encountered in task {name}-0. Executing stage 'VALUE_CONVERTER' with class 'scripted.Picky'. "
+    start = f"Error encountered in task {name}-0. Executing stage 'VALUE_CONVERTER' with class 'scripted_steps.Picky'. "
     assert line["message"] == f"{start}DataError: converter refused boom"
 
 
@@ -84,7 +84,7 @@ def test_dead_letters_of_a_transform_and_of_the_sink_hold_the_bytes_of_the_sourc
     topic = lab.topic()
     dlq, more = dead_letters(lab)
     lab.produce(topic, "ok", "boom1", "bad2", "ok3")
-    chain = {"transforms": "f,r", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "boom1",
+    chain = {"transforms": "f,r", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom1",
              "transforms.r.type": "RegexRouter", "transforms.r.regex": ".*", "transforms.r.replacement": "x"}  # fmt: skip
     name, task = lab.sink(topic, on={"bad2": {"do": how, "message": "bad for sink"}}, **chain, **more)
     lab.journal.count("commit")
@@ -93,7 +93,7 @@ def test_dead_letters_of_a_transform_and_of_the_sink_hold_the_bytes_of_the_sourc
     assert [first.value, second.value] == [b"boom1", b"bad2"]
     one, two = context(first), context(second)
     assert [one[k] for k in ("topic", "offset", "stage", "class.name", "exception.message")] == [
-        topic, "1", "TRANSFORMATION", "scripted.Refusing", "transform refused boom1",
+        topic, "1", "TRANSFORMATION", "scripted_steps.Refusing", "transform refused boom1",
     ]  # fmt: skip
     assert [two[k] for k in ("topic", "offset", "stage", "class.name", "exception.message")] == [
         topic, "2", "TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", "bad for sink",
@@ -105,7 +105,7 @@ def test_headers_of_the_same_name_are_kept_and_ours_are_the_last(lab: Lab) -> No
     topic = lab.topic()
     dlq, more = dead_letters(lab)
     lab.produce(topic, "boom", headers={f"{PREFIX}topic": "earlier"})
-    _, task = lab.sink(topic, **{"value.converter": "scripted:Picky", "value.converter.on": "boom"}, **more)
+    _, task = lab.sink(topic, **{"value.converter": "scripted_steps:Picky", "value.converter.on": "boom"}, **more)
     lab.journal.count("commit")
     task.stop()
     (letter,) = lab.records(dlq)
@@ -113,7 +113,9 @@ def test_headers_of_the_same_name_are_kept_and_ours_are_the_last(lab: Lab) -> No
 
 
 @pytest.mark.scenario("errors-dlq-creation-fails")
-def test_a_dead_letter_queue_that_cannot_be_made_is_told_before_anything_is_read(lab: Lab, processes: Processes) -> None:
+def test_a_dead_letter_queue_that_cannot_be_made_is_told_before_anything_is_read(
+    lab: Lab, processes: Processes
+) -> None:
     topic, dlq = lab.topic(), new_name("dlq")
     lab.produce(topic, "a")
     run = processes.run([lab.sink_manifest(topic, **{DLQ: dlq, **CONTEXT})], lab.servers)
@@ -129,9 +131,9 @@ def test_a_record_is_told_by_the_first_stage_that_fails(lab: Lab) -> None:
     dlq, more = dead_letters(lab)
     for key, value, header in (("bad", "bad", "bad"), ("k", "bad", "bad"), ("k", "v", "bad"), ("k", "v", "h")):
         lab.produce(topic, value, key=key, headers={"h": header})
-    picky: dict[str, Any] = {f"{side}.converter": "scripted:Picky" for side in ("key", "value")}
+    picky: dict[str, Any] = {f"{side}.converter": "scripted_steps:Picky" for side in ("key", "value")}
     picky |= {f"{side}.converter.on": "bad" for side in ("key", "value", "header")}
-    name, task = lab.sink(topic, **{**picky, "header.converter": "scripted:PickyHeaders"}, **more)
+    name, task = lab.sink(topic, **{**picky, "header.converter": "scripted_steps:PickyHeaders"}, **more)
     lab.journal.count("commit")
     task.stop()
     stages = [context(r)["stage"] for r in lab.records(dlq)]
@@ -144,7 +146,7 @@ def test_a_record_is_told_by_the_first_stage_that_fails(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", ["source", "sink"])
 def test_a_transform_is_tried_again_until_the_deadline(lab: Lab, kind: str) -> None:
     topic = lab.topic()
-    more = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "a", "transforms.f.error":
+    more = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "a", "transforms.f.error":
             "retriable", "transforms.f.journal": lab.journal.path, "errors.retry.timeout": "1500"}  # fmt: skip
     if kind == "sink":
         lab.produce(topic, "a")
@@ -168,7 +170,9 @@ def test_a_record_that_the_sink_hands_back_fails_the_task_where_nothing_is_toler
     lab.produce(topic, "a", "ERR", "b")
     name, task = lab.sink(topic, on={"ERR": {"do": how, "message": "bad"}}, **LOG, **more)
     message = failed(task)
-    assert message.startswith(f"Tolerance exceeded in error handler: record at {topic}-0 offset 1 failed in task {name}-0")
+    assert message.startswith(
+        f"Tolerance exceeded in error handler: record at {topic}-0 offset 1 failed in task {name}-0"
+    )
     assert "TASK_PUT" in message
     assert "DataError: bad" in message
     assert lab.committed(name, topic) is None
@@ -179,9 +183,12 @@ def test_a_record_that_the_sink_hands_back_fails_the_task_where_nothing_is_toler
 def test_a_failure_in_a_batch_keeps_all_of_it_from_the_sink_where_nothing_is_tolerated(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "a", "boom", "b")
-    name, task = lab.sink(topic, **{"value.converter": "scripted:Picky", "value.converter.on": "boom"})
+    name, task = lab.sink(topic, **{"value.converter": "scripted_steps:Picky", "value.converter.on": "boom"})
     message = failed(task)
-    assert f"record at {topic}-0 offset 1 failed in task {name}-0 at stage VALUE_CONVERTER (scripted.Picky)" in message
+    assert (
+        f"record at {topic}-0 offset 1 failed in task {name}-0 at stage VALUE_CONVERTER (scripted_steps.Picky)"
+        in message
+    )
     assert lab.journal.of("put") == []
     assert lab.committed(name, topic) is None
     assert "converter refused boom" in lab.status(f"status-task-{name}-0")[-1]["trace"]  # the cause
@@ -190,22 +197,36 @@ def test_a_failure_in_a_batch_keeps_all_of_it_from_the_sink_where_nothing_is_tol
 @pytest.mark.scenario("errors-predicate-throws")
 def test_a_predicate_that_fails_counts_as_its_transform(lab: Lab) -> None:
     topic = lab.topic()
-    chain = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.predicate": "p",
-             "predicates": "p", "predicates.p.type": "scripted:Unsure", "predicates.p.on": "odd"}  # fmt: skip
+    chain = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.predicate": "p",
+             "predicates": "p", "predicates.p.type": "scripted_steps:Unsure", "predicates.p.on": "odd"}  # fmt: skip
     name, task = lab.source([["a", "odd", "b"]], topic, **chain, **LOG, **{"errors.tolerance": "all"})
     lab.journal.count("commit")
     line = task.await_log("Error encountered")
     task.stop()
     assert lab.values(topic) == ["a", "b"]
-    assert "Executing stage 'TRANSFORMATION' with class 'scripted.Refusing', where source record is = SourceRecord{" in line
+    assert lab.offsets(name) == [{"i": 0}]
+    assert (
+        "Executing stage 'TRANSFORMATION' with class 'scripted_steps.Refusing', where source record is = SourceRecord{"
+        in line
+    )
     assert "value='odd'" in line
     assert "DataError: predicate refused odd" in line
+
+
+def test_a_dead_letter_that_kafka_refuses_is_not_passed_over(lab: Lab) -> None:
+    topic, dlq = lab.topic(), lab.topic("dlq", max_message_bytes="300")
+    lab.produce(topic, "x" * 1000)
+    picky = {"value.converter": "scripted_steps:Picky", "value.converter.on": "x" * 1000}
+    name, task = lab.sink(topic, **picky, **{DLQ: dlq, "errors.tolerance": "all"})
+    message = failed(task)
+    assert f"Records could not be written to the dead letter queue '{dlq}'" in message
+    assert lab.committed(name, topic) is None
 
 
 def test_a_source_has_a_dead_letter_queue_too(lab: Lab) -> None:
     topic = lab.topic()
     dlq, more = dead_letters(lab)
-    chain = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "boom"}
+    chain = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
     name, task = lab.source([["a", {"value": "boom", "key": "k", "headers": {"h": "x"}}, "b"]], topic, **chain, **more)
     lab.journal.count("commit")
     task.stop()

@@ -1,5 +1,7 @@
 """Scenarios of area sink, and of others what concerns sinks, on a real broker; the rest is in `test_sink_*.py`."""
 
+from itertools import pairwise
+
 import pytest
 
 from .lab import Lab, failed
@@ -51,14 +53,14 @@ def test_a_sink_that_asks_to_wait_gets_the_same_batch_after_that_time(lab: Lab) 
     lab.produce(topic, "a", "b")
     name, task = lab.sink(
         topic, on={"b": {"do": "retriable", "after": 0.25, "times": 3}},
-        **{"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.journal": lab.journal.path},
+        **{"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.journal": lab.journal.path},
     )  # fmt: skip
     puts = lab.journal.count("put", 4)
     lab.journal.count("commit")
     task.stop()
     assert [e["event"] for e in lab.journal.of("put", "apply")] == ["apply", "apply", *["put"] * 4]  # converted once
     assert all(p["records"] == puts[0]["records"] and p["same"] == puts[0]["same"] for p in puts)
-    gaps = [b["at"] - a["at"] for a, b in zip(puts, puts[1:], strict=False)]
+    gaps = [b["at"] - a["at"] for a, b in pairwise(puts)]
     assert all(0.24 <= g < 0.6 for g in gaps), gaps
     assert lab.committed(name, topic) == 2
     assert {s["state"] for s in lab.status(f"status-task-{name}-0")} == {"RUNNING", "UNASSIGNED"}
@@ -173,9 +175,28 @@ def test_a_group_with_members_is_left_to_them_before_anything_is_written(lab: La
 def test_a_task_that_retries_without_end_stops_when_asked_and_loses_nothing(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "a")
-    more = {"transforms": "f", "transforms.f.type": "scripted:Refusing", "transforms.f.on": "a", "transforms.f.error":
-            "retriable", "transforms.f.journal": lab.journal.path, "errors.retry.timeout": "-1", "errors.tolerance": "all"}  # fmt: skip
+    more = {
+        "transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "a",
+        "transforms.f.error": "retriable", "transforms.f.journal": lab.journal.path, "errors.retry.timeout": "-1",
+        "errors.tolerance": "all",
+    }  # fmt: skip
     name, task = lab.sink(topic, **more)
     lab.journal.count("apply", 3)
-    task.stop(5.0)
+    task.stop()
+    assert "is abandoned" not in task.log_text()  # it did not take the grace period
     assert lab.committed(name, topic) is None  # Kafka Connect passes over the record here
+
+
+@pytest.mark.scenario("state-pause-source")
+def test_a_sink_that_starts_paused_writes_nothing_until_it_is_started_unpaused(lab: Lab) -> None:
+    topic, name = lab.topic(), new_name("paused")
+    lab.produce(topic, "a")
+    resource = lab.sink_manifest(topic, name=name)
+    _, task = lab.start(resource, paused=True)
+    task.await_state("PAUSED")
+    task.stop()
+    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["PAUSED", "UNASSIGNED"]
+    assert lab.journal.of("put") == []
+    _, task = lab.start(resource)
+    assert lab.journal.values(1) == ["a"]
+    task.stop()

@@ -1,14 +1,4 @@
-"""Scenarios of areas source, offsets, active-topics and state that concern sources, on a real broker.
-
-| not here | because |
-|---|---|
-| offsets-alter-*, offsets-sink-list-and-alter, offsets-sink-alter-unknown-partition, offsets-sink-reset-idempotent, offsets-own-topic-reset | offsets are altered and reset by the issue of KIP-875; what a task reads and writes is tested here |
-| offsets-field-order-of-partition: alter and reset | likewise; reading and writing back is tested here |
-| active-topics-reset-and-come-back, active-topics-reset-not-allowed | resetting belongs to the operator's issue |
-| state-stop, state-pause-failed, state-initial-state, restart-* | target states of a running connector and restarts on request belong to the operator's issue |
-| topics-* | topic rules (KIP-158) have an issue of their own; until then `topic.creation.*` is refused |
-| config-version-range, config-mixed-versions | several versions of a plugin beside each other (KIP-891) have an issue of their own |
-"""  # noqa: E501
+"""Scenarios of areas source, offsets, active-topics and state that concern sources, on a real broker."""
 
 import json
 from pathlib import Path
@@ -27,7 +17,9 @@ from .running import Processes, manifest, new_name, until
 def test_a_file_source_leaves_connects_bytes(lab: Lab, processes: Processes, tmp_path: Path) -> None:
     file, topic, name = tmp_path / "in.txt", lab.topic(), new_name("fs")
     file.write_text("".join(f"line {n}\n" for n in range(1, 6)))
-    run = processes.run([manifest(name, "FileStreamSource", {**STRING, "file": str(file), "topic": topic})], lab.servers)
+    run = processes.run(
+        [manifest(name, "FileStreamSource", {**STRING, "file": str(file), "topic": topic})], lab.servers
+    )
     until(lambda: lab.offset_records(name))
     run.stop()
 
@@ -63,27 +55,32 @@ def test_a_partition_is_found_in_any_order_of_fields_and_written_back_with_the_b
     lab.journal.count("commit")
     first.stop()
     key = f'["{name}",{{"zeta":1,"alpha":"x","b":true,"c":1.5,"n":null}}]'
-    lab.produce(
-        "connect-offsets", '{"i":0}', key=key, partition=partition_of(key.encode(), 25)
-    )  # as a Connect worker left it
+    # As a Connect worker left it:
+    lab.produce("connect-offsets", '{"i":0}', key=key, partition=partition_of(key.encode(), 25))
     _, task = lab.source(
         [["v0"], ["v1"]], topic, name=name, partition='{"alpha":"x","b":true,"c":1.5,"n":null,"zeta":1}'
     )
     lab.journal.count("commit", 2)
     task.stop()
     assert lab.journal.of("start")[-1]["offset"] == {"i": 0}
-    assert [(r.key, r.value) for r in lab.offset_records(name)][-2:] == [
-        (key.encode(), b'{"i":0}'),
-        (key.encode(), b'{"i":1}'),
-    ]
+    found = [(r.key, r.value) for r in lab.offset_records(name) if r.key != f'["{name}",{{"p":0}}]'.encode()]
+    assert found == [(key.encode(), b'{"i":0}'), (key.encode(), b'{"i":1}')]
 
 
 @pytest.mark.scenario("active-topics-source-after-ack")
 def test_a_topic_is_active_once_records_are_in_it(lab: Lab) -> None:
     topic, other = lab.topic(), lab.topic("other")
-    script = [["v"], [{"value": "boom", "topic": other}], [{"value": "w", "topic": topic}]]
+    large = lab.topic("large")
+    script = [
+        ["v"],
+        [{"value": "boom", "topic": other}],
+        [{"value": "x", "repeat": 2_000_000, "topic": large}, {"value": "w", "topic": topic}],
+    ]
     name, task = lab.source(
-        script, topic, value_converter="scripted:Picky", **{"value.converter.on": "boom", "errors.tolerance": "all"}
+        script,
+        topic,
+        value_converter="scripted_steps:Picky",
+        **{"value.converter.on": "boom", "errors.tolerance": "all"},
     )
     lab.journal.count("commit", 3)
     task.stop()
@@ -91,7 +88,8 @@ def test_a_topic_is_active_once_records_are_in_it(lab: Lab) -> None:
     found = record["topic"].pop("discoverTimestamp")
     assert record == {"topic": {"name": topic, "connector": name, "task": 0}}
     assert found > 1_600_000_000_000
-    assert lab.status(f"status-topic-{other}:connector-{name}") == []  # nothing came through to it
+    for unused in (other, large):  # nothing came through to them
+        assert lab.status(f"status-topic-{unused}:connector-{name}") == []
 
 
 def test_nothing_is_recorded_where_topics_are_not_tracked(lab: Lab) -> None:
@@ -135,7 +133,12 @@ def test_progress_of_filtered_records_is_committed(lab: Lab) -> None:
 @pytest.mark.parametrize("polling", [False, True])
 def test_a_source_may_ask_to_be_asked_again_and_any_other_error_is_the_end(lab: Lab, polling: bool) -> None:
     topic = lab.topic()
-    script = [["v0"], {"raise": "retriable", "message": "not yet"}, ["v2"], {"raise": "fatal", "message": "poll refused"}]
+    script = [
+        ["v0"],
+        {"raise": "retriable", "message": "not yet"},
+        ["v2"],
+        {"raise": "fatal", "message": "poll refused"},
+    ]
     name, task = lab.source(script, topic, polling=polling)
     assert "poll refused" in failed(task)
     assert lab.values(topic) == ["v0", "v2"]
@@ -153,7 +156,9 @@ def test_a_record_that_is_too_large_is_passed_over_where_errors_are_tolerated(la
     more = {**LOG, "errors.log.include.messages": "false", "errors.tolerance": "all", "delivery.guarantee": guarantee}
     name, task = lab.source(script, topic, **more)
     lab.journal.count("commit", 3)
-    line = task.await_log("Executing stage 'KAFKA_PRODUCE' with class 'org.apache.kafka.connect.runtime.WorkerSourceTask'")
+    line = task.await_log(
+        "Executing stage 'KAFKA_PRODUCE' with class 'org.apache.kafka.connect.runtime.WorkerSourceTask'"
+    )
     assert f"Error encountered in task {name}-0." in line
     assert "xxx" not in line
     task.stop()
@@ -164,9 +169,7 @@ def test_a_record_that_is_too_large_is_passed_over_where_errors_are_tolerated(la
 @pytest.mark.scenario("source-negative-timestamp")
 def test_a_negative_timestamp_is_never_tolerated(lab: Lab) -> None:
     topic = lab.topic()
-    name, task = lab.source(
-        [["a"], ["b", {"value": "old", "timestamp": -5}]], topic, **{"errors.tolerance": "all"}
-    )
+    name, task = lab.source([["a"], ["b", {"value": "old", "timestamp": -5}]], topic, **{"errors.tolerance": "all"})
     assert "Invalid record timestamp -5" in failed(task)
     assert lab.values(topic) == ["a"]
     assert lab.offsets(name) == [{"i": 0}]
@@ -197,3 +200,29 @@ def test_an_offsets_topic_of_its_own_goes_before_the_workers_and_both_are_writte
     assert lab.offsets(name) == [{"i": 0}, {"i": 1}]
     assert [json.loads(r.value or b"") for r in lab.offset_records(name, own)] == [{"i": 1}]
     assert lab.values(topic) == ["v0", "v1"]
+
+
+@pytest.mark.scenario("state-initial-state")
+def test_a_connector_that_starts_stopped_has_no_task(lab: Lab, processes: Processes) -> None:
+    resource = lab.source_manifest([["v0"]], lab.topic())
+    resource["spec"]["state"] = "Stopped"
+    name = resource["metadata"]["name"]
+    run = processes.run([resource], lab.servers)
+    assert run.await_exit() == 0
+    assert f"Connector {name} is Stopped: no task is started" in run.log_text()
+    assert lab.journal.kinds() == []
+
+
+def test_a_record_that_the_broker_refuses_is_passed_over_where_errors_are_tolerated(lab: Lab) -> None:
+    topic = lab.topic(max_message_bytes="1000")
+    more = {**LOG, "errors.tolerance": "all", "delivery.guarantee": "at-least-once"}
+    script = [["small"], [{"value": "x", "repeat": 5_000}], ["later"]]
+    name, task = lab.source(script, topic, **more)
+    lab.journal.count("commit", 3)
+    line = task.await_log(
+        "Executing stage 'KAFKA_PRODUCE' with class 'org.apache.kafka.connect.runtime.WorkerSourceTask'"
+    )
+    assert f"Error encountered in task {name}-0." in line
+    task.stop()
+    assert lab.values(topic) == ["small", "later"]
+    assert lab.offsets(name)[-1] == {"i": 2}

@@ -2,7 +2,7 @@
 
 import zlib
 
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from penstock.taskspec import TaskSpec
 
@@ -30,7 +30,8 @@ def test_partitions_fall_to_tasks_by_rule_and_each_record_is_written_once(lab: L
     for task in tasks:
         task.stop()
     expected = [
-        [f"{t}-{p}" for t, c in ((one, 4), (two, 3)) for p in range(c) if owner(t, p, 3) == number] for number in range(3)
+        [f"{t}-{p}" for t, c in ((one, 4), (two, 3)) for p in range(c) if owner(t, p, 3) == number]
+        for number in range(3)
     ]
     assert sorted(e["partitions"] for e in opened) == sorted(expected)
     assert len(lab.journal.put(7)) == 7

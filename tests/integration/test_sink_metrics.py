@@ -59,7 +59,7 @@ def test_a_sink_counts_what_it_reads_writes_commits_and_fails_to(lab: Lab) -> No
     lab.produce(topic, "a", "boom", "b", "slow")
     more = {**LOG, "errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq}
     name, task = lab.sink(
-        topic, worker={"offset.flush.interval.ms": "200"}, value_converter="scripted:Picky",
+        topic, worker={"offset.flush.interval.ms": "200"}, value_converter="scripted_steps:Picky",
         on={"slow": {"do": "retriable", "times": 1}},
         **{"value.converter.on": "boom", **more, "transforms": "f", "transforms.f.type": "Filter",
            "transforms.f.predicate": "p", "predicates": "p", "predicates.p.type": "RecordIsTombstone"},
@@ -82,7 +82,7 @@ def test_a_sink_counts_what_it_reads_writes_commits_and_fails_to(lab: Lab) -> No
         "total-record-failures": 2, "total-record-errors": 1, "total-records-skipped": 1, "total-retries": 1,
         "total-errors-logged": 1, "deadletterqueue-produce-requests": 1, "deadletterqueue-produce-failures": 0,
     }  # fmt: skip
-    assert found[f"kafka_connect_sink_task_lag"] == 0
+    assert found["kafka_connect_sink_task_lag"] == 0
     assert any(n.startswith("kafka_connect_connector_transform_info{") and 'transform="f"' in n for n in found)
     assert any(n.startswith("kafka_connect_connector_predicate_info{") and 'predicate="p"' in n for n in found)
     task.stop()

@@ -136,3 +136,16 @@ def test_a_tombstone_reaches_the_sink_as_none(lab: Lab) -> None:
     _, task = lab.sink(topic, **{"value.converter": "JsonConverter"})
     assert lab.journal.values(1) == [None]
     task.stop()
+
+
+def test_a_sink_that_asks_to_wait_does_not_hold_up_a_stop(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, on={"a": {"do": "retriable", "after": 600}})
+    lab.journal.count("put")
+    trouble = task.await_event(lambda e: e["event"] == "progress" and e.get("trouble"))
+    assert trouble["trouble"] == "write is tried again (attempt 1): sink refused"
+    task.stop()
+    assert "is abandoned" not in task.log_text()
+    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "UNASSIGNED"]
+    assert lab.committed(name, topic) is None

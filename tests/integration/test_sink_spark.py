@@ -20,14 +20,14 @@ def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Pat
     expected = {p: fill(lab, topic, p, BACKLOG // 2, transactional=transactional) for p in range(2)}  # 2 stays empty
     name, task = lab.sink(f"{topic},{empty}", out=str(out), slow=1.0, **{"consumer.override.max.poll.records": "1000"})
     for partition, offsets in expected.items():
-        lab.wait_committed(name, topic, offsets[-1] + 1 + transactional)
+        lab.wait_committed(name, topic, offsets[-1] + 1 + transactional, partition)
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 0)
     task.stop()
 
     written: dict[int, list[int]] = defaultdict(list)
     for line in out.read_text().splitlines():
-        _, partition, offset = line.split()
-        written[int(partition)].append(int(offset))
+        _, of, offset = line.split()
+        written[int(of)].append(int(offset))
     assert dict(written) == expected
     assert any(e.get("spark") for e in task.events)
     assert len({e["process"] for e in lab.journal.of("wrote")}) > 1

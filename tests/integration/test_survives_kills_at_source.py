@@ -43,7 +43,9 @@ def test_a_killed_task_process_leaves_each_line_exactly_once(
         for _ in range(rounds):
             task = processes.task(spec)
             wanted = len(reader.records) + random.randrange(1, 20_000)
-            reader.until(lambda: load.keep_ahead_of(len(reader.records)) or len(reader.records) >= wanted)  # noqa: B023
+            while len(reader.records) < wanted:
+                load.keep_ahead_of(len(reader.records))
+                reader.count(min(wanted, len(reader.records) + 5_000))
             task.kill()
             spec = next_life(spec)
         task = processes.task(spec)
@@ -56,7 +58,7 @@ def test_a_killed_task_process_leaves_each_line_exactly_once(
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("victim", ["worker", "jvm", "daemon"])
+@pytest.mark.parametrize("victim", ["worker", "jvm"])
 def test_killed_parts_of_spark_leave_each_record_exactly_once(
     kafka: str, topic: str, processes: Processes, rounds: int, victim: str
 ) -> None:
@@ -70,12 +72,13 @@ def test_killed_parts_of_spark_leave_each_record_exactly_once(
     task = processes.task(spec)
     with Reader(kafka, topic) as reader:
         for _ in range(rounds if victim == "worker" else max(3, rounds // 3)):
-            until(task.workers)
+            until(task.daemons)
             reader.to_end()
             reader.count(len(reader.records) + random.randrange(1, 4_000))
-            parts = until({"worker": task.workers, "jvm": task.jvms, "daemon": task.daemons}[victim])
-            random.choice(parts).kill()
-            if victim == "jvm":
+            if victim == "worker":
+                random.choice([*until(task.daemons), *task.workers()]).kill()
+            else:
+                task.jvms()[0].kill()
                 assert task.await_exit() == 4
                 spec = next_life(spec)
                 task = processes.task(spec)

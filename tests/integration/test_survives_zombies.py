@@ -193,7 +193,7 @@ def test_offsets_committed_behind_an_open_transaction_of_somebody_else_are_read(
     other, own = world.producer(1), world.producer(2)
     other.begin()
     other.send(Outgoing(length=1, topic=OFFSETS, key=[b'["somebody",{"p":0}]'], value=[b"{}"]))
-    other._producer.flush(10)  # noqa: SLF001
+    other._producer.flush(10)
     own.begin()
     key = f'["{world.name}",{{"p":0}}]'.encode()
     own.send(Outgoing(length=1, topic=OFFSETS, key=[key], value=[b'{"n":7}']))

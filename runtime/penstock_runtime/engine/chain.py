@@ -232,7 +232,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Opera
         value=values,
         value_schema=value_schema,
         headers=headers,
-        timestamp=consumed.timestamp if whole else [consumed.timestamp[r] for r in rows],  # type: ignore[arg-type]
+        timestamp=consumed.timestamp if whole else [consumed.timestamp[r] for r in rows],
         offset=consumed.offset if whole else [consumed.offset[r] for r in rows],
         positions=rows,
         owned=True,

@@ -82,11 +82,18 @@ class Delivery:
                 failures = [*failures, *(self._refusal(r, outgoing) for r in refused)]
                 summary.written += outgoing.length - len(refused)
                 summary.bytes += outgoing.size()
-                summary.wrote_to(outgoing.topic)
+                summary.wrote_to(_taken(outgoing, refused))
             if failures:
                 self._settle(failures, batch, port, summary, where)
             started = clock()
             summary.spend("deliver", started - converted)
+
+    def lost(self, errors: Sequence[ConnectError], summary: Summary) -> None:
+        """Count records that Kafka refused after they were sent, and that are passed over; nobody knows which they were."""
+        summary.written -= len(errors)
+        for error in errors:
+            failure = Failure(0, Stage.KAFKA_PRODUCE, PRODUCE_CLASS, error)
+            summary.failed(failure, f"{self.connector}-{self.task}", log=self.policy.log, detail="")
 
     def _settle(
         self, failures: Sequence[Failure], batch: RecordBatch, port: Port, summary: Summary, where: str
@@ -138,6 +145,14 @@ class Delivery:
                 f"Source tasks may not produce to their own offsets topics when exactly-once support is enabled "
                 f"(topic '{self.forbidden}'). Send these records to another topic."
             )
+
+
+def _taken(outgoing: Outgoing, refused: Sequence[Refused]) -> list[str]:
+    """The topics of the records that were not refused."""
+    if not isinstance(outgoing.topic, list):
+        return [outgoing.topic] if len(refused) < outgoing.length else []
+    rows = {r.row for r in refused}
+    return [t for row, t in enumerate(outgoing.topic) if row not in rows] if rows else outgoing.topic
 
 
 def _raw(value: Any) -> bytes | None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, DataError, RetriableError
@@ -14,6 +14,9 @@ from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.engine.tolerance import describe
 from penstock_runtime.kafka.consumers import Consumed
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 __all__ = ["FramePut"]
 
@@ -61,7 +64,8 @@ class FramePut:
         shape = schema if schema.type is Type.STRUCT else struct({"value": schema})
         table = arrow_table(shape, rows)
         try:
-            self._sink.put_frame(self._spark.session().createDataFrame(table, schema=to_spark(shape)))
+            fields = cast("StructType", to_spark(shape))
+            self._sink.put_frame(self._spark.session().createDataFrame(table, schema=fields))
         except RetriableError:
             raise
         except Exception as e:

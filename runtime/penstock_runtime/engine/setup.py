@@ -287,6 +287,11 @@ class Setup:
         return self.followed.get("max.poll.records", 5_000)
 
     @property
+    def frame_records(self) -> int:
+        """How many records one frame holds at most: as `put_records`, but each costs a Spark job, and files."""
+        return self.followed.get("max.poll.records", min(self.limits.records, 100_000))
+
+    @property
     def backlog_records(self) -> int:
         """From this lag on Spark does the work."""
         return _BACKLOG_RECORDS

@@ -7,9 +7,9 @@ and written by Spark's workers while this consumer stands still. Offsets go to t
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from typing import Any, Final
+from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import Sink, TopicPartition
@@ -19,6 +19,7 @@ from penstock_runtime.engine.assignment import assigned
 from penstock_runtime.engine.frames import FramePut
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.sink_offsets import SinkOffsets
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.spark import Spark, WorkerLost
 from penstock_runtime.engine.summary import Summary
@@ -31,8 +32,6 @@ log = logging.getLogger(__name__)
 _WAIT: Final = 0.2
 _SOON: Final = 5.0
 """How often a topic that is listed and does not exist is looked for, in seconds."""
-_RECOMMIT: Final = 24 * 3600.0
-"""A group without members loses its offsets after offsets.retention.minutes; seven days by default."""
 
 
 class SinkTask:
@@ -55,17 +54,16 @@ class SinkTask:
         self._process: SinkProcess | FramePut = setup.sink_process(
             self._sink, stopping.is_set, sleep=lambda s: stopping.wait(s), trouble=reports.trouble, spark=spark
         )
-        self._positions: dict[TopicPartition, int | None] = {}
-        self._committed: dict[TopicPartition, int] = {}
-        self._messages: list[Any] = []
-        self._last_commit = self._last_recommit = clock()
+        self._most = setup.frame_records if isinstance(self._process, FramePut) else setup.put_records
+        self._offsets = SinkOffsets(
+            self._sink, self._consumer, reports, stopping=stopping, interval=setup.commit_seconds, clock=clock
+        )
         self._next_refresh = 0.0
         self._failures = 0
         self._losses = 0
         self._spark_due = spark is not None and setup.spec.spark.start is SparkStart.EAGER
         self._read_here = True
         self._waiting_for: str | None = None
-        self._commit_fails = False
 
     def run(self) -> None:
         """Until `stopping`, or an error.
@@ -82,10 +80,9 @@ class SinkTask:
                     self._pause()
                 else:
                     self._once()
-            self._commit_quietly()
+            self._offsets.commit_at_the_end(failed=False)
         except BaseException:
-            if not self._commit_fails:
-                self._commit_quietly()
+            self._offsets.commit_at_the_end(failed=True)
             raise
         finally:
             self._close()
@@ -101,7 +98,7 @@ class SinkTask:
                 self._on_spark()
             else:
                 self._here()
-            self._commit_if_due()
+            self._offsets.commit_if_due()
         except RetriableError as e:
             self._failed(e)
             return
@@ -113,18 +110,15 @@ class SinkTask:
         """Read and write what there is, in this process."""
         if not self._read_here:
             self._assign()
-        if not self._positions:
+        if not self._offsets.positions:
             self._stopping.wait(_WAIT)
             return
         begun = self._clock()
-        consumed, ends = self._consumer.consume(self._setup.put_records, _WAIT)
+        consumed, ends = self._consumer.consume(self._most, _WAIT)
         if consumed:
             summary = self._process.put(consumed)
             self._wrote(summary, self._clock() - begun, on_spark=False)
-        for partition, end in ends.items():
-            position = self._positions.get(partition)
-            if position is not None and position < end:  # transaction markers at the end are no records
-                self._positions[partition] = end
+        self._offsets.at_end(ends)
         self._report_lag()
 
     def _worth_spark(self) -> bool:
@@ -164,89 +158,29 @@ class SinkTask:
 
     def _ranges(self) -> list[tuple[TopicPartition, int, int]]:
         """What lies before us, cut to the batch limits; none when positions must be found by the consumer first."""
-        share = max(1, self._setup.limits.records // max(1, len(self._positions)))
-        ranges = []
-        for of, position in self._positions.items():
+        found = []
+        for of, position in self._offsets.positions.items():
             low, high = self._consumer.watermarks(of, cached=False)
             if position is None and (low == high or self._consumer.from_beginning):
                 position = low
             if position is None or not low <= position <= high:
                 return []
             if position < high:
-                ranges.append((of, position, min(high, position + share)))
-        return ranges
+                found.append((of, position, high))
+        share = max(1, self._setup.limits.records // max(1, len(found)))
+        return [(of, position, min(high, position + share)) for of, position, high in found]
 
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool) -> None:
-        for topic, partition, offset in summary.offsets:
-            self._positions[TopicPartition(topic, partition)] = offset
-        self._messages.extend(summary.messages)
+        self._offsets.wrote(summary)
         self._reports.active(summary.topics)
         self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
         if on_spark:
-            self._commit()
-
-    def _commit_if_due(self) -> None:
-        now = self._clock()
-        if now - self._last_commit >= self._setup.commit_seconds and (self._pending() or self._messages):
-            self._commit()
-        elif now - self._last_recommit >= _RECOMMIT and self._committed:
-            self._consumer.commit(self._committed)
-            self._last_recommit = now
-
-    def _pending(self) -> dict[TopicPartition, int]:
-        return {tp: o for tp, o in self._positions.items() if o is not None and self._committed.get(tp) != o}
-
-    def _commit(self) -> None:
-        """Make what was written final, and tell the group.
-
-        Raises:
-            RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
-            ConnectError: the sink or the group refuses.
-        """
-        reached = {tp: o for tp, o in self._positions.items() if o is not None}
-        self._commit_fails = True  # until it has not: nobody tries again on the way out
-        allowed = self._final(reached)
-        self._messages = []
-        good = {}
-        for tp, offset in allowed.items():
-            if tp not in reached or offset > reached[tp]:
-                log.warning("The sink wants to commit %s-%d at %d, which it was not given; ignored", *tp, offset)
-            elif self._committed.get(tp) != offset:
-                good[tp] = offset
-        if good:
-            self._consumer.commit(good)
-            self._committed.update(good)
-            self._last_recommit = self._clock()
-        self._last_commit = self._clock()
-        self._commit_fails = False
-        self._reports.committed()
-
-    def _final(self, reached: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """`Sink.commit`, with the same arguments until it does not ask to wait."""
-        attempt = 0
-        while True:
-            try:
-                return self._sink.commit(self._messages, reached)
-            except RetriableError as e:
-                if self._stopping.is_set():
-                    raise
-                attempt += 1
-                log.warning("Commit is tried again (attempt %d): %s", attempt, e)
-                self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
-                self._stopping.wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)))
-
-    def _commit_quietly(self) -> None:
-        """On the way out: what was written need not come again, but what is not committed comes again and is not lost."""
-        try:
-            if self._pending() or self._messages:
-                self._commit()
-        except Exception as e:  # noqa: BLE001 (after a failure, its error is the one to tell)
-            log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
+            self._offsets.commit()
 
     def _close(self) -> None:
         try:
-            if self._positions:
-                self._sink.close(list(self._positions))
+            if self._offsets.positions:
+                self._sink.close(list(self._offsets.positions))
         except Exception as e:  # noqa: BLE001 (as above)
             log.warning("The sink could not close its partitions: %s", e)
 
@@ -259,38 +193,28 @@ class SinkTask:
             tasks=setup.spec.tasks,
         )  # fmt: skip
         self._next_refresh = self._clock() + setup.metadata_seconds
-        known = set(self._positions)
+        known = set(self._offsets.positions)
         gone, new = sorted(known - set(mine)), [tp for tp in mine if tp not in known]
         if gone:
             log.warning("Partitions are gone: %s", ", ".join(f"{t}-{p}" for t, p in gone))
             self._sink.close(gone)
-            for tp in gone:
-                del self._positions[tp]
-                self._committed.pop(tp, None)
+            self._offsets.drop(gone)
         if new:
-            if self._positions:
-                self._commit()
-            committed = self._consumer.committed(new)
-            if committed:  # what it holds already; refused when the group has members, before anything is written twice
-                self._consumer.commit(committed)
-            stored = self._sink.open(new)
-            self._committed.update(committed)
-            for tp in new:
-                self._positions[tp] = stored.get(tp, committed.get(tp))
+            self._offsets.take(new)
         if gone or new:
             self._assign()
-            self._reports.partitions(len(self._positions))
+            self._reports.partitions(len(self._offsets.positions))
         missing = sorted(set(setup.topics) - set(existing))
-        if missing or not self._positions:
+        if missing or not self._offsets.positions:
             self._next_refresh = self._clock() + min(setup.metadata_seconds, _SOON)
         self._waiting_for = None
         if missing:
             self._waiting_for = f"Waiting for topics that do not exist: {', '.join(missing)}"
-        elif not self._positions:
+        elif not self._offsets.positions:
             self._waiting_for = f"Waiting: no partition of {setup.topics_text} falls to this task"
 
     def _assign(self) -> None:
-        self._consumer.assign(self._positions)
+        self._consumer.assign(self._offsets.positions)
         self._read_here = True
 
     def _failed(self, error: RetriableError) -> None:
@@ -327,14 +251,14 @@ class SinkTask:
                 return
 
     def _pause(self) -> None:
-        if self._pending() or self._messages:
-            self._until_done(self._commit)
+        if self._offsets.pending:
+            self._until_done(self._offsets.commit)
         self._consumer.assign({})
         self._read_here = False
         self._report_state()
         while self._paused.is_set() and not self._stopping.is_set():
             self._stopping.wait(_WAIT)
-            self._until_done(self._commit_if_due)
+            self._until_done(self._offsets.commit_if_due)
         if not self._stopping.is_set():
             self._report_state()
 
@@ -342,10 +266,10 @@ class SinkTask:
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
 
     def _lag(self) -> int | None:
-        if not self._positions:
+        if not self._offsets.positions:
             return None
         total = 0
-        for tp, position in self._positions.items():
+        for tp, position in self._offsets.positions.items():
             low, high = self._consumer.watermarks(tp, cached=self._read_here)
             if high < 0:
                 return None

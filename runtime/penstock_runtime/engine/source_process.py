@@ -181,7 +181,9 @@ class SourceProcess:
             self._deliver_plainly(self._read(part), summary, where, flush=False)
         self._flush(summary)
 
-    def _deliver_plainly(self, portions: Iterator[RecordBatch], summary: Summary, where: str, *, flush: bool = True) -> None:
+    def _deliver_plainly(
+        self, portions: Iterator[RecordBatch], summary: Summary, where: str, *, flush: bool = True
+    ) -> None:
         if self._plain is None:
             self._plain = PlainProducer(self._settings, client_id=self._client_id)
         self._delivery.deliver(portions, self._plain, summary, where=where)
@@ -195,13 +197,11 @@ class SourceProcess:
         lost = self._plain.flush()
         summary.spend("commit", time.perf_counter() - started)
         if lost:
-            if not self._delivery.policy.tolerate or isinstance(lost[0], RetriableError):
-                raise lost[0]
-            summary.failures += len(lost)
-            summary.written -= len(lost)
-            summary.log.extend(
-                f"Error encountered in task {self._client_id}. Executing stage 'KAFKA_PRODUCE': {e}" for e in lost[:20]
-            )
+            # Trouble that may pass is nothing to pass over, whatever else was lost.
+            passing = next((e for e in lost if isinstance(e, RetriableError)), None)
+            if passing is not None or not self._delivery.policy.tolerate:
+                raise passing or lost[0]
+            self._delivery.lost(lost, summary)
 
 
 def _outgoing(topic: str, entries: Sequence[Entry]) -> Outgoing:

@@ -37,6 +37,7 @@ CONF: Final[Mapping[str, str]] = {
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "penstock_runtime.engine.daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.driver.memory": "471m",  # Spark's own least: its heap holds plans, not records
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "
@@ -138,7 +139,10 @@ class Spark:
                                           "spark.speculation")}  # fmt: skip
             for key, value in {**CONF, **self._conf, **fixed}.items():
                 builder = builder.config(key, value)
-            self._session = builder.getOrCreate()
+            session = builder.getOrCreate()
+            # The first job starts the process that forks workers; without it the first batch would wait for that.
+            session.sparkContext.parallelize([0], 1).map(_nothing).collect()
+            self._session = session
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
             self._failure = e
@@ -173,6 +177,10 @@ class Spark:
             raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e
         finally:
             timer.cancel()
+
+
+def _nothing(part: int) -> int:
+    return part
 
 
 def _in_worker(entry: Entry, payloads: Sequence[bytes], part: int) -> bytes:

@@ -95,7 +95,9 @@ def deliver(data: bytes) -> bytes:
         task = msgspec.msgpack.decode(data, type=_Payload)
         process, setup = _process(task)
         if task.life is not None:
-            process.take_over(Life(setup.settings, setup.shared, setup.status_topic, setup.ids, Incarnation(*task.life)))
+            process.take_over(
+                Life(setup.settings, setup.shared, setup.status_topic, setup.ids, Incarnation(*task.life))
+            )
         work = [
             (InputPartition(part, {SourcePartition(p): o for p, o in offsets}), entries)
             for part, offsets, entries in task.work

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import RetriableError
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.murmur2 import partition_of
@@ -153,8 +154,6 @@ class StatusWriter:
 
     def close(self) -> None:
         """Let go of the connection."""
-        try:
+        with suppress(KafkaException):
             self._producer.purge()
             self._producer.close()
-        except ConnectError:
-            return

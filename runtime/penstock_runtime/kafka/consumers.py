@@ -48,8 +48,7 @@ class Consumed:
 
     def size(self) -> int:
         """Bytes of keys and values."""
-        keys = sum(len(k) for k in self.key if k is not None) if self.key else 0
-        return keys + sum(len(v) for v in self.value if v is not None)
+        return _bytes(self.key or ()) + _bytes(self.value)
 
     def cut(self, start: int, end: int) -> "Consumed":
         """The rows from `start` to before `end`."""
@@ -135,23 +134,21 @@ class RecordConsumer:
         messages = available(self._consumer, most, timeout)
         if not messages:
             return [], {}
-        runs: dict[TopicPartition, list[Message]] = {}
         ends: dict[TopicPartition, int] = {}
-        for m in messages:
-            error = m.error()
-            if error is None:
-                of = (m.topic(), m.partition())
-                run = runs.get(of)  # type: ignore[call-overload]
-                if run is None:
-                    run = runs[TopicPartition(*of)] = []  # type: ignore[arg-type]
-                run.append(m)
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
-                ends[TopicPartition(m.topic() or "", m.partition() or 0)] = m.offset() or 0
-            else:
-                self._trouble(error)
-        if runs:
+        if any(map(Message.error, messages)):
+            records = []
+            for m in messages:
+                error = m.error()
+                if error is None:
+                    records.append(m)
+                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    ends[TopicPartition(m.topic() or "", m.partition() or 0)] = m.offset() or 0
+                else:
+                    self._trouble(error)
+            messages = records
+        if messages:
             self.trouble = None
-        return [_columns(of, run) for of, run in runs.items()], ends
+        return [_columns(of, run) for of, run in _runs(messages).items()], ends
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
         """Fetch nothing of these until `resume`."""
@@ -207,14 +204,29 @@ def available(consumer: Consumer, most: int, timeout: float) -> list[Message]:
     return messages
 
 
+def _bytes(column: Sequence[bytes | None]) -> int:
+    return sum(map(len, filter(None, column)))
+
+
+def _runs(messages: list[Message]) -> dict[TopicPartition, list[Message]]:
+    """The records of each partition, in order."""
+    topics, partitions = set(map(Message.topic, messages)), set(map(Message.partition, messages))
+    if len(topics) == len(partitions) == 1:
+        return {TopicPartition(topics.pop() or "", partitions.pop() or 0): messages}
+    runs: dict[TopicPartition, list[Message]] = {}
+    for m in messages:
+        runs.setdefault(TopicPartition(m.topic() or "", m.partition() or 0), []).append(m)
+    return runs
+
+
 def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
-    keys = [m.key() for m in run]
-    headers = [m.headers() for m in run]
+    keys = list(map(Message.key, run))
+    headers = list(map(Message.headers, run))
     return Consumed(
         source=of,
-        offset=[m.offset() for m in run],  # type: ignore[misc]
-        value=[m.value() for m in run],
+        offset=list(map(Message.offset, run)),  # type: ignore[arg-type]
+        value=list(map(Message.value, run)),
         key=keys if any(k is not None for k in keys) else None,
         headers=[h or [] for h in headers] if any(headers) else None,  # type: ignore[misc]
-        timestamp=[m.timestamp()[1] for m in run],
+        timestamp=[milliseconds for _, milliseconds in map(Message.timestamp, run)],
     )

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConnectError, RetriableError
 
-__all__ = ["Fenced", "TransactionAborted", "translated", "translating"]
+__all__ = ["REFUSED", "Fenced", "TransactionAborted", "translated", "translating"]
 
 
 class Fenced(ConnectError):
@@ -33,6 +33,18 @@ _AUTHORIZATION: Final = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
+REFUSED: Final = {
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE,
+    KafkaError.INVALID_RECORD,
+    KafkaError.INVALID_TIMESTAMP,
+    KafkaError.POLICY_VIOLATION,
+    KafkaError.TOPIC_EXCEPTION,
+}
+"""Records with which the brokers would find the same fault again."""
+_TOO_LARGE: Final = (
+    "Raise producer.override.max.request.size, and the topic's max.message.bytes when it is smaller than the record."
+)
 _PASSING: Final = {
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
     KafkaError._TRANSPORT,  # noqa: SLF001
@@ -77,6 +89,8 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
         return ConnectError(f"{text}. Grant the principal of this connector the missing ACL, then restart it.")
     if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):  # noqa: SLF001
         return ConnectError(f"{text}. Check user name, password and mechanism of the client properties.")
+    if code in REFUSED:
+        return ConnectError(f"{text}. {_TOO_LARGE}" if code == KafkaError.MSG_SIZE_TOO_LARGE else text)
     if error.fatal():
         return Fenced(text)
     if error.txn_requires_abort():

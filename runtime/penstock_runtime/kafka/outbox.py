@@ -6,9 +6,9 @@ change the order within a partition. Here a portion waits as a whole until there
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -16,6 +16,9 @@ from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import translated, translating
 
 __all__ = ["Outbox", "Outgoing", "Refused"]
+
+_ABSENT: Final = 5.0
+"""Seconds for which a topic must be missing: one that was just created is not known at once."""
 
 
 @dataclass(slots=True)
@@ -33,8 +36,7 @@ class Outgoing:
 
     def size(self) -> int:
         """Bytes of keys and values."""
-        values = sum(len(v) for v in self.value if v is not None) if self.value else 0
-        return values + (sum(len(k) for k in self.key if k is not None) if self.key else 0)
+        return sum(map(len, filter(None, self.value or ()))) + sum(map(len, filter(None, self.key or ())))
 
 
 class Refused(NamedTuple):
@@ -61,6 +63,36 @@ class Outbox:
         self._waiting: deque[tuple[int, int]] = deque()  # (records, bytes) of each portion, oldest first
         self._records = 0
         self._bytes = 0
+        self._topics: set[str] = set()
+        self._absent: dict[str, float] = {}
+
+    def forget(self) -> None:
+        """What comes from now on is a batch of its own."""
+        self._topics.clear()
+        self._absent.clear()
+
+    def ask(self) -> None:
+        """Look for the topics of this batch, when its records do not arrive.
+
+        The client waits for a topic that was deleted until `delivery.timeout.ms`, and does not say so. To ask for it by
+        name makes a broker that creates topics create it again.
+
+        Raises:
+            RetriableError: a topic is not there, and has not been for some seconds.
+        """
+        for topic in sorted(self._topics):
+            try:
+                error = self._producer.list_topics(topic, timeout=1.0).topics[topic].error
+            except KafkaException:  # no broker answers, which is another matter
+                self._absent.clear()
+                return
+            if error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                self._absent.pop(topic, None)
+            elif time.monotonic() - self._absent.setdefault(topic, time.monotonic()) > _ABSENT:
+                raise RetriableError(
+                    f"Topic '{topic}' is not there (any more) at {self._servers}, and the brokers do not create it by "
+                    f"themselves. Create it; its records are written then."
+                )
 
     def give(self, outgoing: Outgoing, on_failure: Delivered | None = None) -> list[Refused]:
         """Hand records to the client, waiting for room.
@@ -72,6 +104,7 @@ class Outbox:
             RetriableError: nothing left the queue for `patience` seconds: the brokers take nothing.
         """
         size = outgoing.size()
+        self._topics.update(_topics_of(outgoing))
         self._await_room(size)
         refused = self._batch(outgoing, on_failure) if _plain(outgoing) else self._singly(outgoing, on_failure)
         taken = outgoing.length - len(refused)
@@ -110,13 +143,6 @@ class Outbox:
             messages = [{"value": v, "key": k} for v, k in zip(values, out.key, strict=True)]
         else:
             messages = [{"value": v} for v in values]
-        if isinstance(out.timestamp, list):
-            for message, timestamp in zip(messages, out.timestamp, strict=True):
-                if timestamp is not None:
-                    message["timestamp"] = timestamp
-        elif out.timestamp is not None:
-            for message in messages:
-                message["timestamp"] = out.timestamp
         more: dict[str, Any] = {} if on_failure is None else {"on_delivery": on_failure}
         if isinstance(out.partition, int):
             more["partition"] = out.partition
@@ -156,6 +182,11 @@ class Outbox:
         return refused
 
 
+def _topics_of(out: Outgoing) -> Iterable[str]:
+    return set(out.topic) if isinstance(out.topic, list) else (out.topic,)
+
+
 def _plain(out: Outgoing) -> bool:
-    """Whether `produce_batch` can take it: one topic, no headers, no partition per record."""
-    return not isinstance(out.topic, list) and out.headers is None and not isinstance(out.partition, list)
+    """Whether `produce_batch` can take it: one topic, no headers, no timestamps, no partition per record."""
+    plain = out.headers is None and out.timestamp is None
+    return plain and not isinstance(out.topic, list) and not isinstance(out.partition, list)

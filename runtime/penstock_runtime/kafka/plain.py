@@ -1,5 +1,6 @@
 """A producer without transactions: at-least-once sources, and dead letter queues."""
 
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from penstock_runtime.kafka.settings import ClientSettings
 __all__ = ["PlainProducer"]
 
 _KEPT: Final = 100
+_SLICE: Final = 1.0
 
 
 class PlainProducer:
@@ -40,10 +42,15 @@ class PlainProducer:
         """Wait until every record has arrived or failed; the errors of those that failed, at most a hundred.
 
         Raises:
-            RetriableError: records are still waiting after `delivery.timeout.ms`.
+            RetriableError: records are still waiting after `delivery.timeout.ms`, or for a topic that is not there.
         """
+        deadline = time.monotonic() + self._patience
         with translating("Writing records"):
-            left = self._producer.flush(self._patience)
+            while (left := self._producer.flush(max(0.1, min(_SLICE, deadline - time.monotonic())))) and (
+                time.monotonic() < deadline
+            ):
+                self._outbox.ask()
+        self._outbox.forget()
         if left:
             raise RetriableError(f"Kafka ({self._servers}) has not taken {left} records for {self._patience:.0f} s")
         lost, self._lost = self._lost, []

@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated, translating
+from penstock_runtime.kafka.errors import REFUSED, Fenced, TransactionAborted, translated, translating
 from penstock_runtime.kafka.outbox import Outbox, Outgoing, Refused
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -45,6 +45,7 @@ class TransactionalProducer:
         """Begin a transaction. The broker hears of it with the first record."""
         with translating("Beginning a transaction"):
             self._producer.begin_transaction()
+        self._outbox.forget()
         self._open = True
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
@@ -57,12 +58,15 @@ class TransactionalProducer:
         Raises:
             Fenced: another producer has this id now; nothing of this transaction shows, unless it was committed before.
             TransactionAborted: it failed or its outcome is unknown.
+            ConnectError: the brokers refused a record, and would again.
         """
         try:
-            _in_slices(self._producer, self._producer.commit_transaction, self.timeout)
+            _in_slices(self._producer, self._producer.commit_transaction, self.timeout, self._outbox.ask)
+        except RetriableError as e:
+            raise TransactionAborted(str(e)) from e
         except KafkaException as e:
             ours = translated(e.args[0], "Committing a transaction")
-            if isinstance(ours, Fenced):
+            if isinstance(ours, Fenced) or e.args[0].code() in REFUSED:
                 raise ours from e
             raise TransactionAborted(str(ours)) from e
         self._open = False
@@ -123,7 +127,9 @@ def _init(producer: Producer, transactional_id: str, servers: str) -> None:
         raise ConnectError(str(e)) from e
 
 
-def _in_slices(producer: Producer, work: Callable[[float], None], seconds: float) -> None:
+def _in_slices(
+    producer: Producer, work: Callable[[float], None], seconds: float, between: Callable[[], None] = lambda: None
+) -> None:
     """A call that the client goes on with when it is made again; in between the client tells its troubles."""
     deadline = time.monotonic() + seconds
     while True:
@@ -134,5 +140,6 @@ def _in_slices(producer: Producer, work: Callable[[float], None], seconds: float
             if not e.args[0].retriable() or left <= 0:
                 raise
             producer.poll(0)
+            between()
         else:
             return

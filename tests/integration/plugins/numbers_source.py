@@ -1,12 +1,24 @@
 """A source whose records can be checked: record n of source partition p is `p:n`, in partition p of the topic."""
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from penstock import Config, InputPartition, Limits, Offset, Offsets, PartitionReader, RecordBatch, Source
-from penstock import SourceConnector, SourcePartition, prop
+from penstock import (
+    Config,
+    InputPartition,
+    Limits,
+    Offset,
+    Offsets,
+    PartitionReader,
+    RecordBatch,
+    Source,
+    SourceConnector,
+    SourcePartition,
+    prop,
+)
 from penstock.schema import STRING
 
 _PORTION: Final = 500
@@ -17,7 +29,7 @@ class NumbersConfig(Config):
     partitions: int = prop("partitions", 1, doc="How many source partitions.")
     count: int = prop("count", 1 << 60, doc="How many records each of them has.")
     size: int = prop("size", 0, doc="Bytes that each record is padded to.")
-    hold: str | None = prop("hold", None, doc="A reader that begins while this file exists waits until it is gone.")
+    hold: str | None = prop("hold", None, doc="While this file names a partition, its reader waits at the end.")
     own: list[str] = prop("own", [], doc="Set for each task.")
 
 
@@ -75,16 +87,15 @@ class NumbersReader(PartitionReader):
                 value=[f"{p}:{n}".ljust(self._config.size) for n in range(at, to)],
             )  # fmt: skip
             at = to
-        self._wait()
+        self._wait(p)
 
-    def _wait(self) -> None:
+    def _wait(self, partition: int) -> None:
         """After the records, so that the transaction is open and holds them."""
         if self._config.hold is None:
             return
         hold = Path(self._config.hold)
-        if hold.exists():
-            hold.with_suffix(".reached").touch()
-        while hold.exists():
+        while hold.exists() and str(partition) in hold.read_text().split():
+            hold.with_suffix(f".{partition}").write_text(str(os.getpid()))
             time.sleep(0.01)
 
 

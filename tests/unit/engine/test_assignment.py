@@ -12,16 +12,22 @@ from penstock_runtime.engine.assignment import assigned, owner
 
 @pytest.mark.parametrize(
     ("topic", "partition", "tasks", "task"),
-    # crc32: orders 0x7cdc5d1d = 2094816541, a 0xe8b7be43 = 3904355907
-    [("orders", 0, 1, 0), ("a", 0, 3, 0), ("a", 1, 3, 1), ("a", 2, 3, 2), ("a", 3, 3, 0), ("a", 0, 2, 1), ("a", 1, 2, 0)],
+    # crc32("orders") = 3845127662, crc32("a") = 3904355907
+    [
+        ("orders", 0, 3, 2),
+        ("a", 0, 3, 0),
+        ("a", 1, 3, 1),
+        ("a", 2, 3, 2),
+        ("a", 3, 3, 0),
+        ("a", 0, 2, 1),
+        ("a", 1, 2, 0),
+    ],
 )
 def test_the_rule(topic: str, partition: int, tasks: int, task: int) -> None:
     assert owner(topic, partition, tasks) == task
 
 
-@given(
-    st.dictionaries(st.text("abc.-_", min_size=1, max_size=8), st.integers(1, 20), max_size=8), st.integers(1, 7)
-)
+@given(st.dictionaries(st.text("abc.-_", min_size=1, max_size=8), st.integers(1, 20), max_size=8), st.integers(1, 7))
 def test_every_partition_has_exactly_one_task(existing: dict[str, int], tasks: int) -> None:
     everything = [
         p for n in range(tasks)
@@ -36,7 +42,14 @@ def test_one_topic_is_dealt_evenly(topic: str, partitions: int, tasks: int) -> N
     assert max(counts) - min(counts) <= 1
 
 
-EXISTING = {"orders": 1, "orders-eu": 1, "old-orders": 1, "__consumer_offsets": 1, "__transaction_state": 1, "__mine": 1}
+EXISTING = {
+    "orders": 1,
+    "orders-eu": 1,
+    "old-orders": 1,
+    "__consumer_offsets": 1,
+    "__transaction_state": 1,
+    "__mine": 1,
+}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Retries, and what is told of a record that fails for good (connect-semantics 5)."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_tries_come_after_300_ms_doubled_each_time(timeout: float, cap: float, f
 
 def test_past_the_cap_the_wait_is_any_time_below_it() -> None:
     _, times, _ = attempt(ErrorPolicy(retry_timeout=-1, retry_delay_max=1.0), 200)
-    waits = [b - a for a, b in zip(times, times[1:], strict=False)]
+    waits = [b - a for a, b in pairwise(times)]
     assert waits[:2] == pytest.approx([0.3, 0.6])
     assert all(0 <= w < 1.001 for w in waits[2:])
     assert max(waits[2:]) > 0.7

@@ -1,0 +1,105 @@
+"""What every converter promises."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from penstock.errors import DataError
+from penstock.plugin import Converter
+from penstock.schema import Schema
+from penstock.testing.common import exactly, misfit
+from penstock.testing.harness import make, parsed
+from penstock.testing.plugins import PluginSuite
+
+__all__ = ["ConverterSuite"]
+
+
+class ConverterSuite(PluginSuite):
+    """Tests of a converter.
+
+    Attributes:
+        values: pairs of schema and value, those that the converter refuses among them.
+        messages: bytes to be read besides those that it writes itself, garbage among them.
+        faithful: what is read is what was written, schema and all, wherever it was accepted.
+    """
+
+    values: ClassVar[Sequence[tuple[Schema | None, Any]]]
+    messages: ClassVar[Sequence[bytes | None]] = (None, b"", b"\xff\x00", b"{", b"text", b"1", b'{"a":1}')
+    faithful: ClassVar[bool] = False
+
+    def configured(self, request: Any, *, is_key: bool = False) -> Converter:
+        """A new converter with the example configuration."""
+        converter: Converter = make(self.plugin)
+        converter.configure(parsed(self.plugin, self.example(request)), is_key=is_key)
+        return converter
+
+    def test_bytes_come_out_or_a_data_error(self, request: Any) -> None:
+        """Values that do not fit are the record's fault, and values are left as they are."""
+        for is_key in (False, True):
+            converter = self.configured(request, is_key=is_key)
+            before = exactly(list(self.values))
+            for schema, value in self.values:
+                found = _outcome(converter.from_connect, "t", schema, value)
+                assert found[0] == "failed" or found[1] is None or type(found[1]) is bytes, (
+                    f"{value!r} gave {found[1]!r}"
+                )
+            assert exactly(list(self.values)) == before, "a value was changed"
+
+    def test_values_come_out_that_fit_their_schema_or_a_data_error(self, request: Any) -> None:
+        """Messages that are no such format are the record's fault."""
+        converter = self.configured(request)
+        for data in self._messages(converter):
+            kind, found = _outcome(converter.to_connect, "t", data)
+            if kind == "given":
+                schema, value = found
+                assert (wrong := misfit(schema, value)) is None, f"{wrong}, of {data!r}"
+
+    def test_what_was_written_can_be_read_and_stays_what_it_is(self, request: Any) -> None:
+        """What is read is read again after another round; where the converter is faithful, it is what was written."""
+        converter = self.configured(request)
+        for schema, value in self.values:
+            kind, data = _outcome(converter.from_connect, "t", schema, value)
+            if kind == "failed":
+                continue
+            read = converter.to_connect("t", data)
+            again = converter.to_connect("t", converter.from_connect("t", *read))
+            assert exactly(again) == exactly(read), f"{value!r} became {data!r} and then something else"
+            if self.faithful:
+                assert exactly(read) == exactly((schema, value)), f"{value!r} became {data!r}"
+
+    def test_the_batch_forms_give_what_the_single_forms_give(self, request: Any) -> None:
+        """For neighbours of one schema, and for messages of one topic."""
+        converter = self.configured(request)
+        schemas = dict.fromkeys(schema for schema, _ in self.values)
+        for schema in schemas:
+            values = [v for s, v in self.values if s == schema]
+            for some in (values, *([v] for v in values)):
+                single = [_outcome(converter.from_connect, "t", schema, v) for v in some]
+                for topic in ("t", ["t"] * len(some)):
+                    self._agree(_outcome(converter.from_connect_batch, topic, schema, some), single)
+        messages = self._messages(converter)
+        for data in (messages, *([m] for m in messages)):
+            single = [_outcome(converter.to_connect, "t", d) for d in data]
+            kind, found = _outcome(converter.to_connect_batch, "t", data)
+            if kind == "given":
+                shapes = found[0] if isinstance(found[0], list) else [found[0]] * len(data)
+                found = list(zip(shapes, found[1], strict=True))
+            self._agree((kind, found), single)
+
+    def _agree(self, batch: tuple[str, Any], single: Sequence[tuple[str, Any]]) -> None:
+        failed = [s for s in single if s[0] == "failed"]
+        if batch[0] == "failed":
+            assert failed, f"the batch form fails where the single form does not: {batch[1]}"
+            return
+        assert not failed, f"the single form fails where the batch form does not: {failed}"
+        assert exactly(list(batch[1])) == exactly([s[1] for s in single])
+
+    def _messages(self, converter: Converter) -> list[bytes | None]:
+        written = (_outcome(converter.from_connect, "t", schema, value) for schema, value in self.values)
+        return [*self.messages, *(data for kind, data in written if kind == "given")]
+
+
+def _outcome(call: Callable[..., Any], *given: Any) -> tuple[str, Any]:
+    try:
+        return "given", call(*given)
+    except DataError as e:
+        return "failed", type(e).__name__

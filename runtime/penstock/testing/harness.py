@@ -1,0 +1,179 @@
+"""Runs one plugin as the runtime does, without Kafka and without Spark."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from penstock.batch import RecordBatch
+from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.plugin import Plugin, Transform
+from penstock.record import Record
+from penstock.sink import SinkConnector
+from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, rows
+from penstock.testing.common import wire
+
+__all__ = ["PLENTY", "SourceRun", "apply_all", "make", "parsed", "run_source", "run_transform", "run_writer"]
+
+PLENTY: Final = Limits(1_000_000, 1 << 30)
+_P = TypeVar("_P", bound=Plugin)
+
+
+def make(plugin: type[_P]) -> _P:
+    """A plugin object, made as the runtime makes it."""
+    return plugin()
+
+
+def parsed(plugin: type[Plugin], properties: Mapping[str, str]) -> Any:
+    """The plugin's configuration of these properties.
+
+    Raises:
+        ConfigError: every problem at once.
+    """
+    return plugin.Config.parse(properties)
+
+
+@dataclass
+class SourceRun:
+    """One life of a source task. `step` is one batch.
+
+    Attributes:
+        streams: the records of each source partition, in order.
+        at: the offsets of what was delivered.
+        stops: the offsets after each batch, the start among them, and how long each stream was then.
+    """
+
+    connector: type[SourceConnector]
+    properties: Mapping[str, str]
+    at: Offsets = field(default_factory=dict)
+    streams: dict[SourcePartition, list[Record]] = field(default_factory=dict)
+    stops: list[tuple[Offsets, dict[SourcePartition, int]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        connector = make(self.connector)
+        self.config = parsed(self.connector, self.properties)
+        self.source: Source | PollingSource = connector.source(self.config)
+        self.reader = None if isinstance(self.source, PollingSource) else connector.reader(self.config)
+
+    def start(self) -> "SourceRun":
+        """Begin; `close` must follow."""
+        self.source.start(self.at)
+        return self
+
+    def step(self, limits: Limits = PLENTY) -> bool:
+        """One batch, delivered and acknowledged; False when there was nothing."""
+        self.stops.append((self.at, {p: len(s) for p, s in self.streams.items()}))
+        got, end = self.plan(limits)
+        if not end:
+            self.stops.pop()
+            return False
+        for partition, records in got.items():
+            self.streams.setdefault(partition, []).extend(records)
+        self.at = {**self.at, **end}
+        self.source.commit(self.at)
+        return True
+
+    def plan(self, limits: Limits = PLENTY) -> tuple[dict[SourcePartition, list[Record]], Offsets]:
+        """One batch, read but not acknowledged: the records by source partition, and the changed offsets."""
+        if isinstance(self.source, PollingSource):
+            records: list[Record] = []
+            reached: dict[SourcePartition, Offset] = {}
+            for portion, offsets in self.source.read(self.at, limits):
+                records += [r for batch in rows([portion]) for r in batch.records()]
+                reached.update(offsets)
+            return ({next(iter(reached)): records} if reached else {}), reached
+        end = {p: o for p, o in self.source.latest_offsets(self.at, limits).items() if self.at.get(p) != o}
+        got: dict[SourcePartition, list[Record]] = {}
+        for part in self.source.partitions(self.at, end) if end else ():
+            records = list(self.read(part))
+            if part.offsets:
+                got[next(iter(part.offsets))] = records
+        return got, end
+
+    def read(self, part: InputPartition) -> Iterator[Record]:
+        """The records of a part that has travelled to another process, unless it may not."""
+        assert self.reader is not None
+        sent = part if part.local else InputPartition(wire(part.data), part.offsets)
+        for batch in rows(self.reader.read(sent)):
+            yield from batch.records()
+
+    def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":
+        """Batches until there is nothing, or so many."""
+        for _ in range(max_batches):
+            if not self.step(limits):
+                break
+        return self
+
+    def close(self) -> None:
+        """End both halves."""
+        self.source.stop()
+        if self.reader is not None:
+            self.reader.close()
+
+    def __enter__(self) -> "SourceRun":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run_source(
+    connector: type[SourceConnector],
+    properties: Mapping[str, str],
+    *,
+    offsets: Offsets | None = None,
+    limits: Limits = PLENTY,
+    max_batches: int = 100,
+) -> list[Record]:
+    """The records that a source gives from these offsets on, until it has nothing or `max_batches` batches were read.
+
+    Runs one task with all properties. Records of one source partition are in order.
+    """
+    with SourceRun(connector, properties, offsets or {}) as run:
+        return [record for stream in run.all(limits, max_batches).streams.values() for record in stream]
+
+
+def run_transform(
+    plugin: type[Transform], properties: Mapping[str, str], records: Iterable[Record], *, side: str = "value"
+) -> list[Record | None]:
+    """What becomes of each record, None where it is dropped; with `side="key"` the transform's `$Key` form."""
+    transform = make(plugin)
+    transform.side = side
+    transform.configure(parsed(plugin, properties))
+    try:
+        return [transform.apply(record) for record in records]
+    finally:
+        transform.close()
+
+
+def apply_all(transforms: Sequence[Transform], record: Record) -> Record | None:
+    """What becomes of one record in a chain of configured transforms."""
+    for transform in transforms:
+        found = transform.apply(record)
+        if found is None:
+            return None
+        record = found
+    return record
+
+
+def run_writer(
+    connector: type[SinkConnector], properties: Mapping[str, str], batches: Sequence[Sequence[Record]]
+) -> list[tuple[Record, Exception]]:
+    """Write batches of records, each committed before the next.
+
+    Returns:
+        What the sink handed back, and why.
+    """
+    made, config = make(connector), parsed(connector, properties)
+    refused: list[tuple[Record, Exception]] = []
+    sink, writer = made.sink(config), made.writer(config)
+    try:
+        sink.start()
+        sink.open([])
+        for records in batches:
+            message = writer.write([RecordBatch.of(records)], lambda record, error: refused.append((record, error)))
+            sink.commit([] if message is None else [wire(message)], {})
+        sink.close([])
+    finally:
+        writer.close()
+        sink.stop()
+    return refused

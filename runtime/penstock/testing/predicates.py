@@ -1,0 +1,51 @@
+"""What every predicate promises."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from penstock.batch import RecordBatch
+from penstock.plugin import Predicate
+from penstock.record import Record
+from penstock.testing.common import exactly
+from penstock.testing.harness import make, parsed
+from penstock.testing.plugins import PluginSuite
+
+__all__ = ["PredicateSuite"]
+
+
+class PredicateSuite(PluginSuite):
+    """Tests of a predicate.
+
+    Attributes:
+        records: some that match and some that do not.
+    """
+
+    records: ClassVar[Sequence[Record]]
+
+    def configured(self, request: Any) -> Predicate:
+        """A new predicate with the example configuration."""
+        predicate: Predicate = make(self.plugin)
+        predicate.configure(parsed(self.plugin, self.example(request)))
+        return predicate
+
+    def test_it_says_yes_and_no_and_leaves_records_alone(self, request: Any) -> None:
+        """Answers are booleans, the same ones each time."""
+        predicate = self.configured(request)
+        before = exactly(self.records)
+        answers = [predicate.test(record) for record in self.records]
+        assert all(type(answer) is bool for answer in answers), f"not all booleans: {answers}"
+        assert set(answers) == {True, False}, "the examples should hold records of both kinds"
+        assert [predicate.test(record) for record in self.records] == answers
+        assert exactly(self.records) == before, "`test` changed a record"
+        predicate.close()
+
+    def test_the_batch_form_answers_as_the_record_form(self, request: Any) -> None:
+        """For the whole and for every stretch of neighbours."""
+        predicate = self.configured(request)
+        count = len(self.records)
+        for start in range(count):
+            for end in range(start + 1, count + 1):
+                records = self.records[start:end]
+                found = predicate.test_batch(RecordBatch.of(records))
+                answers = [found] * len(records) if isinstance(found, bool) else found
+                assert answers == [predicate.test(record) for record in records]

@@ -1,0 +1,151 @@
+"""What every sink connector promises."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, NoReturn
+
+from penstock.batch import RecordBatch
+from penstock.record import Original, Record
+from penstock.schema import STRING
+from penstock.sink import FrameSink, TopicPartition
+from penstock.testing.common import exactly, wire
+from penstock.testing.harness import make, parsed
+from penstock.testing.sources import ConnectorSuite
+
+__all__ = ["SinkSuite"]
+
+_T0: TopicPartition = TopicPartition("t", 0)
+
+
+def _records() -> list[Record]:
+    return [
+        Record(topic="t", partition=0, offset=n, original=Original("t", 0, n), value=f"v{n}", value_schema=STRING)
+        for n in range(10)
+    ]
+
+
+class SinkSuite(ConnectorSuite):
+    """Tests of a sink connector. Of a `FrameSink` only what needs no Spark.
+
+    Attributes:
+        records: what is written, each with an offset in partition 0 of topic `t`.
+
+    Override `stored` so that the suite can look at what arrives outside.
+    """
+
+    records: ClassVar[Sequence[Record]] = _records()
+
+    def stored(self, properties: Mapping[str, str]) -> list[Any] | None:
+        """What the outside system holds, one comparable entry for each record, in order; None: not looked at."""
+        return None
+
+    def test_what_is_committed_is_stored_in_order(self, request: Any) -> None:
+        """However the records are cut into writes, they arrive in order."""
+        properties = self.example(request)
+        before = len(self.stored(properties) or ())
+        with _Life(self, properties) as life:
+            for cut in (slice(0, 1), slice(1, 4), slice(4, None)):
+                life.write(self.records[cut])
+            life.commit(len(self.records))
+        found = self.stored(properties)
+        if found is None or life.frame:
+            return
+        assert len(found) == before + len(self.records)
+        with _Life(self, properties) as life:
+            life.write(self.records)
+            life.commit(len(self.records))
+        again = (self.stored(properties) or [])[len(found) :]
+        if again:  # a sink that knows the records by their keys or offsets stores them once
+            assert exactly(again) == exactly(found[before:]), "the same records are stored otherwise the second time"
+
+    def test_nothing_to_write_is_no_trouble(self, request: Any) -> None:
+        """Batches may be empty, and commits may come without a write."""
+        properties = self.example(request)
+        before = self.stored(properties)
+        with _Life(self, properties) as life:
+            life.write([])
+            life.commit(0)
+            life.commit(0)
+        assert not before or self.stored(properties) == before
+
+    def test_commit_allows_no_more_than_it_was_given(self, request: Any) -> None:
+        """Offsets beyond those that were reached would lose records."""
+        with _Life(self, self.example(request)) as life:
+            life.write(self.records)
+            allowed = life.commit(len(self.records))
+            assert set(allowed) <= {_T0}, f"allowed are {allowed}"
+            assert all(offset <= len(self.records) for offset in allowed.values()), f"allowed are {allowed}"
+
+    def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
+        """They are written again when a write fails."""
+        with _Life(self, self.example(request)) as life:
+            batch = RecordBatch.of(self.records)
+            before = exactly(batch)
+            life.write_batch(batch)
+            assert exactly(batch) == before, "the batch was changed by `write`"
+            life.commit(len(self.records))
+
+    def test_it_goes_on_after_partitions_left_and_came_back(self, request: Any) -> None:
+        """`open` and `close` follow the assignment."""
+        with _Life(self, self.example(request)) as life:
+            life.write(self.records[:5])
+            life.commit(5)
+            life.sink.close([_T0])
+            life.sink.open([_T0])
+            life.write(self.records[5:])
+            life.commit(len(self.records))
+
+    def test_it_stops_without_a_start(self, request: Any) -> None:
+        """Also after a failure in `start`, everything is let go of."""
+        connector = make(self.plugin)
+        config = parsed(self.plugin, self.example(request))
+        sink = connector.sink(config)
+        sink.stop()
+        if not isinstance(sink, FrameSink):
+            connector.writer(config).close()
+
+
+class _Life:
+    def __init__(self, suite: SinkSuite, properties: Mapping[str, str]) -> None:
+        connector = make(suite.plugin)
+        config = parsed(suite.plugin, properties)
+        self.sink = connector.sink(config)
+        self.frame = isinstance(self.sink, FrameSink)
+        self.writer = None if self.frame else connector.writer(config)
+        self.messages: list[Any] = []
+
+    def __enter__(self) -> "_Life":
+        try:
+            self.sink.start()
+            opened = self.sink.open([_T0])
+            assert set(opened) <= {_T0}, f"`open` returned offsets of other partitions: {opened}"
+        except BaseException:
+            with suppress(Exception):
+                self.sink.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sink.close([_T0])
+        if self.writer is not None:
+            self.writer.close()
+        self.sink.stop()
+
+    def write(self, records: Sequence[Record]) -> None:
+        self.write_batch(RecordBatch.of(records))
+
+    def write_batch(self, batch: RecordBatch) -> None:
+        if self.writer is None:
+            return
+        message = self.writer.write([batch], _no_report)
+        if message is not None:
+            self.messages.append(wire(message))
+
+    def commit(self, offset: int) -> Mapping[TopicPartition, int]:
+        messages, self.messages = self.messages, []
+        allowed: Mapping[TopicPartition, int] = self.sink.commit(messages, {_T0: offset} if offset else {})
+        return allowed
+
+
+def _no_report(record: Record, error: Exception) -> NoReturn:
+    raise AssertionError(f"the sink refuses {record}: {error}")

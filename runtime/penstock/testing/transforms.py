@@ -1,0 +1,114 @@
+"""What every transform promises."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from penstock.batch import RecordBatch
+from penstock.plugin import Transform
+from penstock.record import Record
+from penstock.testing.common import exactly, misfit
+from penstock.testing.harness import make, parsed
+from penstock.testing.plugins import PluginSuite
+
+__all__ = ["TransformSuite"]
+
+
+class TransformSuite(PluginSuite):
+    """Tests of a transform.
+
+    Attributes:
+        records: some that it changes, some that it drops, some that it fails on, some that it leaves alone.
+        side: `key` for its `$Key` form.
+    """
+
+    records: ClassVar[Sequence[Record]]
+    side: ClassVar[str] = "value"
+
+    def configured(self, request: Any) -> Transform:
+        """A new transform with the example configuration."""
+        transform: Transform = make(self.plugin)
+        transform.side = self.side
+        transform.configure(parsed(self.plugin, self.example(request)))
+        return transform
+
+    def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
+        """A record may be needed again: after an error, or for the dead letter queue."""
+        transform = self.configured(request)
+        before = exactly(self.records)
+        for record in self.records:
+            _outcome(transform, record)
+        assert exactly(self.records) == before, "`apply` changed a record, or a value in one"
+
+    def test_the_same_record_becomes_the_same_again(self, request: Any) -> None:
+        """What `apply` gives does not depend on what it was given before."""
+        transform, other = self.configured(request), self.configured(request)
+        forward = [_outcome(transform, record) for record in self.records]
+        backward = [_outcome(other, record) for record in reversed(self.records)]
+        assert forward == backward[::-1]
+
+    def test_values_fit_their_schemas(self, request: Any) -> None:
+        """What comes out under a schema is data of that schema, where what went in was."""
+        transform = self.configured(request)
+        for record in self.records:
+            if _misfits(record):
+                continue
+            found = _outcome(transform, record, raw=True)
+            if isinstance(found, Record):
+                assert (wrong := _misfits(found)) is None, f"{wrong}, of {record}"
+
+    def test_the_batch_form_gives_what_the_record_form_gives(self, request: Any) -> None:
+        """For the whole, for each record, for neighbours, owned or not, with gaps in the positions."""
+        transform = self.configured(request)
+        if not transform.has_batch_form:
+            return
+        count = len(self.records)
+        spans = {(0, count)} | {(i, min(count, i + n)) for i in range(count) for n in (1, 2)}
+        for start, end in sorted(spans):
+            for owned in (False, True):
+                self._batch_agrees(transform, list(self.records[start:end]), owned=owned)
+
+    def _batch_agrees(self, transform: Transform, records: list[Record], *, owned: bool) -> None:
+        # A batch tells offsets only where every record has one, so that its records count, not those it was made of.
+        expected = [_outcome(transform, record) for record in RecordBatch.of(records).records()]
+        given = [r.replace(value=copy.deepcopy(r.value)) for r in records] if owned else records
+        positions = range(100, 100 + 3 * len(records), 3)
+        batch = RecordBatch.of(given, positions=positions).replace(owned=owned)
+        before = exactly(batch)
+        try:
+            found = transform.apply_batch(batch)
+        except Exception:  # noqa: BLE001 (any exception is a record's failure)
+            assert any(kind == "failed" for kind, _ in expected), (
+                f"`apply_batch` fails where `apply` does not: {records}"
+            )
+            if owned:  # what is left of the batch is given to `apply`, record by record
+                assert [_outcome(transform, record) for record in batch.records()] == expected
+            else:
+                assert exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
+            return
+        kept = [(p, e) for p, (kind, e) in zip(positions, expected, strict=True) if kind == "record"]
+        assert not any(kind == "failed" for kind, _ in expected), (
+            f"`apply` fails where `apply_batch` does not: {records}"
+        )
+        assert list(found.positions) == [p for p, _ in kept], "positions of the records that are left"
+        assert [exactly(record) for record in found.records()] == [e for _, e in kept]
+        assert owned or exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
+
+    def test_it_closes(self, request: Any) -> None:
+        """After `configure`, with and without records."""
+        self.configured(request).close()
+
+
+def _outcome(transform: Transform, record: Record, *, raw: bool = False) -> Any:
+    """What happens to it: a record, dropped, or failed (of which only the type counts)."""
+    try:
+        found = transform.apply(record)
+    except Exception as e:  # noqa: BLE001 (any exception is a record's failure)
+        return ("failed", type(e).__name__)
+    if raw:
+        return found
+    return ("dropped", None) if found is None else ("record", exactly(found))
+
+
+def _misfits(record: Record) -> str | None:
+    return misfit(record.key_schema, record.key, "the key") or misfit(record.value_schema, record.value)

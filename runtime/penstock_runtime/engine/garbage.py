@@ -1,0 +1,15 @@
+"""Less garbage collection for processes that make a hundred thousand short-lived dicts a second and no cycles of them."""
+
+import gc
+from typing import Final
+
+__all__ = ["collect_seldom"]
+
+_YOUNG: Final = 50_000
+
+
+def collect_seldom() -> None:
+    """Leave what is loaded by now alone for good, and look for cycles every 50,000 new objects instead of every 700."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG, 20, 20)

@@ -1,0 +1,147 @@
+"""Where a sink task stands in each partition, and what of that is final and known to its group."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from penstock.errors import RetriableError
+from penstock.sink import Sink, TopicPartition
+from penstock_runtime.engine.reports import Reports
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.kafka.consumers import RecordConsumer
+
+__all__ = ["SinkOffsets"]
+
+log = logging.getLogger(__name__)
+_AGAIN: Final = 24 * 3600.0
+"""A group without members loses its offsets after offsets.retention.minutes; seven days by default."""
+
+
+class SinkOffsets:
+    """Positions, commits, and the messages of writers that the next commit takes.
+
+    Offsets go to the group after `Sink.commit` has made what lies before them final, never before.
+    """
+
+    def __init__(
+        self, sink: Sink, consumer: RecordConsumer, reports: Reports, *, stopping: threading.Event, interval: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._sink = sink
+        self._consumer = consumer
+        self._reports = reports
+        self._stopping = stopping
+        self._interval = interval
+        self._clock = clock
+        self.positions: dict[TopicPartition, int | None] = {}
+        """The next offset of each partition; None where `auto.offset.reset` says where to begin."""
+        self._committed: dict[TopicPartition, int] = {}
+        self._messages: list[Any] = []
+        self._last = self._last_again = clock()
+        self._failing = False
+
+    def wrote(self, summary: Summary) -> None:
+        """A batch was written up to its offsets."""
+        for topic, partition, offset in summary.offsets:
+            self.positions[TopicPartition(topic, partition)] = offset
+        self._messages.extend(summary.messages)
+
+    def at_end(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Nothing more lies before these offsets: markers of transactions at the end are no records."""
+        for partition, end in ends.items():
+            position = self.positions.get(partition)
+            if position is not None and position < end:
+                self.positions[partition] = end
+
+    def take(self, partitions: Sequence[TopicPartition]) -> None:
+        """Begin with new partitions, where the sink stored offsets with its data, else where the group stands.
+
+        Raises:
+            ConnectError: the group has members: somebody else runs this connector.
+        """
+        if self.positions:
+            self.commit()
+        committed = self._consumer.committed(partitions)
+        if committed:  # what it holds already; refused when the group has members, before anything is written twice
+            self._consumer.commit(committed)
+        stored = self._sink.open(partitions)
+        self._committed.update(committed)
+        for tp in partitions:
+            self.positions[tp] = stored.get(tp, committed.get(tp))
+
+    def drop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget partitions that are gone."""
+        for tp in partitions:
+            del self.positions[tp]
+            self._committed.pop(tp, None)
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is something to commit."""
+        return bool(self._messages) or any(
+            o is not None and self._committed.get(tp) != o for tp, o in self.positions.items()
+        )
+
+    def commit_if_due(self) -> None:
+        """Commit once in an interval while there is something; anew once a day. Raises as `commit`."""
+        now = self._clock()
+        if now - self._last >= self._interval and self.pending:
+            self.commit()
+        elif now - self._last_again >= _AGAIN and self._committed:
+            self._consumer.commit(self._committed)
+            self._last_again = now
+
+    def commit(self) -> None:
+        """Make what was written final, and tell the group.
+
+        Raises:
+            RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
+            ConnectError: the sink or the group refuses.
+        """
+        reached = {tp: o for tp, o in self.positions.items() if o is not None}
+        self._failing = True  # until it has not
+        allowed = self._final(reached)
+        self._messages = []
+        good = {}
+        for tp, offset in allowed.items():
+            if tp not in reached or offset > reached[tp]:
+                log.warning("The sink wants to commit %s-%d at %d, which it was not given; ignored", *tp, offset)
+            elif self._committed.get(tp) != offset:
+                good[tp] = offset
+        if good:
+            self._consumer.commit(good)
+            self._committed.update(good)
+            self._last_again = self._clock()
+        self._last = self._clock()
+        self._failing = False
+        self._reports.committed()
+
+    def commit_at_the_end(self, *, failed: bool) -> None:
+        """On the way out: what was written need not come again, though nothing is lost where it does.
+
+        Args:
+            failed: the task has failed; where committing is what failed, it is not tried again.
+        """
+        if failed and self._failing:
+            return
+        try:
+            if self.pending:
+                self.commit()
+        except Exception as e:  # noqa: BLE001 (after a failure, its error is the one to tell)
+            log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
+
+    def _final(self, reached: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """`Sink.commit`, with the same arguments until it does not ask to wait."""
+        attempt = 0
+        while True:
+            try:
+                return self._sink.commit(self._messages, reached)
+            except RetriableError as e:
+                if self._stopping.is_set():
+                    raise
+                attempt += 1
+                log.warning("Commit is tried again (attempt %d): %s", attempt, e)
+                self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
+                self._stopping.wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)))

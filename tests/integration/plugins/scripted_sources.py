@@ -1,0 +1,159 @@
+"""Sources that read what a test's script says, and tell what was done to them.
+
+Every batch has source partition `{"p": "a0"}` and source offset `{"i": <number of the batch>}`; a source goes on with
+batch i+1 of the offset that is stored, or 0.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from penstock import (
+    Config,
+    Header,
+    InputPartition,
+    Limits,
+    Offsets,
+    PartitionReader,
+    PollingSource,
+    Record,
+    RecordBatch,
+    Source,
+    SourceConnector,
+    SourcePartition,
+    prop,
+)
+from telling import JOURNAL, Teller, error_of
+
+
+class SourceConfig(Config):
+    journal: str = JOURNAL
+    topic: str = prop("topic", "", doc="Where records go that name no topic of their own.")
+    script: str = prop(
+        "script", "[]", doc="JSON: batches of records (a text, or an object with value, key, topic, timestamp, headers), "
+        "or {raise, message}.",
+    )  # fmt: skip
+    partition: str = prop("partition", '{"p":"a0"}', doc="The source partition, as JSON.")
+    tasks: int = prop("tasks", 0, doc="Ask for that many tasks, whatever is allowed.")
+    polling: bool = prop("polling", default=False, doc="Be a source that knows its offsets only while it reads.")
+    secret: str = prop("pw", "", doc="Told in the journal.")
+    environment: str = prop("x.env", "", doc="Told in the journal.")
+    two: str = prop("x.two", "", doc="Told in the journal.")
+
+
+class ScriptedSource(SourceConnector):
+    Config = SourceConfig
+
+    def task_configs(
+        self, config: SourceConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        return [dict(properties) for _ in range(config.tasks or 1)]
+
+    def source(self, config: SourceConfig) -> Source | PollingSource:
+        return Polled(config) if config.polling else Planned(config)
+
+    def reader(self, config: SourceConfig) -> PartitionReader:
+        return Reader(config)
+
+
+class InexactSource(ScriptedSource):
+    exactly_once = False
+
+
+class Script:
+    """The batches, and where one is in them."""
+
+    def __init__(self, config: SourceConfig) -> None:
+        self.config = config
+        self.batches: list[Any] = json.loads(config.script)
+        self.partition = SourcePartition(json.loads(config.partition))
+        self.tell = Teller(config.journal)
+        self._raised: set[int] = set()
+
+    def begin(self, offsets: Offsets) -> None:
+        c = self.config
+        self.tell("start", offset=_offset(offsets.get(self.partition)), configured=[c.secret, c.environment, c.two])
+
+    def next(self, offsets: Offsets) -> int | None:
+        number = int(offsets.get(self.partition, {}).get("i", -1) or 0) + 1 if self.partition in offsets else 0
+        while number < len(self.batches):
+            batch = self.batches[number]
+            if isinstance(batch, list):
+                return number
+            if number not in self._raised:
+                self._raised.add(number)
+                self.tell("raise", batch=number)
+                raise error_of(batch["raise"], batch["message"].replace("{pw}", self.config.secret))
+            number += 1
+        return None
+
+    def records(self, number: int) -> list[Record]:
+        return [_record(r, self.config.topic) for r in self.batches[number]]
+
+
+class Planned(Source):
+    def __init__(self, config: SourceConfig) -> None:
+        self._script = Script(config)
+
+    def start(self, offsets: Offsets) -> None:
+        self._script.begin(offsets)
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        number = self._script.next(start)
+        return {} if number is None else {self._script.partition: {"i": number}}
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        return [InputPartition({"batch": o["i"]}, {p: o}) for p, o in end.items()]
+
+    def commit(self, offsets: Offsets) -> None:
+        self._script.tell("commit", offset=_offset(offsets.get(self._script.partition)))
+
+    def stop(self) -> None:
+        self._script.tell("stop")
+
+
+class Reader(PartitionReader):
+    def __init__(self, config: SourceConfig) -> None:
+        self._script = Script(config)
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch | Sequence[Record]]:
+        number = int(partition.data["batch"])
+        self._script.tell("read", batch=number)
+        yield self._script.records(number)
+
+
+class Polled(PollingSource):
+    def __init__(self, config: SourceConfig) -> None:
+        self._script = Script(config)
+
+    def start(self, offsets: Offsets) -> None:
+        self._script.begin(offsets)
+
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], Offsets]]:
+        number = self._script.next(start)
+        if number is not None:
+            self._script.tell("read", batch=number)
+            yield self._script.records(number), {self._script.partition: {"i": number}}
+
+    def commit(self, offsets: Offsets) -> None:
+        self._script.tell("commit", offset=_offset(offsets.get(self._script.partition)))
+
+    def stop(self) -> None:
+        self._script.tell("stop")
+
+
+def _offset(offset: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if offset is None else dict(offset)
+
+
+def _record(given: str | dict[str, Any], topic: str) -> Record:
+    if isinstance(given, str):
+        return Record(topic=topic, value=given)
+    headers = tuple(Header(k, v) for k, v in given.get("headers", {}).items())
+    value = given.get("value")
+    if "repeat" in given:
+        value *= given["repeat"]
+    return Record(
+        topic=given.get("topic", topic), value=value, key=given.get("key"), timestamp=given.get("timestamp"),
+        headers=headers,
+    )  # fmt: skip

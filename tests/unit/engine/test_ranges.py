@@ -1,0 +1,92 @@
+"""A range of offsets is read exactly, whatever lies between records and comes beyond them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from penstock import RetriableError
+from penstock import TopicPartition as Partition
+from penstock_runtime.engine.ranges import RangeReader
+from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
+
+T = Partition("t", 0)
+End = dict[Partition, int]
+
+
+def records(*offsets: int) -> Consumed:
+    return Consumed(T, list(offsets), [b"%d" % o for o in offsets], None, None, [None] * len(offsets))
+
+
+class Answers:
+    """A consumer that gives what a test lists: records, or the offset of an end; nothing more after that."""
+
+    trouble = None
+
+    def __init__(self, *answers: Consumed | int) -> None:
+        self._answers = list(answers)
+        self.assigned: list[Mapping[Partition, int | None]] = []
+
+    def assign(self, positions: Mapping[Partition, int | None]) -> None:
+        self.assigned.append(positions)
+
+    def consume(self, most: int, timeout: float) -> tuple[list[Consumed], End]:
+        if not self._answers:
+            raise AssertionError("asked for more than there is")
+        answer = self._answers.pop(0)
+        return ([], {T: answer}) if isinstance(answer, int) else ([answer], {})
+
+
+def reader(*answers: Consumed | int) -> tuple[RangeReader, Answers]:
+    consumer = Answers(*answers)
+    return RangeReader(cast("RecordConsumer", consumer), most=100), consumer
+
+
+def read(of: RangeReader, start: int, end: int) -> list[int]:
+    return [o for portion in of.read(T, start, end) for o in portion.offset]
+
+
+@pytest.mark.parametrize(
+    ("answers", "start", "end", "offsets"),
+    [
+        pytest.param([records(5, 6, 7)], 5, 8, [5, 6, 7], id="just the range"),
+        pytest.param([records(5, 6), records(7)], 5, 8, [5, 6, 7], id="in portions"),
+        pytest.param([records(5, 6, 7, 8, 9)], 5, 8, [5, 6, 7], id="what lies beyond is left"),
+        pytest.param([records(5, 9)], 5, 8, [5], id="a gap up to the end"),
+        pytest.param([records(9, 10)], 5, 8, [], id="nothing but a gap"),
+        pytest.param([records(5, 6), 8], 5, 8, [5, 6], id="a marker of a transaction at the end"),
+        pytest.param([6, records(6), 8], 5, 8, [6], id="an end before the range's is none"),
+        pytest.param([8], 5, 8, [], id="nothing but markers"),
+    ],
+)
+def test_the_records_of_a_range(answers: Sequence[Any], start: int, end: int, offsets: list[int]) -> None:
+    of, _ = reader(*answers)
+    assert read(of, start, end) == offsets
+
+
+def test_the_next_range_begins_with_what_was_left_and_nothing_is_fetched_twice() -> None:
+    of, consumer = reader(records(0, 1, 2, 3, 4), records(5))
+    assert read(of, 0, 2) == [0, 1]
+    assert read(of, 2, 4) == [2, 3]
+    assert read(of, 4, 6) == [4, 5]
+    assert consumer.assigned == [{T: 0}]
+
+
+def test_an_end_that_was_told_in_the_range_before_holds_for_what_was_left_of_it() -> None:
+    of, _ = reader(records(0, 1, 2, 3))
+    assert read(of, 0, 2) == [0, 1]
+    of._eof = 5  # told with the records, behind them; the marker of a transaction is at 4
+    assert read(of, 2, 5) == [2, 3]
+
+
+def test_another_range_begins_with_a_seek() -> None:
+    of, consumer = reader(records(0, 1, 2), records(10))
+    assert read(of, 0, 2) == [0, 1]
+    assert read(of, 10, 11) == [10]
+    assert consumer.assigned == [{T: 0}, {T: 10}]
+
+
+def test_a_topic_that_was_made_again_is_noticed() -> None:
+    of, _ = reader(records(0, 1))
+    with pytest.raises(RetriableError, match="Offsets of t-0 have moved back; was it recreated"):
+        read(of, 5, 8)

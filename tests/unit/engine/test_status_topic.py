@@ -1,0 +1,62 @@
+"""Records of the status topic byte for byte as Kafka Connect writes them, and ours beside them."""
+
+from penstock_runtime.kafka.status_topic import (
+    Incarnation,
+    State,
+    connector_status,
+    incarnated_tasks,
+    latest_incarnation,
+    task_status,
+    topic_status,
+)
+
+
+def test_a_connectors_state() -> None:
+    found = connector_status("fs-1", State.RUNNING, worker_id="127.0.0.1:18083", generation=3, version="4.3.1")
+    assert found == (
+        b"status-connector-fs-1",
+        b'{"state":"RUNNING","trace":null,"worker_id":"127.0.0.1:18083","generation":3,"version":"4.3.1"}',
+    )
+
+
+def test_a_tasks_state_with_a_trace_and_without_a_version() -> None:
+    found = task_status("ü x", 12, State.FAILED, worker_id="w", generation=0, version=None, trace='a "b"\n\tat ä')
+    assert found == (
+        "status-task-ü x-12".encode(),
+        '{"state":"FAILED","trace":"a \\"b\\"\\n\\tat ä","worker_id":"w","generation":0,"version":null}'.encode(),
+    )
+
+
+def test_an_active_topic() -> None:
+    assert topic_status("fsrc", "fs-1", 0, 1795253019945) == (
+        b"status-topic-fsrc:connector-fs-1",
+        b'{"topic":{"name":"fsrc","connector":"fs-1","task":0,"discoverTimestamp":1795253019945}}',
+    )
+
+
+def test_an_incarnation_is_under_a_key_that_connect_passes_over() -> None:
+    key, value = Incarnation(3, 1, "tok", 3).entry("fs-1", 0)
+    assert key == b'["penstock-incarnation","fs-1",0]'
+    assert value == b'{"incarnation":3,"fence":1,"token":"tok","slots":3}'
+
+
+def test_the_greatest_incarnation_counts_not_the_last() -> None:
+    lives = [Incarnation(1, 0, "a", 2), Incarnation(3, 0, "b", 2), Incarnation(2, 9, "c", 5)]
+    entries = [i.entry("c", 0) for i in lives]
+    assert latest_incarnation(entries, "c", 0) == lives[1]
+    assert latest_incarnation(entries, "c", 1) is None
+    assert latest_incarnation([], "c", 0) is None
+
+
+def test_fence_then_token_tell_equal_incarnations_apart() -> None:
+    assert Incarnation(1, 0, "z", 9) < Incarnation(1, 1, "a", 1) < Incarnation(1, 1, "b", 1) < Incarnation(2, 0, "", 0)
+
+
+def test_every_task_that_ever_was_is_found() -> None:
+    entries = [
+        Incarnation(1, 0, "a", 2).entry("c", 0), Incarnation(4, 0, "b", 3).entry("c", 2),
+        Incarnation(2, 0, "a", 2).entry("c", 0), Incarnation(9, 0, "x", 2).entry("other", 1),
+        task_status("c", 1, State.RUNNING, worker_id="w", generation=1, version=None),
+        (b'["penstock-incarnation","c",5]', None),
+    ]  # fmt: skip
+    assert incarnated_tasks(entries, "c") == {0: Incarnation(2, 0, "a", 2), 2: Incarnation(4, 0, "b", 3)}

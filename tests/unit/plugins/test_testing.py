@@ -1,0 +1,273 @@
+"""The suites find the mistakes that they are there for."""
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import pytest
+
+from penstock import (
+    Config,
+    Converter,
+    InputPartition,
+    Limits,
+    Offsets,
+    PartitionReader,
+    PollingSource,
+    Predicate,
+    Record,
+    RecordBatch,
+    Schema,
+    Source,
+    SourceConnector,
+    SourcePartition,
+    Transform,
+    prop,
+)
+from penstock.schema import INT8, INT64, STRING, struct
+from penstock.testing import ConverterSuite, PredicateSuite, SourceSuite, TransformSuite, exactly, misfit, run_source
+from penstock.testing.common import wire
+
+PART = SourcePartition({"a": 1})
+
+
+class Counting(SourceConnector):
+    """Good as it is; subclasses have one fault each."""
+
+    class Config(Config):
+        topic: str = prop("topic", "t", doc="The topic to write to.")
+
+    fault: ClassVar[str] = ""
+
+    def source(self, config: Any) -> Source:
+        return CountingSource(self.fault)
+
+    def reader(self, config: Any) -> PartitionReader:
+        return CountingReader(config.topic, self.fault)
+
+
+class CountingSource(Source):
+    def __init__(self, fault: str) -> None:
+        self.fault = fault
+        self.calls = itertools.count()
+
+    def start(self, offsets: Offsets) -> None:
+        pass
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        at = int(str(start.get(PART, {}).get("n", 0)))
+        if self.fault == "forgets the start":
+            at = 5 * next(self.calls)
+        return {PART: {"n": min(20, at + limits.records)}}
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        span = (start.get(PART, {"n": 0})["n"], end[PART]["n"])
+        if self.fault == "objects in the plan":
+            return [InputPartition({"span": object()}, end)]
+        offsets = {} if self.fault == "offset without part" else end
+        return [InputPartition({"span": span}, offsets)] * (2 if self.fault == "part twice" else 1)
+
+
+class CountingReader(PartitionReader):
+    def __init__(self, topic: str, fault: str) -> None:
+        self.topic = topic
+        self.fault = fault
+        self.reads = itertools.count()
+
+    def read(self, partition: InputPartition) -> Iterator[Sequence[Record]]:
+        start, end = partition.data["span"]
+        salt = next(self.reads) if self.fault == "not repeatable" else 0
+        schema = INT8.as_optional() if self.fault == "no such type" else INT64
+        for n in range(start, end):
+            yield [Record(topic=self.topic, value=n * 1000 + salt, value_schema=schema)]
+
+
+FAULTS = {
+    "not repeatable": "test_reading_a_part_twice_gives_the_same_records",
+    "forgets the start": "test_a_life_that_resumes_after_any_batch_gives_the_same_records",
+    "offset without part": "test_each_changed_offset_belongs_to_one_part",
+    "part twice": "test_each_changed_offset_belongs_to_one_part",
+    "no such type": "test_the_example_gives_records_that_fit_their_schemas",
+    "objects in the plan": "test_the_example_gives_records_that_fit_their_schemas",
+}
+
+
+@pytest.mark.parametrize(("fault", "test"), FAULTS.items())
+def test_a_source_with_a_fault_fails(fault: str, test: str) -> None:
+    class Faulty(Counting):
+        pass
+
+    Faulty.fault = fault
+
+    class Suite(SourceSuite):
+        plugin = Faulty
+
+    with pytest.raises((AssertionError, TypeError)):
+        getattr(Suite(), test)(None)
+
+
+def suite_passes(suite: Any) -> None:
+    for name in dir(suite):
+        if name.startswith("test_"):
+            test = getattr(suite(), name)
+            test(None) if "request" in test.__code__.co_varnames[: test.__code__.co_argcount] else test()
+
+
+def test_a_good_source_passes() -> None:
+    class Suite(SourceSuite):
+        plugin = Counting
+
+    suite_passes(Suite)
+
+
+class Polling(SourceConnector):
+    def source(self, config: Any) -> PollingSource:
+        return PollingCounter()
+
+
+class PollingCounter(PollingSource):
+    def start(self, offsets: Offsets) -> None:
+        pass
+
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        at = int(str(start.get(PART, {}).get("n", 0)))
+        for n in range(at, min(20, at + limits.records)):
+            yield [Record(topic="t", value=n)], {PART: {"n": n + 1}}
+
+
+def test_a_polling_source_passes_too() -> None:
+    class Suite(SourceSuite):
+        plugin = Polling
+
+    suite_passes(Suite)
+    assert [r.value for r in run_source(Polling, {}, limits=Limits(3, 100))] == list(range(20))
+
+
+ROWS = [Record(topic="t", value={"n": n}) for n in range(3)]
+
+
+class Mutating(Transform):
+    def apply(self, record: Record) -> Record:
+        record.value["seen"] = True
+        return record
+
+
+class Counter(Transform):
+    count = 0
+
+    def apply(self, record: Record) -> Record:
+        self.count += 1
+        return record.replace(value=self.count)
+
+
+class OtherBatchForm(Transform):
+    def apply(self, record: Record) -> Record:
+        return record.replace(topic="new")
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        return batch
+
+
+class MutatingBatchForm(Transform):
+    def apply(self, record: Record) -> Record:
+        return record.replace(value={**record.value, "x": 1})
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        for row in batch.column("value"):
+            row["x"] = 1
+        return batch
+
+
+@pytest.mark.parametrize(
+    ("faulty", "test"),
+    [
+        (Mutating, "test_records_and_their_values_are_left_as_they_are"),
+        (Counter, "test_the_same_record_becomes_the_same_again"),
+        (OtherBatchForm, "test_the_batch_form_gives_what_the_record_form_gives"),
+        (MutatingBatchForm, "test_the_batch_form_gives_what_the_record_form_gives"),
+    ],
+)
+def test_a_transform_with_a_fault_fails(faulty: type[Transform], test: str) -> None:
+    class Suite(TransformSuite):
+        plugin = faulty
+        records = [Record(topic="t", value={"n": n}) for n in range(3)]  # noqa: RUF012
+
+    with pytest.raises(AssertionError):
+        getattr(Suite(), test)(None)
+
+
+class LyingPredicate(Predicate):
+    def test(self, record: Record) -> bool:
+        return bool(record.value["n"] > 0)
+
+    def test_batch(self, batch: RecordBatch) -> bool:
+        return True
+
+
+def test_a_predicate_with_a_fault_fails() -> None:
+    class Suite(PredicateSuite):
+        plugin = LyingPredicate
+        records = ROWS
+
+    Suite().test_it_says_yes_and_no_and_leaves_records_alone(None)
+    with pytest.raises(AssertionError):
+        Suite().test_the_batch_form_answers_as_the_record_form(None)
+
+
+class ReprConverter(Converter):
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        return None if value is None else repr(value).encode()
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        return STRING.as_optional(), None if data is None else data.decode()
+
+
+def test_a_converter_with_a_fault_fails() -> None:
+    class Suite(ConverterSuite):
+        plugin = ReprConverter
+        values = ((None, 1),)
+
+    with pytest.raises(UnicodeDecodeError):
+        Suite().test_values_come_out_that_fit_their_schema_or_a_data_error(None)
+    with pytest.raises(AssertionError, match="became"):
+        Suite().test_what_was_written_can_be_read_and_stays_what_it_is(None)
+
+
+def test_undocumented_and_optional_by_mistake_are_found() -> None:
+    class Bad(Counting):
+        class Config(Config):
+            a: str = prop("a", "", doc="")
+
+    class Suite(SourceSuite):
+        plugin = Bad
+
+    with pytest.raises(AssertionError, match="property a is not documented"):
+        Suite().test_every_property_is_documented()
+
+
+def test_strict_comparison_knows_types_and_order() -> None:
+    assert exactly(1) != exactly(1.0)
+    assert exactly(1) != exactly(True)
+    assert exactly({"a": 1, "b": 2}) != exactly({"b": 2, "a": 1})
+    assert exactly(float("nan")) == exactly(float("nan"))
+    assert exactly([{"a": (1,)}]) == exactly([{"a": (1,)}])
+
+
+def test_a_misfit_is_told_with_its_place() -> None:
+    schema = struct({"a": struct({"b": INT8})})
+    assert misfit(schema, {"a": {"b": 1}}) is None
+    assert misfit(schema, {"a": {"b": 300}}) == "the value.a.b is 300, which is no int8"
+    assert misfit(schema, {"a": None}) == "the value.a is null, and its schema is required"
+
+
+def test_only_plain_data_travels() -> None:
+    assert wire({"a": (1, b"x", None)}) == {"a": [1, b"x", None]}
+    with pytest.raises(TypeError, match="cannot travel to another process"):
+        wire({"a": object()})
+
+
+def test_neither_penstock_nor_its_testing_imports_pytest() -> None:
+    program = "import sys, penstock, penstock.testing; sys.exit('pytest' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
