@@ -44,7 +44,9 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     try:
         with EmbeddedKafka(FOLDER / "kafka") as kafka:
-            say(f"Kafka listens on {kafka.bootstrap_servers}: any Kafka client can read topic '{TOPIC}' while this runs.")
+            say(
+                f"Kafka listens on {kafka.bootstrap_servers}: any Kafka client can read topic '{TOPIC}' while this runs."
+            )
             if LINES.exists():
                 say("Found by earlier runs:")
                 report(kafka.bootstrap_servers)

@@ -35,7 +35,7 @@ def plain_range(number: float) -> bool:
 
 def plain_ranges(numbers: Sequence[float]) -> bool:
     """Whether `plain_range` holds for all of these, told by the least and the greatest; no for some that would do."""
-    return 1e-3 <= min(numbers) and max(numbers) < 1e7 and not any(map(math.isnan, numbers))
+    return min(numbers) >= 1e-3 and max(numbers) < 1e7 and not any(map(math.isnan, numbers))
 
 
 def double_text(number: float) -> str:

@@ -202,13 +202,13 @@ class Running:
 
     def daemons(self) -> list[psutil.Process]:
         """The process that forks Spark's Python workers, once it runs."""
-        found = [p for p in self.tree() if "pyspark.daemon" in _command(p)]
+        found = [p for p in self.tree() if "daemon pyspark.worker" in _command(p)]
         pids = {p.pid for p in found}
         return [p for p in found if _parent(p) not in pids]
 
     def workers(self) -> list[psutil.Process]:
         """Spark's Python workers; not the daemon that forks them."""
-        found = [p for p in self.tree() if "pyspark.daemon" in _command(p)]
+        found = [p for p in self.tree() if "daemon pyspark.worker" in _command(p)]
         pids = {p.pid for p in found}
         return [p for p in found if _parent(p) in pids]
 

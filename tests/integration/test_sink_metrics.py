@@ -108,3 +108,13 @@ def test_the_lag_is_what_lies_in_kafka_and_is_not_written(lab: Lab, behind: int)
     _, task = lab.sink(topic, on={"wait": {"do": "retriable"}}, **{"consumer.override.max.poll.records": "1"})
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == behind)
     task.stop()
+
+
+def test_the_lag_grows_while_the_sink_asks_to_wait(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "wait")
+    _, task = lab.sink(topic, on={"wait": {"do": "retriable"}})
+    lab.journal.count("put", 2)
+    lab.produce(topic, "b", "c")
+    task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 3)
+    task.stop()

@@ -52,7 +52,7 @@ class SinkTask:
             setup.settings, group=setup.group, client_id=f"connector-consumer-{setup.spec.connector}-{setup.spec.task}"
         )
         self._process: SinkProcess | FramePut = setup.sink_process(
-            self._sink, stopping.is_set, sleep=lambda s: stopping.wait(s), trouble=reports.trouble, spark=spark
+            self._sink, stopping.is_set, sleep=lambda s: stopping.wait(s), trouble=self._held_up, spark=spark
         )
         self._most = setup.frame_records if isinstance(self._process, FramePut) else setup.put_records
         self._offsets = SinkOffsets(
@@ -275,6 +275,11 @@ class SinkTask:
                 return None
             total += max(0, high - (low if position is None else position))
         return total
+
+    def _held_up(self, text: str | None) -> None:
+        """A write is tried again, perhaps for hours: the lag grows meanwhile."""
+        self._reports.trouble(text)
+        self._report_lag()
 
     def _report_lag(self) -> None:
         self._reports.lag(self._lag())

@@ -35,7 +35,8 @@ def prepare(setup: Setup) -> Mapping[int, int]:
     """
     worker = setup.worker
     admin = Admin(setup.shared)
-    target = admin if setup.settings.bootstrap == setup.shared.bootstrap else Admin(setup.settings, servers=setup.settings.bootstrap)
+    servers = setup.settings.bootstrap
+    target = admin if servers == setup.shared.bootstrap else Admin(setup.settings, servers=servers)
     raw = worker.raw
     for topic, partitions, factor, prefix in (
         (worker.status_storage_topic, worker.status_storage_partitions, worker.status_storage_replication_factor,

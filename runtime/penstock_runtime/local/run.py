@@ -161,7 +161,12 @@ def _until_kafka_answers(work: Callable[[], Mapping[int, int]], worker: WorkerCo
 
 
 def _supervise(
-    tasks: Sequence[Task], options: RunOptions, folder: Path, signals: "_Signals", stack: ExitStack, kafka: EmbeddedKafka | None
+    tasks: Sequence[Task],
+    options: RunOptions,
+    folder: Path,
+    signals: "_Signals",
+    stack: ExitStack,
+    kafka: EmbeddedKafka | None,
 ) -> ExitCode:
     if not tasks:
         return ExitCode.OK

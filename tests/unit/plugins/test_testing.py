@@ -33,11 +33,14 @@ from penstock.testing.common import wire
 PART = SourcePartition({"a": 1})
 
 
+class CountingConfig(Config):
+    topic: str = prop("topic", "t", doc="The topic to write to.")
+
+
 class Counting(SourceConnector):
     """Good as it is; subclasses have one fault each."""
 
-    class Config(Config):
-        topic: str = prop("topic", "t", doc="The topic to write to.")
+    Config: ClassVar[type[Config]] = CountingConfig
 
     fault: ClassVar[str] = ""
 

@@ -11,7 +11,8 @@ def line(message: str, **fields: object) -> dict[str, object]:
     record = logging.LogRecord("penstock", logging.WARNING, "file", 1, message, (), None)
     for name, value in fields.items():
         setattr(record, name, value)
-    formatter = logs.JsonLines(lambda: {"connector": "a", "task": 0}, lambda text: text.replace("hunter2", "${secret:db:pw}"))
+    context = {"connector": "a", "task": 0}
+    formatter = logs.JsonLines(lambda: context, lambda text: text.replace("hunter2", "${secret:db:pw}"))
     found = json.loads(formatter.format(record))
     assert isinstance(found, dict)
     return found
