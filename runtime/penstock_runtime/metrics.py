@@ -42,7 +42,7 @@ class TaskMetrics:
         self._status = self._gauge("connector_task_status", "1 for the state that the task is in.", "state")
         for state in ("running", "pause"):
             ratio = self._gauge(f"connector_task_{state}_ratio", "Share of this process's time in that state.")
-            ratio.labels(**self._labels).set_function(
+            ratio.set_function(
                 lambda s=State.RUNNING if state == "running" else State.PAUSED: self._share(s)  # type: ignore[misc]
             )
         self._begun = self._since = time.monotonic()
@@ -50,19 +50,21 @@ class TaskMetrics:
         self._spent: dict[State, float] = {}
         self._batch_size = self._summary("connector_task_batch_size", "Records of a batch.")
         self._bytes = self._counter("task_bytes", "Bytes of keys and values moved.")
-        self._batches = self._counter("task_batches", "Batches, by where they ran.", "where")
+        batches = self._counter("task_batches", "Batches, by where they ran.", "where")
+        self._ran = {where: batches.labels(**self._labels, where=where) for where in ("driver", "spark")}
         self._dropped = self._counter("task_records_dropped", "Records that transforms dropped.")
         self._errors = {name: self._counter(f"task_error_{name}", doc) for name, doc in _ERRORS.items()}
         self._last_error = self._gauge("task_error_last_error_timestamp", "Milliseconds since 1970; 0: none.")
-        self._last_error.labels(**self._labels).set(0)
+        self._last_error.set(0)
+        self._stages: dict[str, Histogram] = {}
         self._seconds = Histogram(
             "kafka_connect_task_batch_seconds", "Time of a batch by stage of work.", (*_LABELS, "stage"),
             buckets=_BUCKETS, registry=self.registry,
         )  # fmt: skip
         self._spark = Gauge(
             "penstock_task_spark_up", "1 while the Spark session is up.", _LABELS, registry=self.registry
-        )
-        self._spark.labels(**self._labels).set(0)
+        ).labels(**self._labels)
+        self._spark.set(0)
         if self._source:
             self._make_source()
         else:
@@ -84,48 +86,48 @@ class TaskMetrics:
 
     def batch(self, summary: BatchSummary, seconds: float, *, on_spark: bool) -> None:
         """A batch was delivered: a source's is committed, a sink's will be."""
-        labels = self._labels
-        self._read.labels(**labels).inc(summary.read)
-        self._sent.labels(**labels).inc(summary.written)
+        self._read.inc(summary.read)
+        self._sent.inc(summary.written)
         if self._source:
-            self._poll_seconds.labels(**labels).observe(summary.seconds.get("read", 0.0))
-            self._transaction_size.labels(**labels).observe(summary.written)
+            self._poll_seconds.observe(summary.seconds.get("read", 0.0))
+            self._transaction_size.observe(summary.written)
         else:
-            self._put_seconds.labels(**labels).observe(summary.seconds.get("deliver", 0.0))
-            self._active.labels(**labels).inc(summary.read)
+            self._put_seconds.observe(summary.seconds.get("deliver", 0.0))
+            self._active.inc(summary.read)
         counts = {
             "total_record_failures": summary.failures + summary.retries, "total_record_errors": summary.failures,
             "total_records_skipped": summary.failures, "total_retries": summary.retries,
             "total_errors_logged": summary.logged, "deadletterqueue_produce_requests": summary.dead_letters,
         }  # fmt: skip
         for name, count in counts.items():
-            self._errors[name].labels(**labels).inc(count)
+            if count:
+                self._errors[name].inc(count)
         if summary.failures:
-            self._last_error.labels(**labels).set(int(time.time() * 1000))
-        self._bytes.labels(**labels).inc(summary.bytes)
-        self._dropped.labels(**labels).inc(summary.dropped)
-        self._batches.labels(**labels, where="spark" if on_spark else "driver").inc()
-        self._batch_size.labels(**labels).observe(summary.read)
+            self._last_error.set(int(time.time() * 1000))
+        self._bytes.inc(summary.bytes)
+        self._dropped.inc(summary.dropped)
+        self._ran["spark" if on_spark else "driver"].inc()
+        self._batch_size.observe(summary.read)
         for stage, spent in {**summary.seconds, "total": seconds}.items():
-            self._seconds.labels(**labels, stage=stage).observe(spent)
+            self._stage(stage).observe(spent)
 
     def committed(self) -> None:
         """A sink's offsets are in its group."""
-        self._commits.labels(**self._labels).inc()
-        self._sequence.labels(**self._labels).inc()
-        self._active.labels(**self._labels).set(0)
+        self._commits.inc()
+        self._sequence.inc()
+        self._active.set(0)
 
     def partitions(self, number: int) -> None:
         """How many partitions a sink reads."""
-        self._partitions.labels(**self._labels).set(number)
+        self._partitions.set(number)
 
     def lag(self, records: int) -> None:
         """How far a sink is behind."""
-        self._lag.labels(**self._labels).set(records)
+        self._lag.set(records)
 
     def spark(self, *, up: bool) -> None:
         """Whether the Spark session is up."""
-        self._spark.labels(**self._labels).set(up)
+        self._spark.set(up)
 
     def _describe(self, spec: TaskSpec, versions: Mapping[str, str]) -> None:
         info = Info(
@@ -158,21 +160,28 @@ class TaskMetrics:
         self._sequence = self._gauge("sink_task_offset_commit_seq_no", "The number of the last commit.")
         self._lag = self._gauge("sink_task_lag", "Records in Kafka that are not written yet.")
         for gauge in (self._active, self._partitions, self._sequence):
-            gauge.labels(**self._labels).set(0)
+            gauge.set(0)
+
+    def _stage(self, stage: str) -> Histogram:
+        found = self._stages.get(stage)
+        if found is None:
+            found = self._stages[stage] = self._seconds.labels(**self._labels, stage=stage)
+        return found
 
     def _share(self, state: State) -> float:
         now = time.monotonic()
         spent = self._spent.get(state, 0.0) + (now - self._since if self._state is state else 0.0)
         return min(1.0, spent / max(now - self._begun, 1e-9))
 
+    # A metric without further labels is given as its one child: to look it up for every batch costs more than to count.
+
     def _gauge(self, name: str, doc: str, *labels: str) -> Gauge:
-        return Gauge(f"kafka_connect_{name}", doc, (*_LABELS, *labels), registry=self.registry)
+        gauge = Gauge(f"kafka_connect_{name}", doc, (*_LABELS, *labels), registry=self.registry)
+        return gauge if labels else gauge.labels(**self._labels)
 
     def _summary(self, name: str, doc: str) -> Summary:
-        return Summary(f"kafka_connect_{name}", doc, _LABELS, registry=self.registry)
+        return Summary(f"kafka_connect_{name}", doc, _LABELS, registry=self.registry).labels(**self._labels)
 
     def _counter(self, name: str, doc: str, *labels: str) -> Counter:
         counter = Counter(f"kafka_connect_{name}", doc, (*_LABELS, *labels), registry=self.registry)
-        if not labels:
-            counter.labels(**self._labels)
-        return counter
+        return counter if labels else counter.labels(**self._labels)
