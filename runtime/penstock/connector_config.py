@@ -49,7 +49,11 @@ class CommonConfig(ErrorsConfig):
         "batch.max.bytes", 64 * MIB, doc="The most bytes that one batch reads. A single larger record passes.", le=2**40
     )
     batch_max_ms: Annotated[int, at_least(1)] = prop(
-        "batch.max.ms", 5_000, doc="How long, in milliseconds, one batch may go on reading.", le=_INT
+        "batch.max.ms",
+        5_000,
+        doc="How long, in milliseconds, one batch may take. A sink that writes frames (files) gathers "
+        "records for that long.",
+        le=_INT,
     )
 
     @field_validator("transforms", "predicates")

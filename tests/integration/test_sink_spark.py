@@ -77,3 +77,16 @@ def test_values_with_a_schema_become_parquet_and_those_without_are_refused(lab: 
     lab.produce(topic, None)
     assert "A tombstone cannot become a row" in failed(task)
     assert lab.committed(name, topic) == 11
+
+
+def test_records_that_trickle_are_gathered_into_few_files(lab: Lab, tmp_path: Path) -> None:
+    topic, out, name = lab.topic(), tmp_path / "out", new_name("gathered")
+    config = {**STRING, "topics": topic, "path": str(out), "batch.max.ms": "3000"}
+    _, task = lab.start(manifest(name, "SparkSink", config))
+    for n in range(30):
+        lab.produce(topic, f"t{n}")  # each is acknowledged before the next is sent
+    lab.wait_committed(name, topic, 30)
+    task.stop()
+    files = list(out.glob("*.parquet"))
+    assert sum(pq.read_table(f).num_rows for f in files) == 30
+    assert len(files) <= 6  # one frame may be two files, for two cores; one record each would be thirty

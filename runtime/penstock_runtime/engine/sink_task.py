@@ -23,7 +23,7 @@ from penstock_runtime.engine.sink_offsets import SinkOffsets
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.spark import Spark, WorkerLost
 from penstock_runtime.engine.summary import Summary
-from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.kafka.status_topic import State
 
 __all__ = ["SinkTask"]
@@ -113,13 +113,31 @@ class SinkTask:
         if not self._offsets.positions:
             self._stopping.wait(_WAIT)
             return
+        consumed, ends = self._gathered()
         begun = self._clock()
-        consumed, ends = self._consumer.consume(self._most, _WAIT)
         if consumed:
             summary = self._process.put(consumed)
             self._wrote(summary, self._clock() - begun, on_spark=False)
         self._offsets.at_end(ends)
         self._report_lag()
+
+    def _gathered(self) -> tuple[list[Consumed], dict[TopicPartition, int]]:
+        """What there is; for a sink of frames, which makes files of them, all that comes within `batch.max.ms`."""
+        found, ends = self._consumer.consume(self._most, _WAIT)
+        if not found or not isinstance(self._process, FramePut):
+            return found, ends
+        limits = self._setup.limits
+        records, size = sum(len(c.offset) for c in found), sum(c.size() for c in found)
+        deadline = self._clock() + self._setup.batch_seconds
+        while records < limits.records and size < limits.bytes and not self._stopping.is_set():
+            left = deadline - self._clock()
+            if left <= 0 or self._paused.is_set():
+                break
+            more, later = self._consumer.consume(self._most, min(_WAIT, left))
+            records, size = records + sum(len(c.offset) for c in more), size + sum(c.size() for c in more)
+            found += more
+            ends.update(later)
+        return found, ends
 
     def _worth_spark(self) -> bool:
         if self._spark is None or isinstance(self._process, FramePut):
