@@ -162,6 +162,10 @@ class Running:
         with self._news:
             return next((str(e["message"]) for e in self.events if e["event"] == "failed"), None)
 
+    def await_batch_on_spark(self) -> None:
+        """Wait until a batch went through Spark. Workers may be there before."""
+        self.await_event(lambda e: e.get("spark") is True)
+
     def last(self, field: str) -> Any:
         """The newest value of a field of the progress events (`read`, `failures`, `lag`, `trouble`...)."""
         with self._news:

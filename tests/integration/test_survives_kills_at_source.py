@@ -72,11 +72,11 @@ def test_killed_parts_of_spark_leave_each_record_exactly_once(
     task = processes.task(spec)
     with Reader(kafka, topic) as reader:
         for _ in range(rounds if victim == "worker" else max(3, rounds // 3)):
-            until(task.daemons)
+            task.await_batch_on_spark()
             reader.to_end()
             reader.count(len(reader.records) + random.randrange(1, 4_000))
             if victim == "worker":
-                random.choice([*until(task.daemons), *task.workers()]).kill()
+                random.choice(until(lambda: [*task.workers(), *task.daemons()])).kill()  # noqa: B023
             else:
                 task.jvms()[0].kill()
                 assert task.await_exit() == 4

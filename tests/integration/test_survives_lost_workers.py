@@ -9,7 +9,7 @@ import psutil
 from .checking import assert_exactly_once, numbers_by_partition
 from .holding import PARTITIONS, Hold, held
 from .reading import Reader
-from .running import Processes, until
+from .running import Processes
 
 
 def test_a_worker_that_is_frozen_past_its_batch_and_goes_on_later_commits_nothing(
@@ -18,7 +18,7 @@ def test_a_worker_that_is_frozen_past_its_batch_and_goes_on_later_commits_nothin
     hold = Hold(tmp_path)
     task = processes.task(held(kafka, topic, hold, **{"producer.override.transaction.timeout.ms": 5_000}))
     with Reader(kafka, topic) as reader:
-        until(task.workers)
+        task.await_batch_on_spark()
         hold.on([0])
         frozen = psutil.Process(hold.reached(0))
         assert frozen.pid != task.pid
@@ -42,7 +42,7 @@ def test_a_worker_that_is_killed_after_the_commit_of_another_and_before_the_summ
     hold = Hold(tmp_path)
     task = processes.task(held(kafka, topic, hold))
     with Reader(kafka, topic) as reader:
-        until(task.workers)
+        task.await_batch_on_spark()
         hold.on([0])
         holder = hold.reached(0)
         reader.poll()
