@@ -73,7 +73,8 @@ class TaskSpec(_Part):
         connector: the Connect name; consumer group, status and offsets keys are made of it.
         task: this task's number, from 0.
         tasks: how many tasks the connector has.
-        generation: the connector's configuration, counted; rises with every change.
+        generation: the connector's configuration, counted; rises with every plan.
+        plan: unique per plan, the same for all lives of its tasks.
         incarnation: the lives of this task, counted; the higher one fences the lower.
         token: unique per life.
         config: framework properties and this task's plugin properties, flat, variables unresolved.
@@ -89,6 +90,7 @@ class TaskSpec(_Part):
     tasks: int = Field(ge=1)
     kind: Literal["source", "sink"]
     generation: int = 0
+    plan: str = ""
     incarnation: int = 0
     token: str = ""
     config: dict[str, str]
@@ -103,9 +105,10 @@ class TaskSpec(_Part):
         """`<connector>-<task>`, Connect's name for a task."""
         return f"{self.connector}-{self.task}"
 
-    def live(self, *, generation: int, incarnation: int, token: str) -> Self:
-        """The same task in a new life."""
-        return self.model_copy(update={"generation": generation, "incarnation": incarnation, "token": token})
+    def live(self, *, generation: int, incarnation: int, token: str, plan: str | None = None) -> Self:
+        """The same task in a new life; of the same plan, unless another is given."""
+        changes = {"generation": generation, "incarnation": incarnation, "token": token}
+        return self.model_copy(update=changes if plan is None else {**changes, "plan": plan})
 
     def to_json(self) -> str:
         """The file's text."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from penstock.errors import ConfigError, ConnectError
+from penstock.errors import ConfigError, ConnectError, Superseded
 from penstock_runtime import logs
 from penstock_runtime.exit_codes import ExitCode
 
@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for problem in e.problems:
             _complain(f"  {problem}")
         return ExitCode.CONFIG_INVALID
+    except Superseded as e:
+        _complain(f"penstock: {e}")
+        return ExitCode.SUPERSEDED
     except ConnectError as e:
         _complain(f"penstock: {e}")
         return ExitCode.UNAVAILABLE

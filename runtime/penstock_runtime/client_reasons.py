@@ -38,6 +38,8 @@ _PRODUCER: Final[Mapping[str, str]] = {
     "partitioner.availability.timeout.ms": _PARTITIONER,
     "partitioner.class": _PARTITIONER,
     "partitioner.ignore.keys": _PARTITIONER,
+    "queue.buffering.max.kbytes": "set buffer.memory: the task bounds what waits, so that records keep their order",
+    "queue.buffering.max.messages": "set buffer.memory: the task bounds what waits, so that records keep their order",
     "transaction.two.phase.commit.enable": "transactions are committed by the task",
     "transactional.id": "it is <group.id>-<connector>-<task>, so that a newer task fences an older one",
     "value.serializer": _BYTES,

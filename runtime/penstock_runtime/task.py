@@ -106,7 +106,7 @@ def _run(
             connector=spec.connector, task=spec.task, generation=spec.generation,
             version=spec.plugins["connector"].version, worker_id=f"{socket.gethostname()}:{os.getpid()}",
             writer=writer, topic=setup.status_topic, track_topics=setup.worker.topic_tracking_enable,
-            metrics=metrics, parent=parent,
+            metrics=metrics, parent=parent, redact=redact,
         )  # fmt: skip
         spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id)
         task = _task(setup, reports, writer, spark, stopping.asked, paused)
@@ -143,7 +143,9 @@ def _task(
         return SinkTask(setup, reports, stopping=stopping, paused=paused, spark=spark)
     life = None
     if setup.exactly_once:
-        incarnation = Incarnation(spec.incarnation, 0, spec.token, slots=setup.cores + 1)
+        incarnation = Incarnation(
+            spec.incarnation, 0, spec.token, setup.cores + 1, generation=spec.generation, plan=spec.plan
+        )
         life = Life(setup.settings, setup.shared, setup.status_topic, setup.ids, incarnation)
     return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark)
 

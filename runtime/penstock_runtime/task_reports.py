@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from penstock.errors import ConnectError
@@ -74,7 +74,7 @@ class TaskReports:
 
     def __init__(
         self, *, connector: str, task: int, generation: int, version: str, worker_id: str, writer: StatusWriter,
-        topic: str, track_topics: bool, metrics: TaskMetrics, parent: ParentPipe,
+        topic: str, track_topics: bool, metrics: TaskMetrics, parent: ParentPipe, redact: Callable[[str], str] = str,
     ) -> None:  # fmt: skip
         self._connector = connector
         self._task = task
@@ -86,6 +86,7 @@ class TaskReports:
         self._track = track_topics
         self._metrics = metrics
         self._parent = parent
+        self._redact = redact
         self._active: set[str] = set()
         self._total = Summary()
         self._trouble: str | None = None
@@ -159,6 +160,7 @@ class TaskReports:
 
     def trouble(self, message: str | None) -> None:
         """For the parent, when it changes."""
+        message = message and self._redact(message)
         if message != self._trouble:
             self._trouble = message
             self._parent.progress(trouble=message)

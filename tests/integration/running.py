@@ -35,7 +35,7 @@ from penstock.taskspec import TaskSpec
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import Plugins
 from penstock_runtime.engine.setup import Setup
-from penstock_runtime.local.prepare import prepare
+from penstock_runtime.local.prepare import Standing, prepare
 from penstock_runtime.plan import plan
 
 T = TypeVar("T")
@@ -80,11 +80,13 @@ def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] |
         for s in plan(Connector.model_validate(dict(resource)), config, Plugins.installed()).tasks
     ]
     setup = Setup.of(found[0], slots_dir=Path(os.devnull))
-    before = until(lambda: _prepared(setup), what=f"Kafka at {servers} answers")[0]
-    return [next_life(s, before.get(s.task, 0) + 1) for s in found]
+    standing = until(lambda: _prepared(setup), what=f"Kafka at {servers} answers")[0]
+    return [
+        s.live(generation=standing.generation, plan=standing.plan, incarnation=1, token=uuid.uuid4().hex) for s in found
+    ]
 
 
-def _prepared(setup: Setup) -> list[Mapping[int, int]]:
+def _prepared(setup: Setup) -> list[Standing]:
     try:
         return [prepare(setup)]
     except RetriableError:  # of a broker that has just started
@@ -94,7 +96,9 @@ def _prepared(setup: Setup) -> list[Mapping[int, int]]:
 def next_life(spec: TaskSpec, incarnation: int | None = None) -> TaskSpec:
     """The same task in its next life, as the supervisor starts it again."""
     return spec.live(
-        generation=1, incarnation=spec.incarnation + 1 if incarnation is None else incarnation, token=uuid.uuid4().hex
+        generation=spec.generation,
+        incarnation=spec.incarnation + 1 if incarnation is None else incarnation,
+        token=uuid.uuid4().hex,
     )
 
 

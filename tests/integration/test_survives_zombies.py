@@ -1,11 +1,13 @@
 """Every row of the table in docs/decisions/0001, on a real broker: what a process that should be dead can still do."""
 
+import threading
 import uuid
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
-from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock.errors import Superseded
 from penstock_runtime.engine.incarnation import Life, TransactionalIds
 from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted
@@ -60,8 +62,6 @@ class World:
 
 
 def made(servers: str) -> set[str]:
-    from confluent_kafka.admin import AdminClient
-
     return set(AdminClient({"bootstrap.servers": servers}).list_topics(timeout=10).topics)
 
 
@@ -198,25 +198,8 @@ def test_offsets_committed_behind_an_open_transaction_of_somebody_else_are_read(
     key = f'["{world.name}",{{"p":0}}]'.encode()
     own.send(Outgoing(length=1, topic=OFFSETS, key=[key], value=[b'{"n":7}']))
     own.commit()
-    import threading
-
     ends = threading.Timer(1.0, other.commit)
     ends.start()
     stored = load(world.settings, world.name, topic=OFFSETS)
     ends.join()
     assert [dict(o) for o in stored.offsets.values()] == [{"n": 7}]
-
-
-def test_errors_of_the_start_of_a_producer_are_told_apart(world: World) -> None:
-    client = {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": 1000}
-    settings = ClientSettings(producer=client, consumer=client, admin=client)
-    from penstock_runtime.kafka import transactions
-
-    patience = transactions._INIT_SECONDS
-    transactions._INIT_SECONDS = 0.5  # type: ignore[misc]
-    try:
-        with pytest.raises(RetriableError) as caught:
-            TransactionalProducer(settings, "x", client_id="x")
-    finally:
-        transactions._INIT_SECONDS = patience  # type: ignore[misc]
-    assert isinstance(caught.value, ConnectError)

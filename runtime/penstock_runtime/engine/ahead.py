@@ -26,6 +26,7 @@ class ReadingThread(Generic[T]):
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reading")
+        self._give_up: Callable[[], None] = lambda: None
 
     def ahead(self, read: Callable[[], Iterator[T]]) -> Iterator[T]:
         """The items of `read()`, which is called and iterated in the reading thread.
@@ -50,6 +51,13 @@ class ReadingThread(Generic[T]):
             finally:
                 items.put(end)
 
+        def give_up() -> None:
+            given_up.set()
+            room.release()
+
+        # An iterator that an exception's traceback still holds would never be closed, and the thread wait for ever.
+        self._give_up()
+        self._give_up = give_up
         future = self._executor.submit(pump)
         try:
             while True:
@@ -61,12 +69,12 @@ class ReadingThread(Generic[T]):
                 room.release()
                 yield item
         finally:
-            given_up.set()
-            room.release()
+            give_up()
             future.cancel()
 
     def do(self, work: Callable[[], None]) -> None:
-        """Do something in the reading thread, after what it reads now, and wait for it."""
+        """Do something in the reading thread, after the item that it reads now, and wait for it."""
+        self._give_up()
         self._executor.submit(work).result()
 
     def close(self) -> None:

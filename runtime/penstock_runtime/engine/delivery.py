@@ -34,6 +34,7 @@ class Delivery:
         task: `<connector>-<task>`, for messages.
         steps, converters, policy: what happens to each record.
         forbidden: the offsets topic, which records must not go to when exactly once.
+        redact: takes secrets out of what a plugin said, for the dead letter queue.
         stopping: ends retries and long portions.
     """
 
@@ -44,6 +45,7 @@ class Delivery:
     policy: ErrorPolicy
     forbidden: str | None
     stopping: Callable[[], bool]
+    redact: Callable[[str], str] = str
 
     def deliver(self, portions: Iterable[RecordBatch], port: Port, summary: Summary, *, where: str) -> None:
         """Send every record of these portions, in order.
@@ -128,12 +130,18 @@ class Delivery:
                 "topic": record.topic, "partition": record.partition, "offset": None,
                 "connector.name": self.connector, "task.id": self.task,
             }  # fmt: skip
-            headers += context_headers(failure, coordinates)
+            headers += context_headers(failure, coordinates, self.redact)
         out = Outgoing(
             length=1, topic=topic, key=[_raw(record.key)], value=[_raw(record.value)], headers=[headers],
             timestamp=record.timestamp,
         )  # fmt: skip
-        return 1 - len(port.send(out))
+        refused = port.send(out)
+        if refused:
+            raise ConnectError(
+                f"A failed record for topic '{record.topic}' could not be written to the dead letter queue '{topic}': "
+                f"{refused[0].error}"
+            )
+        return 1
 
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
         return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, PRODUCE_CLASS, refused.error)

@@ -1,4 +1,4 @@
-"""Who may write: incarnations, fences and transactional ids (docs/decisions/0002-exactly-once.md).
+"""Who may write: incarnations, fences and transactional ids (docs/decisions, 0001).
 
 The rules, each of which the others rest on:
 

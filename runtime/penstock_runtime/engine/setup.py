@@ -245,6 +245,7 @@ class Setup:
             policy=self.policy,
             forbidden=self.offsets_topic if self.exactly_once else None,
             stopping=stopping,
+            redact=self.redactor,
         )
         return SourceProcess(
             self.settings,
@@ -328,6 +329,7 @@ class Setup:
             retries=PutRetries(f.sink_retry_timeout_ms / 1000, f.sink_retry_delay_max_ms / 1000),
             writer=lambda: cast("SinkConnector", self.connector).writer(self.plugin_config),
             stopping=stopping,
+            redact=self.redactor,
             **more,
         )
 

@@ -37,6 +37,7 @@ class SinkOffsets:
         self._clock = clock
         self.positions: dict[TopicPartition, int | None] = {}
         """The next offset of each partition; None where `auto.offset.reset` says where to begin."""
+        self._ends: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._messages: list[Any] = []
         self._last = self._last_again = clock()
@@ -54,6 +55,16 @@ class SinkOffsets:
             position = self.positions.get(partition)
             if position is not None and position < end:
                 self.positions[partition] = end
+            elif position is None:
+                self._ends[partition] = end
+
+    @property
+    def places(self) -> dict[TopicPartition, int | None]:
+        """Where reading goes on: the positions, and for a partition that no record has moved yet the end that was seen.
+
+        Without it a partition that began at its end (`auto.offset.reset=latest`) would begin at a later end each time.
+        """
+        return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items()}
 
     def take(self, partitions: Sequence[TopicPartition]) -> None:
         """Begin with new partitions, where the sink stored offsets with its data, else where the group stands.
@@ -76,6 +87,7 @@ class SinkOffsets:
         for tp in partitions:
             del self.positions[tp]
             self._committed.pop(tp, None)
+            self._ends.pop(tp, None)
 
     @property
     def pending(self) -> bool:

@@ -55,6 +55,7 @@ class SinkProcess:
         steps, converters, policy, retries: what happens to each record and batch.
         writer: makes the task half of the sink; called once, when it is first needed.
         stopping: ends retries.
+        redact: takes secrets out of what a plugin said, for the dead letter queue.
         trouble: told while a batch is tried again, and None when it went through.
     """
 
@@ -62,7 +63,7 @@ class SinkProcess:
         self, settings: ClientSettings, *, connector: str, task: int, steps: Sequence[chain.Step],
         converters: chain.Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
         stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
-        trouble: Callable[[str | None], None] = lambda text: None,
+        trouble: Callable[[str | None], None] = lambda text: None, redact: Callable[[str], str] = str,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._connector = connector
@@ -76,6 +77,7 @@ class SinkProcess:
         self._stopping = stopping
         self._sleep = sleep
         self._trouble = trouble
+        self._redact = redact
         self._dead_letters: PlainProducer | None = None
 
     def put(self, consumed: Sequence[Consumed]) -> Summary:
@@ -244,7 +246,7 @@ class SinkProcess:
                 "topic": consumed.source.topic, "partition": consumed.source.partition, "offset": consumed.offset[row],
                 "connector.name": self._connector, "task.id": self._task,
             }  # fmt: skip
-            headers += context_headers(failure, coordinates)
+            headers += context_headers(failure, coordinates, self._redact)
         refused = self._dead_letters.send(
             Outgoing(
                 length=1,

@@ -232,7 +232,7 @@ class SinkTask:
             self._waiting_for = f"Waiting: no partition of {setup.topics_text} falls to this task"
 
     def _assign(self) -> None:
-        self._consumer.assign(self._offsets.positions)
+        self._consumer.assign(self._offsets.places)
         self._read_here = True
 
     def _failed(self, error: RetriableError) -> None:

@@ -143,12 +143,15 @@ def fatal(failure: Failure, *, where: str, task: str) -> ConnectError:
     return error
 
 
-def context_headers(failure: Failure, coordinates: dict[str, Any]) -> list[tuple[str, bytes | None]]:
+def context_headers(
+    failure: Failure, coordinates: dict[str, Any], redact: Callable[[str], str] = str
+) -> list[tuple[str, bytes | None]]:
     """The dead letter queue's context headers, in Connect's order.
 
     Args:
         failure: what happened.
         coordinates: topic, partition, offset, connector.name and task.id; those that are None are left out.
+        redact: takes secrets out of what a plugin said.
     """
     message = str(failure.error)
     values: dict[str, str | None] = {
@@ -159,4 +162,4 @@ def context_headers(failure: Failure, coordinates: dict[str, Any]) -> list[tuple
         "exception.message": message or None,
         "exception.stacktrace": failure.trace(),
     }
-    return [(f"__connect.errors.{k}", None if v is None else v.encode()) for k, v in values.items()]
+    return [(f"__connect.errors.{k}", None if v is None else redact(v).encode()) for k, v in values.items()]

@@ -8,7 +8,9 @@ import atexit
 import fcntl
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -19,6 +21,7 @@ from penstock.offsets import SourcePartition
 from penstock.sink import TopicPartition
 from penstock.source import InputPartition
 from penstock.taskspec import TaskSpec
+from penstock_runtime import logs
 from penstock_runtime.engine import summary as summaries
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.ranges import RangeReader
@@ -36,7 +39,7 @@ __all__ = ["consume", "deliver", "payload", "range_payload", "unwrap"]
 class _Payload(msgspec.Struct):
     spec: str
     slots: str
-    life: tuple[int, int, str, int] | None
+    life: tuple[int, int, str, int, int, str] | None
     work: list[tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any]]], list[tuple[bytes, bytes | None]]]]
 
 
@@ -66,7 +69,7 @@ def payload(setup: Setup, life: Life | None, work: Sequence[Work]) -> bytes:
         _Payload(
             spec=setup.spec_text,
             slots=str(setup.slots_dir),
-            life=None if current is None else (current.incarnation, current.fence, current.token, current.slots),
+            life=None if current is None else astuple(current),
             work=[
                 (dict(part.data), [(dict(p), dict(o)) for p, o in part.offsets.items()], list(entries))
                 for part, entries in work
@@ -105,7 +108,7 @@ def deliver(data: bytes) -> bytes:
         summary = process.deliver(work, where=f"source {setup.spec.connector}")
         return msgspec.msgpack.encode(_Answer(summary=summaries.encode(summary)))
     except Exception as e:  # noqa: BLE001 (errors travel as data)
-        return msgspec.msgpack.encode(failure(e))
+        return msgspec.msgpack.encode(failure(e, _redact))
 
 
 def range_payload(setup: Setup, ranges: Sequence[tuple[TopicPartition, int, int]]) -> bytes:
@@ -127,24 +130,53 @@ def consume(data: bytes) -> bytes:
         total.offsets = []  # the driver knows the ends
         return msgspec.msgpack.encode(_Answer(summary=summaries.encode(total)))
     except Exception as e:  # noqa: BLE001 (errors travel as data)
-        _sinks.clear()  # what the reader had fetched is not to be trusted
-        return msgspec.msgpack.encode(failure(e))
+        _let_go()  # what the reader had fetched is not to be trusted
+        return msgspec.msgpack.encode(failure(e, _redact))
 
 
-def failure(error: Exception) -> _Answer:
-    """An error as data."""
+def failure(error: Exception, redact: Callable[[str], str] = str) -> _Answer:
+    """An error as data, without secrets."""
     kind = next((k for k, cls in _KINDS.items() if isinstance(error, cls)), "fatal")
     message = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
-    return _Answer(kind=kind, message=message, trace="".join(traceback.format_exception(error)))
+    trace = "".join(traceback.format_exception(error))
+    return _Answer(kind=kind, message=redact(message), trace=redact(trace))
+
+
+_redactors: list[Callable[[str], str]] = []
+
+
+def _redact(text: str) -> str:
+    for redact in _redactors:
+        text = redact(text)
+    return text
+
+
+def _setup(spec: str, slots: str) -> Setup:
+    """This worker's setup; from here on its log and its errors are without the setup's secrets."""
+    setup = Setup.of(TaskSpec.from_json(spec), slots_dir=Path(slots))
+    _redactors[:] = [setup.redactor]
+    context = {"connector": setup.spec.connector, "task": setup.spec.task, "worker": os.getpid()}
+    logs.configure(context=lambda: context, redact=setup.redactor)
+    return setup
 
 
 _sinks: dict[str, tuple[RangeReader, SinkProcess]] = {}
 
 
+def _let_go() -> None:
+    """Close what this worker reads and writes with; the next batch makes it anew."""
+    while _sinks:
+        _, (reader, process) = _sinks.popitem()
+        atexit.unregister(process.close)
+        for close in (process.close, reader.close):
+            with suppress(Exception):
+                close()
+
+
 def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
     found = _sinks.get(task.spec)
     if found is None:
-        setup = Setup.of(TaskSpec.from_json(task.spec), slots_dir=Path(task.slots))
+        setup = _setup(task.spec, task.slots)
         client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
         consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client)
         found = _sinks[task.spec] = (
@@ -163,7 +195,7 @@ def _process(task: _Payload) -> tuple[SourceProcess, Setup]:
     """This process's end of the task: made once, kept for its life."""
     found = _processes.get(task.spec)
     if found is None:
-        setup = Setup.of(TaskSpec.from_json(task.spec), slots_dir=Path(task.slots))
+        setup = _setup(task.spec, task.slots)
         transactional_id = None
         if task.life is not None:
             transactional_id = setup.ids.slot(_take_slot(task.slots, task.life[3]))

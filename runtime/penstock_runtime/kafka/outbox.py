@@ -35,8 +35,9 @@ class Outgoing:
     positions: Sequence[int] = ()
 
     def size(self) -> int:
-        """Bytes of keys and values."""
-        return sum(map(len, filter(None, self.value or ()))) + sum(map(len, filter(None, self.key or ())))
+        """Bytes of keys, values and headers."""
+        headers = sum(len(n) + len(v or b"") for hs in self.headers or () for n, v in hs)
+        return headers + sum(map(len, filter(None, self.value or ()))) + sum(map(len, filter(None, self.key or ())))
 
 
 class Refused(NamedTuple):
@@ -107,6 +108,9 @@ class Outbox:
         self._topics.update(_topics_of(outgoing))
         self._await_room(size)
         refused = self._batch(outgoing, on_failure) if _plain(outgoing) else self._singly(outgoing, on_failure)
+        passing = next((r.error for r in refused if isinstance(r.error, RetriableError)), None)
+        if passing is not None:  # no fault of the record: the batch is tried again
+            raise passing
         taken = outgoing.length - len(refused)
         self._waiting.append((taken, size))
         self._records += taken

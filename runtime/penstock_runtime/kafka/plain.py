@@ -62,5 +62,10 @@ class PlainProducer:
         self._producer.close()
 
     def _failed(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None and len(self._lost) < _KEPT:
-            self._lost.append(translated(error, f"Writing to topic '{message.topic()}'"))
+        if error is None:
+            return
+        ours = translated(error, f"Writing to topic '{message.topic()}'")
+        if len(self._lost) < _KEPT:
+            self._lost.append(ours)
+        elif isinstance(ours, RetriableError):  # it decides what becomes of the batch, so it is not lost among many
+            self._lost[-1] = ours

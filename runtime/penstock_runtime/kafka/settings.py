@@ -22,10 +22,9 @@ PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
     "batch.size": 1 << 20,
     "batch.num.messages": 100_000,
     "message.max.bytes": 1_048_576,  # Java's max.request.size
-    # The queue is bounded by us, in order (see `Outbox`): librdkafka's bound would let later records overtake.
-    "queue.buffering.max.messages": 0,
-    "queue.buffering.max.kbytes": 2_097_151,
 }
+# The queue is bounded by us, in order (see `Outbox`): librdkafka's bound would refuse single records and let others pass.
+_UNBOUNDED: Final = {"queue.buffering.max.messages": 0, "queue.buffering.max.kbytes": 2_097_151}
 CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -62,7 +61,7 @@ class ClientSettings:
 
     def for_producer(self, **more: Any) -> dict[str, Any]:
         """The full configuration of a producer."""
-        return self._common({**PRODUCER_DEFAULTS, **self.producer, **_dotted(more)})
+        return self._common({**PRODUCER_DEFAULTS, **self.producer, **_UNBOUNDED, **_dotted(more)})
 
     def for_consumer(self, **more: Any) -> dict[str, Any]:
         """The full configuration of a consumer. It never joins its group."""

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import total_ordering
 
 from penstock_runtime.kafka.compacted import Entry
 
@@ -58,26 +59,47 @@ def topic_status(topic: str, connector: str, task: int, discovered: int) -> Entr
     return f"status-topic-{topic}:connector-{connector}".encode(), _json(value)
 
 
-@dataclass(frozen=True, order=True)
+@total_ordering
+@dataclass(frozen=True)
 class Incarnation:
     """One life of a task, and within it one fencing: whoever acts on a smaller one than the topic's must not write.
+
+    Ordered by generation, plan, incarnation, fence, token: a life of an older plan is older than any of a newer one,
+    however often it was started again.
 
     Attributes:
         incarnation: raised with every start of the task.
         fence: raised within a life whenever the outcome of a batch is unknown.
         token: unique per life, to tell two lives that chose the same number apart.
         slots: how many `<id>/<slot>` transactional ids may exist, in this life and the ones before.
+        generation: of the connector's configuration; raised with every plan.
+        plan: unique per plan, to tell two plans that chose the same generation apart.
     """
 
     incarnation: int
     fence: int
     token: str
     slots: int
+    generation: int = 0
+    plan: str = ""
+
+    def __lt__(self, other: "Incarnation") -> bool:
+        return self._order() < other._order()
+
+    def _order(self) -> tuple[int, str, int, int, str, int]:
+        return (self.generation, self.plan, self.incarnation, self.fence, self.token, self.slots)
+
+    @classmethod
+    def of(cls, value: bytes) -> "Incarnation":
+        """The incarnation of a record's value."""
+        v = json.loads(value)
+        return cls(v["incarnation"], v["fence"], v["token"], v["slots"], v.get("generation", 0), v.get("plan", ""))
 
     def entry(self, connector: str, task: int) -> Entry:
         """Its record."""
         value = {
             "incarnation": self.incarnation, "fence": self.fence, "token": self.token, "slots": self.slots,
+            "generation": self.generation, "plan": self.plan,
         }  # fmt: skip
         return incarnation_key(connector, task), _json(value)
 
@@ -90,12 +112,7 @@ def incarnation_key(connector: str, task: int) -> bytes:
 def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> Incarnation | None:
     """The greatest incarnation among records, which need not be the last: an old life may write late."""
     key = incarnation_key(connector, task)
-    found = [
-        Incarnation(v["incarnation"], v["fence"], v["token"], v["slots"])
-        for k, value in entries
-        if k == key and value is not None
-        for v in [json.loads(value)]
-    ]
+    found = [Incarnation.of(value) for k, value in entries if k == key and value is not None]
     return max(found, default=None)
 
 
@@ -107,7 +124,6 @@ def incarnated_tasks(entries: Iterable[Entry], connector: str) -> dict[int, Inca
             continue
         _, name, task = json.loads(key)
         if name == connector:
-            v = json.loads(value)
-            one = Incarnation(v["incarnation"], v["fence"], v["token"], v["slots"])
+            one = Incarnation.of(value)
             tasks[task] = max(one, tasks.get(task, one))
     return tasks

@@ -2,11 +2,12 @@
 
 import logging
 import socket
+import time
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from penstock.errors import ConnectError
+from penstock.errors import ConnectError, Superseded
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine.incarnation import TransactionalIds
 from penstock_runtime.engine.setup import Setup
@@ -15,21 +16,30 @@ from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks
 
-__all__ = ["announce", "prepare"]
+__all__ = ["Standing", "announce", "prepare"]
 
 log = logging.getLogger(__name__)
 
 
-def prepare(setup: Setup) -> Mapping[int, int]:
+@dataclass(frozen=True)
+class Standing:
+    """A plan's place among the plans of its connector (`TaskSpec.generation`, `TaskSpec.plan`)."""
+
+    generation: int
+    plan: str
+
+
+def prepare(setup: Setup) -> Standing:
     """Make ready what the tasks of one connector need.
 
     Args:
         setup: of one of its tasks.
 
     Returns:
-        The incarnation that each task that was there before has now; a new life must be greater.
+        The place of this plan, greater than those of all before it.
 
     Raises:
+        Superseded: somebody else starts the same connector at this moment, and is the greater.
         RetriableError: Kafka is away.
         ConnectError: a topic cannot be made, or is not what it must be.
     """
@@ -64,31 +74,45 @@ def prepare(setup: Setup) -> Mapping[int, int]:
             )  # fmt: skip
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
-    return _fence(setup) if setup.exactly_once else {}
+    if setup.exactly_once:
+        return _fence(setup, setup.spec.tasks)
+    return Standing(int(time.time()), uuid.uuid4().hex)
 
 
-def _fence(setup: Setup) -> Mapping[int, int]:
-    """Shut out every process of every task that this connector had: partitions may move between tasks."""
+def _fence(setup: Setup, tasks: int) -> Standing:
+    """Shut out every process of every task that this connector had: partitions may move between tasks.
+
+    The new plan's records stand before anything is fenced, for the tasks that were and for those that will be; a plan
+    that finds a greater one beside its own leaves it the field.
+    """
     name = setup.spec.connector
     before = incarnated_tasks(read_to_end(setup.shared, setup.status_topic), name)
-    if not before:
-        return {}
-    token = uuid.uuid4().hex
-    records: dict[int, Incarnation] = {
-        task: replace(i, incarnation=i.incarnation + 1, fence=0, token=token) for task, i in before.items()
-    }
+    standing = Standing(1 + max((i.generation for i in before.values()), default=0), uuid.uuid4().hex)
+    slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     writer = StatusWriter(setup.shared, client_id=f"penstock-plan-{name}")
+    written: set[int] = set()
     try:
-        writer.write(setup.status_topic, [i.entry(name, task) for task, i in records.items()])
+        while slots.keys() - written:
+            records = [
+                Incarnation(0, 0, "", slots[t], standing.generation, standing.plan).entry(name, t)
+                for t in sorted(slots.keys() - written)
+            ]
+            writer.write(setup.status_topic, records)
+            written |= slots.keys()
+            for task, found in incarnated_tasks(read_to_end(setup.shared, setup.status_topic), name).items():
+                if (found.generation, found.plan) > (standing.generation, standing.plan):
+                    raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")
+                slots[task] = max(found.slots, slots.get(task, 0))
     finally:
         writer.close()
     ids: list[str] = []
-    for task, i in records.items():
+    for task, count in slots.items():
         of = TransactionalIds(setup.worker.group_id, name, task)
-        ids += [of.driver, *of.slots(i.slots)]
-    transactions.fence(setup.settings, ids)
-    log.info("Fenced %d transactional ids of earlier lives of %s", len(ids), name)
-    return {task: i.incarnation for task, i in records.items()}
+        ids += [of.driver, *of.slots(count)] if task in before else []
+    if ids:
+        transactions.fence(setup.settings, ids)
+        log.info("Fenced %d transactional ids of earlier lives of %s", len(ids), name)
+    return standing
 
 
 def announce(setup: Setup, state: State, specs: Sequence[TaskSpec]) -> None:

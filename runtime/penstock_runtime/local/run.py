@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.exit_codes import ExitCode
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.local.prepare import announce, prepare
+from penstock_runtime.local.prepare import Standing, announce, prepare
 from penstock_runtime.local.restarts import End
 from penstock_runtime.local.supervisor import Supervisor, Task
 from penstock_runtime.local.view import Lines, Table, View
@@ -112,7 +112,9 @@ def run(options: RunOptions) -> ExitCode:
         setups: list[tuple[Setup, State, Sequence[TaskSpec]]] = []
         tasks: list[Task] = []
         for one, manifest in planned:
-            tasks += _prepared(one, manifest, worker, folder, setups)
+            tasks += _prepared(one, manifest, worker, folder, setups, signals)
+            if signals.asked:
+                return ExitCode.OK
         code = _supervise(tasks, options, folder, signals, stack, kafka)
         for setup, _, specs in setups:
             _quietly(setup, specs)
@@ -121,20 +123,19 @@ def run(options: RunOptions) -> ExitCode:
 
 def _prepared(
     one: Plan, manifest: manifests.Manifest, worker: WorkerConfig, folder: Path,
-    setups: list[tuple[Setup, State, Sequence[TaskSpec]]],
+    setups: list[tuple[Setup, State, Sequence[TaskSpec]]], signals: "_Signals",
 ) -> list[Task]:  # fmt: skip
     """The tasks of one connector, ready to start: topics are there, old lives are fenced."""
     desired = manifest.connector.spec.state
     if not one.tasks:
         _say(f"Connector {one.connector} is Stopped: no task is started")
         return []
-    generation = int(time.time())
     specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in one.tasks]
     setup = Setup.of(specs[0], slots_dir=folder)
-    before = _until_kafka_answers(lambda: prepare(setup), worker)
+    standing = _until_kafka_answers(lambda: prepare(setup), worker, signals)
     paused = desired is DesiredState.PAUSED
     live = [
-        s.live(generation=generation, incarnation=before.get(s.task, 0) + 1, token=uuid.uuid4().hex).model_copy(
+        s.live(generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan).model_copy(
             update={"state": TaskState.PAUSED if paused else TaskState.RUNNING}
         )
         for s in specs
@@ -145,12 +146,14 @@ def _prepared(
     return [Task(s, manifest.connector.spec.restart) for s in live]
 
 
-def _until_kafka_answers(work: Callable[[], Mapping[int, int]], worker: WorkerConfig) -> Mapping[int, int]:
+def _until_kafka_answers(work: Callable[[], Standing], worker: WorkerConfig, signals: "_Signals") -> Standing:
     deadline = time.monotonic() + _KAFKA_PATIENCE
     while True:
         try:
             return work()
         except RetriableError as e:
+            if signals.asked:
+                raise SystemExit(ExitCode.OK) from e
             if time.monotonic() > deadline:
                 raise ConnectError(
                     f"Kafka at {worker.bootstrap_servers} has not answered for {_KAFKA_PATIENCE:.0f} s: {e}. "

@@ -153,7 +153,8 @@ class Supervisor:
     def run(self) -> None:
         """Until every task has ended for good, or `stop` was called and all have left."""
         for task in self.tasks:
-            self._start(task)
+            if not self._stopping:
+                self._start(task)
         while any(t.child is not None or (t.due is not None and not self._stopping) for t in self.tasks):
             self._wait()
             if not self._stopping:
@@ -182,7 +183,8 @@ class Supervisor:
         os.write(self._wake_write, b"x")
 
     def _wait(self) -> None:
-        due = min((t.due - time.monotonic() for t in self.tasks if t.due is not None), default=_TICK)
+        waiting = [t.due - time.monotonic() for t in self.tasks if t.due is not None and not self._stopping]
+        due = min(waiting, default=_TICK)
         for key, _ in self._selector.select(max(0.0, min(_TICK, due))):
             if key.data is None:
                 os.read(self._wake_read, 1024)
@@ -192,6 +194,8 @@ class Supervisor:
         child = Child(task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._child_log)
         task.begin(child)
         self._selector.register(child.events_fd, selectors.EVENT_READ, task)
+        if self._stopping:  # asked while the child was being made
+            child.stop()
 
     def _restart(self, task: Task) -> None:
         task.spec = task.spec.live(

@@ -174,3 +174,15 @@ def test_partitions_that_are_gone_are_committed_no_more() -> None:
     world.offsets.drop([B])
     world.after(DAY)
     assert world.group.commits == [{A: 7}]
+
+
+def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> None:
+    group = Group()
+    offsets = SinkOffsets(
+        Told(), cast("RecordConsumer", group), cast("Reports", News()), stopping=threading.Event(), interval=1.0
+    )
+    offsets.take([A])
+    assert offsets.places == {A: None}
+    offsets.at_end({A: 7})  # auto.offset.reset=latest began there
+    assert offsets.places == {A: 7}
+    assert not offsets.pending

@@ -37,7 +37,7 @@ def test_an_active_topic() -> None:
 def test_an_incarnation_is_under_a_key_that_connect_passes_over() -> None:
     key, value = Incarnation(3, 1, "tok", 3).entry("fs-1", 0)
     assert key == b'["penstock-incarnation","fs-1",0]'
-    assert value == b'{"incarnation":3,"fence":1,"token":"tok","slots":3}'
+    assert value == b'{"incarnation":3,"fence":1,"token":"tok","slots":3,"generation":0,"plan":""}'
 
 
 def test_the_greatest_incarnation_counts_not_the_last() -> None:
@@ -60,3 +60,12 @@ def test_every_task_that_ever_was_is_found() -> None:
         (b'["penstock-incarnation","c",5]', None),
     ]  # fmt: skip
     assert incarnated_tasks(entries, "c") == {0: Incarnation(2, 0, "a", 2), 2: Incarnation(4, 0, "b", 3)}
+
+
+def test_a_newer_plan_is_greater_than_every_life_of_an_older_one() -> None:
+    restarted_often = Incarnation(99, 9, "z", 3, generation=4, plan="b")
+    assert restarted_often < Incarnation(0, 0, "", 0, generation=5, plan="a")
+    assert restarted_often < Incarnation(0, 0, "", 0, generation=4, plan="c")
+    value = restarted_often.entry("c", 0)[1]
+    assert value is not None
+    assert Incarnation.of(value) == restarted_often
