@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from penstock.errors import ConnectError
 from penstock_runtime.embedded import EmbeddedKafka
@@ -51,18 +51,19 @@ def main() -> int:
                 say("Found by earlier runs:")
                 report(kafka.bootstrap_servers)
             say(f"Lines grow in {LINES}; watch the other end with: tail -f {OUT}")
-            demonstrate(kafka.bootstrap_servers, options.rate, options.seconds, stopping)
+            demonstrate(kafka, options.rate, options.seconds, stopping)
             say("Stopped. The count:")
             good = report(kafka.bootstrap_servers)
-    except ConnectError as e:
-        say(str(e))
+    except (ConnectError, KafkaException) as e:
+        say(f"{e}\nThe count was not possible; what is under way arrives at the next start.")
         return 5
     say("Run `make demo` again, and it goes on where it stopped. `rm -r penstock-demo` forgets everything.")
     return 0 if good else 1
 
 
-def demonstrate(servers: str, rate: int, seconds: float | None, stopping: threading.Event) -> None:
+def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping: threading.Event) -> None:
     """Let the file grow while `penstock run` moves its lines, then let it drain."""
+    servers = kafka.bootstrap_servers
     # `penstock run`, that ends with us however we end.
     program = "import sys; from penstock_runtime import cli, parent; parent.die_with_parent(); sys.exit(cli.main())"
     command = [sys.executable, "-c", program, "run", str(Path(__file__).with_name("connectors.yaml")),
@@ -81,7 +82,14 @@ def demonstrate(servers: str, rate: int, seconds: float | None, stopping: thread
                 if due > 0:
                     file.write(b"".join(order(number + i) for i in range(due)))
                     number, written = number + due, written + due
+                if not kafka.running:
+                    say("Kafka was killed; starting it again. The connectors wait for it.")
+                    kafka.start()
                 stopping.wait(0.02)
+        if process.poll() is not None:
+            say(f"`penstock run` has ended ({process.returncode}); what is under way arrives at the next start.")
+        elif not kafka.running:
+            kafka.start()
         drain(servers, process)
     finally:
         if process.poll() is None:
@@ -121,7 +129,7 @@ def report(servers: str) -> bool:
 def read_topic(servers: str) -> tuple["collections.Counter[int]", bytes]:
     """How often each order's number stands in the topic, and the last value."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "demo-count", "enable.partition.eof": True,
-                         "isolation.level": "read_committed", "enable.auto.commit": False})  # fmt: skip
+                         "isolation.level": "read_committed", "enable.auto.commit": False, "log_level": 0})  # fmt: skip
     found: collections.Counter[int] = collections.Counter()
     last = b""
     try:

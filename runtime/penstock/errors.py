@@ -35,15 +35,17 @@ class Problem:
 class ConfigError(ConnectError):
     """The configuration is wrong (Kafka Connect: `ConfigException`).
 
-    Carries every problem at once. `ConfigError("text")` is one problem without a property.
+    Carries every problem at once. `ConfigError("text")` is one problem without a property. `warnings` are what stands
+    beside the problems and may explain them.
     """
 
-    def __init__(self, problems: Iterable[Problem] | Problem | str) -> None:
+    def __init__(self, problems: Iterable[Problem] | Problem | str, warnings: Iterable[Problem] = ()) -> None:
         if isinstance(problems, str):
             problems = (Problem("", problems),)
         elif isinstance(problems, Problem):
             problems = (problems,)
         self.problems: tuple[Problem, ...] = tuple(problems)
+        self.warnings: tuple[Problem, ...] = tuple(warnings)
         super().__init__("\n".join(map(str, self.problems)))
 
 

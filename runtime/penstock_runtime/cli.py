@@ -14,7 +14,9 @@ from penstock_runtime.exit_codes import ExitCode
 
 __all__ = ["main"]
 
-_EXIT_CODES = "exit codes: " + ", ".join(f"{c.value} {c.name.lower().replace('_', ' ')}" for c in ExitCode)
+_EXIT_CODES = "exit codes: " + ", ".join(
+    f"{c.value} {c.name.lower().replace('_', ' ')}" for c in ExitCode if c is not ExitCode.LOST
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.command(options))
     except ConfigError as e:
-        _complain(f"{len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}; nothing was started:")
+        for warning in e.warnings:
+            _complain(f"warning: {warning}")
+        _complain(f"{len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}:")
         for problem in e.problems:
             _complain(f"  {problem}")
         return ExitCode.CONFIG_INVALID
@@ -44,12 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="penstock", description="Data connectors with Kafka Connect's semantics.", epilog=_EXIT_CODES
+        prog="penstock",
+        description="Data connectors with Kafka Connect's semantics.",
+        epilog=_EXIT_CODES,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"penstock {version('penstock')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    run = commands.add_parser("run", help="run the connectors of manifests on this machine", epilog=_EXIT_CODES)
+    run = commands.add_parser(
+        "run", allow_abbrev=False, help="run the connectors of manifests on this machine", epilog=_EXIT_CODES
+    )
     _files(run)
     run.add_argument("--bootstrap-servers", help="the Kafka to use; without it an embedded one is started")
     run.add_argument(
@@ -58,17 +67,19 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--metrics-port", type=int, default=0, help="of the first task, counting up; 0: any (default)")
     run.set_defaults(command=_run)
 
-    validate = commands.add_parser("validate", help="check manifests, and say everything that is wrong at once")
+    validate = commands.add_parser(
+        "validate", allow_abbrev=False, help="check manifests, and say everything that is wrong at once"
+    )
     _files(validate)
     validate.set_defaults(command=_validate)
 
-    plugins = commands.add_parser("plugins", help="list plugins, or show one's configuration")
+    plugins = commands.add_parser("plugins", allow_abbrev=False, help="list plugins, or show one's configuration")
     plugins.add_argument("name", nargs="?", help="an alias or a Java class name")
     plugins.add_argument("--json", action="store_true", help="for programs")
     plugins.add_argument("--log-level", default="WARNING", help=argparse.SUPPRESS)
     plugins.set_defaults(command=_plugins)
 
-    kafka = commands.add_parser("kafka", help="run the embedded Kafka alone")
+    kafka = commands.add_parser("kafka", allow_abbrev=False, help="run the embedded Kafka alone")
     kafka.add_argument("--data-dir", type=Path, default=Path("penstock-data"), help="its data (%(default)s)")
     kafka.add_argument("--port", type=int, default=0, help="where clients find it; 0: as before, or any")
     kafka.add_argument("--log-level", default="INFO", help=argparse.SUPPRESS)

@@ -115,7 +115,7 @@ def _fence(setup: Setup, tasks: int) -> Standing:
     return standing
 
 
-def announce(setup: Setup, state: State, specs: Sequence[TaskSpec]) -> None:
+def announce(setup: Setup, state: State, specs: Sequence[TaskSpec], *, timeout: float = 30.0) -> None:
     """Write the connector's state to the status topic, as Connect's herder does."""
     writer = StatusWriter(setup.shared, client_id=f"penstock-plan-{setup.spec.connector}")
     try:
@@ -130,6 +130,7 @@ def announce(setup: Setup, state: State, specs: Sequence[TaskSpec]) -> None:
                     version=specs[0].plugins["connector"].version if specs else None,
                 )
             ],
+            timeout=timeout,
         )
     finally:
         writer.close()

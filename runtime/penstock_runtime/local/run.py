@@ -3,11 +3,14 @@
 import logging
 import os
 import signal
+import socket
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +38,7 @@ __all__ = ["RunOptions", "plans", "run"]
 
 log = logging.getLogger(__name__)
 _KAFKA_PATIENCE: Final = 60.0
+_TELL: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -60,16 +64,18 @@ def plans(
     """
     found, warnings = [], []
     problems: list[Problem] = []
+    hints: list[Problem] = []
     for manifest in manifests.read_manifests(files):
         try:
             planned = plan(manifest.connector, worker, Plugins.installed(), secrets)
         except ConfigError as e:
             problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in e.problems)
+            hints += (Problem(f"{manifest.where}: {w.property}", w.message) for w in e.warnings)
             continue
         found.append((planned, manifest))
         warnings += [f"{manifest.where}: {w}" for w in planned.warnings]
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(problems, hints)
     return found, warnings
 
 
@@ -100,6 +106,8 @@ def run(options: RunOptions) -> ExitCode:
         planned, warnings = plans(options.files, worker, options.secrets)
         for warning in warnings:
             log.warning("%s", warning)
+        if options.metrics_port:
+            _check_ports(options.metrics_port, sum(len(one.tasks) for one, _ in planned))
         if worker.bootstrap_servers is None:
             kafka = EmbeddedKafka(options.data_dir, say=_say)
             kafka.start()
@@ -116,8 +124,9 @@ def run(options: RunOptions) -> ExitCode:
             if signals.asked:
                 return ExitCode.OK
         code = _supervise(tasks, options, folder, signals, stack, kafka)
-        for setup, _, specs in setups:
-            _quietly(setup, specs)
+        if signals.count < 2:
+            for setup, _, specs in setups:
+                _quietly(setup, specs)
         return code
 
 
@@ -147,20 +156,43 @@ def _prepared(
 
 
 def _until_kafka_answers(work: Callable[[], Standing], worker: WorkerConfig, signals: "_Signals") -> Standing:
-    deadline = time.monotonic() + _KAFKA_PATIENCE
+    """Do it, again while Kafka does not answer. In a thread: this one hears Ctrl-C while the client waits.
+
+    Raises:
+        SystemExit: asked to stop meanwhile.
+        ConnectError: Kafka has not answered for a minute, or refuses.
+    """
+    begun, told = time.monotonic(), False
+    trouble: RetriableError | None = None
     while True:
-        try:
-            return work()
-        except RetriableError as e:
+        outcome: Future[Standing] = Future()
+        threading.Thread(target=_into, args=(outcome, work), daemon=True).start()
+        while not outcome.done():
+            wait([outcome], timeout=0.1)
+            waited = time.monotonic() - begun
             if signals.asked:
-                raise SystemExit(ExitCode.OK) from e
-            if time.monotonic() > deadline:
+                raise SystemExit(ExitCode.INTERRUPTED if signals.count > 1 else ExitCode.OK)
+            if waited > _TELL and not told:
+                told = True
+                _say(f"Waiting for Kafka at {worker.bootstrap_servers} ...")
+            if waited > _KAFKA_PATIENCE:
                 raise ConnectError(
-                    f"Kafka at {worker.bootstrap_servers} has not answered for {_KAFKA_PATIENCE:.0f} s: {e}. "
-                    f"Check --bootstrap-servers, the network and the security properties."
-                ) from e
-            log.warning("Kafka does not answer yet: %s", e)
-            time.sleep(1)
+                    f"Kafka at {worker.bootstrap_servers} has not answered for {_KAFKA_PATIENCE:.0f} s"
+                    f"{f': {trouble}' if trouble else ''}. Check --bootstrap-servers, the network and the security "
+                    f"properties."
+                )
+        try:
+            return outcome.result()
+        except RetriableError as e:
+            trouble = e
+            time.sleep(0.5)
+
+
+def _into(outcome: "Future[Standing]", work: Callable[[], Standing]) -> None:
+    try:
+        outcome.set_result(work())
+    except BaseException as e:  # noqa: BLE001 (raised where it is waited for)
+        outcome.set_exception(e)
 
 
 def _supervise(
@@ -188,7 +220,9 @@ def _supervise(
     signals.follow(supervisor)
     with view:
         supervisor.run()
-        view.show(tasks)
+        view.show(tasks, last=True)
+    if terminal:
+        _tell(tasks)
     if signals.count > 1:
         return ExitCode.INTERRUPTED
     ends = {t.ended for t in tasks}
@@ -197,6 +231,26 @@ def _supervise(
     if ends & {End.FAILED, End.LOST}:
         return ExitCode.FAILED
     return ExitCode.SUPERSEDED if End.SUPERSEDED in ends else ExitCode.OK
+
+
+def _tell(tasks: Sequence[Task]) -> None:
+    """What a table has no room for: how tasks ended that nobody stopped."""
+    for task in tasks:
+        if task.ended is End.SUPERSEDED:
+            _say(f"{task.name} was taken over by a newer run of the same connector; nothing has failed.")
+        elif task.ended not in (None, End.STOPPED):
+            _say(f"{task.name} has failed: {task.error}")
+
+
+def _check_ports(first: int, count: int) -> None:
+    """Raise ConnectError unless these ports are free: a task that cannot have its own would be started in vain."""
+    for port in range(first, first + count):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", port))
+            except OSError as e:
+                raise ConnectError(f"port {port} is taken ({e.strerror}): choose another --metrics-port, or 0") from e
 
 
 def _revive(kafka: EmbeddedKafka | None) -> None:
@@ -208,7 +262,7 @@ def _revive(kafka: EmbeddedKafka | None) -> None:
 
 def _quietly(setup: Setup, specs: Sequence[TaskSpec]) -> None:
     try:
-        announce(setup, State.UNASSIGNED, specs)
+        announce(setup, State.UNASSIGNED, specs, timeout=2.0)
     except ConnectError as e:
         log.debug("The connector's last state was not written: %s", e)
 

@@ -20,8 +20,8 @@ class View(Protocol):
 
     def __exit__(self, *args: object) -> None: ...
 
-    def show(self, tasks: Sequence[Task]) -> None:
-        """The tasks as they are now. Called often; draws as often as people can read."""
+    def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
+        """The tasks as they are now. Called often; draws as often as people can read, and always the last time."""
 
 
 class _Rates:
@@ -56,7 +56,7 @@ class Lines:
     def __exit__(self, *args: object) -> None:
         return
 
-    def show(self, tasks: Sequence[Task]) -> None:
+    def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
         """Write what is new."""
         now = time.monotonic()
         due = now >= self._next
@@ -102,13 +102,13 @@ class Table:
     def __exit__(self, *args: object) -> None:
         self._live.stop()
 
-    def show(self, tasks: Sequence[Task]) -> None:
+    def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
         """Draw."""
         from rich.table import Table as Grid
         from rich.text import Text
 
         now = time.monotonic()
-        if now < self._next:
+        if now < self._next and not last:
             return
         self._next = now + 0.25
         grid = Grid(title=self._title, title_justify="left", caption_justify="left", expand=False)

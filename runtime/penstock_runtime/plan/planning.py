@@ -175,4 +175,5 @@ def _raise(findings: Findings, own: Resolved, redactor: Redactor) -> None:
     # What is missing is often there under a mistyped name, which alone would be a warning.
     problems += (w for w in findings.warnings if w.message.rpartition("did you mean ")[2].rstrip("?") in named)
     if problems:
-        raise ConfigError(dict.fromkeys(map(redactor.problem, problems)))
+        warnings = [w for w in findings.warnings if w not in problems]
+        raise ConfigError(dict.fromkeys(map(redactor.problem, problems)), map(redactor.problem, warnings))
