@@ -20,7 +20,7 @@ def test_the_transform_of_the_guide_does_what_it_says() -> None:
     names: dict[str, Any] = {}
     exec(blocks()[0], names)
     found = run_transform(names["Shout"], {}, [Record(topic="t", value="hello")])
-    assert [r.value for r in found] == ["HELLO!"]
+    assert [r and r.value for r in found] == ["HELLO!"]
 
 
 def test_the_source_of_the_guide_passes_the_suite_of_the_guide(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ class SinkProcess:
         writer: makes the task half of the sink; called once, when it is first needed.
         stopping: ends retries.
         redact: takes secrets out of what a plugin said, for the dead letter queue.
+        patient: wait and try again here; else a `RetriableError` is for the caller (a Spark worker gives it to the driver,
+            which tells of it and waits without holding a job).
         trouble: told while a batch is tried again, and None when it went through.
     """
 
@@ -63,7 +65,7 @@ class SinkProcess:
         self, settings: ClientSettings, *, connector: str, task: int, steps: Sequence[chain.Step],
         converters: chain.Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
         stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
-        trouble: Callable[[str | None], None] = lambda text: None, redact: Callable[[str], str] = str,
+        trouble: Callable[[str | None], None] = lambda text: None, redact: Callable[[str], str] = str, patient: bool = True,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._connector = connector
@@ -78,6 +80,7 @@ class SinkProcess:
         self._sleep = sleep
         self._trouble = trouble
         self._redact = redact
+        self._patient = patient
         self._dead_letters: PlainProducer | None = None
 
     def put(self, consumed: Sequence[Consumed]) -> Summary:
@@ -167,6 +170,8 @@ class SinkProcess:
             try:
                 result = work()
             except RetriableError as e:
+                if not self._patient:
+                    raise
                 attempt += 1
                 left = deadline - time.monotonic()
                 if left <= 0:

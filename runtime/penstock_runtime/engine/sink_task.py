@@ -30,6 +30,8 @@ __all__ = ["SinkTask"]
 
 log = logging.getLogger(__name__)
 _WAIT: Final = 0.2
+_REST: Final = 60.0
+"""Seconds for which a sink that asked to wait is written to here, not by Spark."""
 _SOON: Final = 5.0
 """How often a topic that is listed and does not exist is looked for, in seconds."""
 
@@ -62,6 +64,7 @@ class SinkTask:
         self._failures = 0
         self._losses = 0
         self._spark_due = spark is not None and setup.spec.spark.start is SparkStart.EAGER
+        self._spark_rests_until = 0.0
         self._read_here = True
         self._waiting_for: str | None = None
 
@@ -140,7 +143,7 @@ class SinkTask:
         return found, ends
 
     def _worth_spark(self) -> bool:
-        if self._spark is None or isinstance(self._process, FramePut):
+        if self._spark is None or isinstance(self._process, FramePut) or self._clock() < self._spark_rests_until:
             return False
         lag = self._lag()
         if lag is None or lag < self._setup.backlog_records:
@@ -166,8 +169,13 @@ class SinkTask:
         future = self._spark.submit(worker.consume, payloads, timeout=self._setup.batch_timeout)
         wait([future])
         total = Summary()
-        for result in future.result():
-            total.add(worker.unwrap(result))
+        try:
+            for result in future.result():
+                total.add(worker.unwrap(result))
+        except RetriableError as e:
+            if not isinstance(e, WorkerLost):  # the outside asks to wait: that is done here, as long as the user says
+                self._spark_rests_until = self._clock() + _REST
+            raise
         self._losses = 0
         for of, _, end in ranges:
             total.offsets.append((*of, end))

@@ -181,7 +181,7 @@ def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
         consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client)
         found = _sinks[task.spec] = (
             RangeReader(consumer, most=setup.put_records),
-            setup.writing_process(lambda: False),
+            setup.writing_process(lambda: False, patient=False),
         )
         atexit.register(found[1].close)
     return found
