@@ -4,13 +4,18 @@ A thread hears the signal, not Python's handler alone: that one waits for as lon
 client, a minute when no broker answers.
 """
 
+import math
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
 
 __all__ = ["Stopping"]
+
+
+_LAST_RESORT: Final = 5  # seconds
 
 
 class Stopping:
@@ -27,6 +32,7 @@ class Stopping:
         self._heard, writing = os.pipe()
         os.set_blocking(writing, False)
         signal.signal(signal.SIGTERM, lambda *_: self.asked.set())
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         threading.Thread(target=self._watch, name="stopping", daemon=True).start()
 
@@ -38,5 +44,7 @@ class Stopping:
         while signal.SIGTERM not in os.read(self._heard, 64):
             pass
         self.asked.set()
+        # A client that hangs with the interpreter's lock in its hands stops every thread of Python; the kernel still ends us.
+        signal.alarm(math.ceil(self._grace) + _LAST_RESORT)
         time.sleep(self._grace)
         self._abandon()
