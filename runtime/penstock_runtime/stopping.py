@@ -44,7 +44,7 @@ class Stopping:
         while signal.SIGTERM not in os.read(self._heard, 64):
             pass
         self.asked.set()
-        # A client that hangs with the interpreter's lock in its hands stops every thread of Python; the kernel still ends us.
+        # A client that hangs with the interpreter's lock in its hands stops every Python thread; the kernel still ends us.
         signal.alarm(math.ceil(self._grace) + _LAST_RESORT)
         time.sleep(self._grace)
         self._abandon()
