@@ -108,7 +108,7 @@ class Delivery:
             detail = f", where source record is = {_shown(record)}" if self.policy.log_messages else ""
             summary.failed(failure, f"{self.connector}-{self.task}", log=self.policy.log, detail=detail)
             if self.policy.dead_letter_topic is not None:
-                summary.dead_letters += self._bury(failure, record, port)
+                summary.dead_letters += self._bury(failure, record, port, summary)
 
     def _fail(self, failures: Sequence[Failure], batch: RecordBatch, where: str) -> None:
         worst = min(failures, key=lambda f: f.position)
@@ -119,7 +119,7 @@ class Delivery:
             task=f"{self.connector}-{self.task}",
         )  # fmt: skip
 
-    def _bury(self, failure: Failure, record: Record, port: Port) -> int:
+    def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> int:
         """Write a failed record to the dead letter queue, with the records of its own batch."""
         topic = self.policy.dead_letter_topic
         if topic is None:
@@ -136,12 +136,13 @@ class Delivery:
             timestamp=record.timestamp,
         )  # fmt: skip
         refused = port.send(out)
-        if refused:
-            raise ConnectError(
-                f"A failed record for topic '{record.topic}' could not be written to the dead letter queue '{topic}': "
-                f"{refused[0].error}"
+        for r in refused:  # too large for the client: it would be so for ever, and the outside still has the record
+            summary.logged += 1
+            summary.log.append(
+                f"A failed record for topic '{record.topic}' is passed over and not in the dead letter queue '{topic}', "
+                f"which cannot take it: {r.error}"
             )
-        return 1
+        return 1 - len(refused)
 
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
         return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, PRODUCE_CLASS, refused.error)

@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import wait
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
@@ -166,11 +165,9 @@ class SinkTask:
         begun = self._clock()
         groups = [ranges] if self._setup.single_writer else _dealt(ranges, self._spark.cores)
         payloads = [worker.range_payload(self._setup, group) for group in groups]
-        future = self._spark.submit(worker.consume, payloads, timeout=self._setup.batch_timeout)
-        wait([future])
         total = Summary()
         try:
-            for result in future.result():
+            for result in self._spark.run(worker.consume, payloads, timeout=self._setup.batch_timeout):
                 total.add(worker.unwrap(result))
         except RetriableError as e:
             if not isinstance(e, WorkerLost):  # the outside asks to wait: that is done here, as long as the user says

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
 from itertools import chain
 
 from penstock.batch import RecordBatch
@@ -174,10 +173,8 @@ class SourceTask:
         assert self._spark is not None
         timeout = self._setup.batch_timeout
         payloads = [worker.payload(self._setup, self._life, [one]) for one in work]
-        future: Future[list[bytes]] = self._spark.submit(worker.deliver, payloads, timeout=timeout)
-        wait([future])
         total = Summary()
-        for result in future.result():
+        for result in self._spark.run(worker.deliver, payloads, timeout=timeout):
             total.add(worker.unwrap(result))
         self._losses = 0
         return total

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +48,10 @@ CONF: Final[Mapping[str, str]] = {
     "spark.sql.warehouse.dir": "file:/tmp/penstock-no-warehouse",
     "spark.sql.catalogImplementation": "in-memory",
 }
+
+
+_LATE: Final = 30.0
+"""Seconds that a cancelled job has to end."""
 
 
 class WorkerLost(RetriableError):
@@ -107,15 +111,17 @@ class Spark:
             raise ConnectError("Spark could not be started")
         return self._session
 
-    def submit(self, entry: Entry, payloads: Sequence[bytes], *, timeout: float) -> "Future[list[bytes]]":
+    def run(self, entry: Entry, payloads: Sequence[bytes], *, timeout: float) -> list[bytes]:
         """Run `entry` once for each payload, in parallel, and give the results in order.
 
-        The future raises:
+        Raises:
             WorkerLost: a worker died, or the job did not end within `timeout` seconds.
-            SparkLost: the JVM is gone.
-            RemoteFailure: `entry` raised; its text is the worker's error.
+            SparkLost: the JVM is gone, or does not even answer that the job is to be cancelled.
         """
-        return self._jobs.submit(self._run, entry, payloads, timeout)
+        try:
+            return self._jobs.submit(self._run, entry, payloads, timeout).result(timeout + _LATE)
+        except TimeoutError as e:
+            raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s") from e
 
     def stop(self) -> None:
         """End the session and its workers."""

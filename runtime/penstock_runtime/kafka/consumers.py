@@ -17,7 +17,7 @@ __all__ = ["Consumed", "RecordConsumer", "available"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
-_CREATE_TIME: Final = 1
+_GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
 _PASSED_OVER: Final = {
     KafkaError._TRANSPORT,  # noqa: SLF001 (librdkafka's own names of the codes)
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
@@ -178,8 +178,11 @@ class RecordConsumer:
                 ) from e
             raise translated(error, f"Committing offsets to group '{self.group}' at {self._servers}") from e
         for d in done or ():
-            if d.error is not None:
-                raise translated(d.error, f"Committing offsets to group '{self.group}' at {self._servers}")
+            if d.error is None:
+                continue
+            if d.error.code() in _GONE:  # the next look for topics lets go of it; the others are committed
+                raise RetriableError(f"Committing offsets to group '{self.group}': {d.topic}-{d.partition} is gone")
+            raise translated(d.error, f"Committing offsets to group '{self.group}' at {self._servers}")
 
     def close(self) -> None:
         """Let go of the connections; nothing is committed."""
