@@ -255,9 +255,12 @@ class SinkTask:
 
     def _start_spark(self) -> None:
         """Beside the batches, once the first has gone through: the session's start takes both cores for seconds."""
-        if self._spark_due and self._spark is not None:
+        if self._spark is None:
+            return
+        if self._spark_due:
             self._spark_due = False
             self._spark.start()
+        self._spark.check()
 
     def _until_done(self, work: Callable[[], None]) -> None:
         delay = 0.1

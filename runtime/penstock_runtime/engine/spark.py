@@ -6,6 +6,7 @@ one stage attempt): what failed is planned again from the offsets that Kafka hol
 
 import logging
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -76,6 +77,7 @@ class Spark:
         self._conf = conf
         self._name = name
         self._session: SparkSession | None = None
+        self._jvm: subprocess.Popen[bytes] | None = None
         self._failure: BaseException | None = None
         self._starter: threading.Thread | None = None
         self._jobs = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spark-job")
@@ -97,6 +99,16 @@ class Spark:
         if self._failure is not None:
             raise ConnectError(f"Spark could not be started: {self._failure}") from self._failure
         return self._session is not None
+
+    def check(self) -> None:
+        """Look whether the JVM still lives; cheap enough for every batch.
+
+        Raises:
+            SparkLost: it has ended.
+        """
+        process = self._jvm
+        if process is not None and process.poll() is not None:
+            raise SparkLost(f"Spark's JVM is gone (exit code {process.returncode})")
 
     def session(self) -> "SparkSession":
         """The session, once it is there.
@@ -125,7 +137,7 @@ class Spark:
 
     def stop(self) -> None:
         """End the session and its workers."""
-        session, self._session = self._session, None
+        session, self._session, self._jvm = self._session, None, None
         self._jobs.shutdown(wait=False, cancel_futures=True)
         if session is not None:
             try:
@@ -148,6 +160,8 @@ class Spark:
             session = builder.getOrCreate()
             # The first job starts the process that forks workers; without it the first batch would wait for that.
             session.sparkContext.parallelize([0], 1).map(_nothing).collect()
+            gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
+            self._jvm = None if gateway is None else gateway.proc
             self._session = session
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
