@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from penstock.errors import ConfigError, Superseded
-from penstock.taskspec import TaskSpec, TaskState
+from penstock.taskspec import SparkStart, TaskSpec, TaskState
 from penstock.worker_config import WorkerConfig
 from penstock_runtime import logs
 from penstock_runtime.engine.garbage import collect_seldom
@@ -108,7 +108,7 @@ def _run(
             writer=writer, topic=setup.status_topic, track_topics=setup.worker.topic_tracking_enable,
             metrics=metrics, parent=parent, redact=redact,
         )  # fmt: skip
-        spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id)
+        spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id, eager=spec.spark.start is SparkStart.EAGER)
         task = _task(setup, reports, writer, spark, stopping.asked, paused)
         collect_seldom()
         task.run()

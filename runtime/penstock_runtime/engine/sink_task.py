@@ -12,10 +12,10 @@ from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import Sink, TopicPartition
-from penstock.taskspec import SparkStart
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.assignment import assigned
 from penstock_runtime.engine.frames import FramePut
+from penstock_runtime.engine.patience import until_done
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_offsets import SinkOffsets
@@ -62,7 +62,6 @@ class SinkTask:
         self._next_refresh = 0.0
         self._failures = 0
         self._losses = 0
-        self._spark_due = spark is not None and setup.spec.spark.start is SparkStart.EAGER
         self._spark_rests_until = 0.0
         self._read_here = True
         self._waiting_for: str | None = None
@@ -106,7 +105,8 @@ class SinkTask:
             return
         self._failures = 0
         self._reports.trouble(self._consumer.trouble or self._waiting_for)
-        self._start_spark()
+        if self._spark is not None:
+            self._spark.attend()
 
     def _here(self) -> None:
         """Read and write what there is, in this process."""
@@ -253,28 +253,8 @@ class SinkTask:
         self._stopping.wait(error.retry_after or min(10.0, 0.1 * 2 ** min(self._failures, 10)))
         self._read_here = False
 
-    def _start_spark(self) -> None:
-        """Beside the batches, once the first has gone through: the session's start takes both cores for seconds."""
-        if self._spark is None:
-            return
-        if self._spark_due:
-            self._spark_due = False
-            self._spark.start()
-        self._spark.check()
-
     def _until_done(self, work: Callable[[], None]) -> None:
-        delay = 0.1
-        while not self._stopping.is_set():
-            try:
-                work()
-            except RetriableError as e:
-                log.warning("Trying again in %.1f s: %s", delay, e)
-                self._reports.trouble(str(e))
-                self._stopping.wait(delay)
-                delay = min(10.0, delay * 2)
-            else:
-                self._reports.trouble(None)
-                return
+        until_done(work, passing=(RetriableError,), stopping=self._stopping, reports=self._reports)
 
     def _pause(self) -> None:
         if self._offsets.pending:

@@ -11,11 +11,11 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, SourcePartition
 from penstock.record import Record
 from penstock.source import InputPartition, PollingSource, Source
-from penstock.taskspec import SparkStart
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.offset_store import OffsetStore
 from penstock_runtime.engine.pace import Appetite, Pace
+from penstock_runtime.engine.patience import until_done
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.source_process import Work
@@ -63,7 +63,6 @@ class SourceTask:
         self._appetite = Appetite(setup.limits, setup.batch_seconds)
         self._failures = 0
         self._losses = 0
-        self._spark_due = spark is not None and setup.spec.spark.start is SparkStart.EAGER
 
     def run(self) -> None:
         """Until `stopping`, or an error.
@@ -103,7 +102,8 @@ class SourceTask:
             return
         self._failures = 0
         self._reports.trouble(None)
-        self._start_spark()
+        if self._spark is not None:
+            self._spark.attend()
         if did:
             self._pace.found()
         else:
@@ -205,30 +205,8 @@ class SourceTask:
         if not self._stopping.is_set():
             self._until_done(self._recover)
 
-    def _start_spark(self) -> None:
-        """Beside the batches, once the first has gone through: the session's start takes both cores for seconds."""
-        if self._spark is None:
-            return
-        if self._spark_due:
-            self._spark_due = False
-            self._spark.start()
-        self._spark.check()
-
     def _until_done(self, work: Callable[[], None]) -> None:
-        delay = 0.1
-        while not self._stopping.is_set():
-            try:
-                work()
-            except Superseded:
-                raise
-            except _AGAIN as e:
-                log.warning("Trying again in %.1f s: %s", delay, e)
-                self._reports.trouble(str(e))
-                self._stopping.wait(delay)
-                delay = min(10.0, delay * 2)
-            else:
-                self._reports.trouble(None)
-                return
+        until_done(work, passing=_AGAIN, stopping=self._stopping, reports=self._reports)
 
     def _pause(self) -> None:
         self._report_state()

@@ -70,12 +70,14 @@ class Spark:
         cores: n of `local[n]`.
         conf: the user's settings; they go before ours, except those that keep Spark from repeating a stage.
         name: the application's name.
+        eager: start beside the first batches (`spec.spark.start`), not when a backlog asks for it.
     """
 
-    def __init__(self, *, cores: int, conf: Mapping[str, str], name: str) -> None:
+    def __init__(self, *, cores: int, conf: Mapping[str, str], name: str, eager: bool) -> None:
         self.cores = cores
         self._conf = conf
         self._name = name
+        self._eager = eager
         self._session: SparkSession | None = None
         self._jvm: subprocess.Popen[bytes] | None = None
         self._failure: BaseException | None = None
@@ -100,12 +102,16 @@ class Spark:
             raise ConnectError(f"Spark could not be started: {self._failure}") from self._failure
         return self._session is not None
 
-    def check(self) -> None:
-        """Look whether the JVM still lives; cheap enough for every batch.
+    def attend(self) -> None:
+        """Start if that is due, and look whether the JVM still lives; cheap enough to be called after every batch.
+
+        Called after the first, not before: the session's start takes both cores for seconds.
 
         Raises:
-            SparkLost: it has ended.
+            SparkLost: the JVM has ended.
         """
+        if self._eager:
+            self.start()
         process = self._jvm
         if process is not None and process.poll() is not None:
             raise SparkLost(f"Spark's JVM is gone (exit code {process.returncode})")

@@ -79,7 +79,6 @@ class RecordConsumer:
         self._reset = OFFSET_END if config["auto.offset.reset"] in ("latest", "largest", "end") else OFFSET_BEGINNING
         with translating(f"Starting a consumer for {self._servers}"):
             self._consumer = Consumer(config)
-        self._positions: dict[TopicPartition, int] = {}
         self.trouble: str | None = None
         """What the last error was that may pass (a broker away, a topic deleted); None after records came."""
 
@@ -115,7 +114,6 @@ class RecordConsumer:
         """Read these from now on, from these offsets; None is where `auto.offset.reset` says."""
         with translating("Assigning partitions"):
             self._consumer.assign([Position(t, p, self._reset if o is None else o) for (t, p), o in positions.items()])
-        self._positions = {tp: o for tp, o in positions.items() if o is not None}
 
     def watermarks(self, partition: TopicPartition, *, cached: bool = True) -> tuple[int, int]:
         """The first offset and the end (for `read_committed` the last stable offset); -1001 where not known yet."""
@@ -149,14 +147,6 @@ class RecordConsumer:
         if messages:
             self.trouble = None
         return [_columns(of, run) for of, run in _runs(messages).items()], ends
-
-    def pause(self, partitions: Sequence[TopicPartition]) -> None:
-        """Fetch nothing of these until `resume`."""
-        self._consumer.pause([Position(t, p) for t, p in partitions])
-
-    def resume(self, partitions: Sequence[TopicPartition]) -> None:
-        """Fetch them again."""
-        self._consumer.resume([Position(t, p) for t, p in partitions])
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit to the group, as a client that is no member of it.

@@ -1,0 +1,36 @@
+"""Trying again what may pass, for as long as the task is not to stop."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from penstock_runtime.engine.reports import Reports
+
+__all__ = ["until_done"]
+
+log = logging.getLogger(__name__)
+_FIRST: Final = 0.1
+_LONGEST: Final = 10.0
+
+
+def until_done(
+    work: Callable[[], None], *, passing: tuple[type[Exception], ...], stopping: threading.Event, reports: Reports
+) -> None:
+    """Do it, again after growing pauses while it raises what may pass; return undone when the task is to stop.
+
+    Raises:
+        Exception: whatever else `work` raises.
+    """
+    delay = _FIRST
+    while not stopping.is_set():
+        try:
+            work()
+        except passing as e:
+            log.warning("Trying again in %.1f s: %s", delay, e)
+            reports.trouble(str(e))
+            stopping.wait(delay)
+            delay = min(_LONGEST, delay * 2)
+        else:
+            reports.trouble(None)
+            return
