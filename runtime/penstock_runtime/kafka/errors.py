@@ -91,8 +91,10 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
         return ConnectError(f"{text}. Check user name, password and mechanism of the client properties.")
     if code in REFUSED:
         return ConnectError(f"{text}. {_TOO_LARGE}" if code == KafkaError.MSG_SIZE_TOO_LARGE else text)
-    if error.fatal():
+    if error.fatal() or code == KafkaError._FATAL:  # noqa: SLF001
         return Fenced(text)
+    if code == KafkaError._STATE:  # noqa: SLF001 (the transaction failed before this record came)
+        return TransactionAborted(text)
     if error.txn_requires_abort():
         return TransactionAborted(text)
     if error.retriable() or code in _PASSING:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated, translating
 
 __all__ = ["Outbox", "Outgoing", "Refused"]
 
@@ -108,9 +108,12 @@ class Outbox:
         self._topics.update(_topics_of(outgoing))
         self._await_room(size)
         refused = self._batch(outgoing, on_failure) if _plain(outgoing) else self._singly(outgoing, on_failure)
-        passing = next((r.error for r in refused if isinstance(r.error, RetriableError)), None)
-        if passing is not None:  # no fault of the record: the batch is tried again
-            raise passing
+        blameless = (RetriableError, Fenced, TransactionAborted)
+        for r in refused:
+            if isinstance(
+                r.error, blameless
+            ):  # no fault of the record: the whole batch is tried again, or left to others
+                raise r.error
         taken = outgoing.length - len(refused)
         self._waiting.append((taken, size))
         self._records += taken
