@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Final, Self, Union, get_args, get_o
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
+from pydantic_core import ErrorDetails, PydanticUndefined
 
 from penstock.errors import ConfigError, Problem
 
@@ -209,13 +209,37 @@ def _problems(cls: type[Config], error: ValidationError, prefix: str) -> Iterabl
         if e["type"] == "missing":
             continue  # reported as missing, or as unreadable, before
         info = next((i for f, i in cls.model_fields.items() if name in (i.alias, f)), None)
-        text = str(cause) if cause is not None else str(e["msg"])
+        text = str(cause) if cause is not None else _limit(e)
         if not name or info is None:
             yield Problem("", text)
             continue
         yield Problem(
             prefix + name, f"Invalid value {_shown(e['input'], info)} for configuration {prefix}{name}: {text}"
         )
+
+
+_LIMITS: Final[Mapping[str, str]] = {
+    "greater_than_equal": "Value must be at least {ge}",
+    "greater_than": "Value must be more than {gt}",
+    "less_than_equal": "Value must be no more than {le}",
+    "less_than": "Value must be less than {lt}",
+    "multiple_of": "Value must be a multiple of {multiple_of}",
+    "finite_number": "Value must be a finite number",
+    "string_pattern_mismatch": "String must match the pattern {pattern}",
+    "string_too_short": "String must have at least {min_length} characters",
+    "string_too_long": "String must have at most {max_length} characters",
+    "too_short": "List must have at least {min_length} elements",
+    "too_long": "List must have at most {max_length} elements",
+    "literal_error": "String must be one of: {expected}",
+    "enum": "String must be one of: {expected}",
+}
+"""Pydantic's limits in Kafka Connect's words."""
+
+
+def _limit(error: ErrorDetails) -> str:
+    wanted = {name: str(value).replace("'", "").replace(" or ", ", ") if name == "expected" else value
+              for name, value in error.get("ctx", {}).items()}  # fmt: skip
+    return _LIMITS.get(error["type"], "the plugin cannot take it").format(**wanted)
 
 
 def _shown(value: object, info: FieldInfo) -> str:

@@ -60,7 +60,8 @@ class CommonConfig(ErrorsConfig):
     @classmethod
     def _aliases(cls, aliases: list[str]) -> list[str]:
         if len(set(aliases)) != len(aliases):
-            raise ValueError("Duplicate alias provided.")
+            twice = next(a for a in aliases if aliases.count(a) > 1)
+            raise ValueError(f"Duplicate alias provided. {twice or 'An empty alias'} is there more than once.")
         if "" in aliases:
             raise ValueError("An alias is empty; remove the comma too many.")
         return aliases

@@ -5,19 +5,36 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
-from penstock.resource_problems import problems_of
+from penstock.resource_draft import PLACEHOLDER, Reading, as_far_as_readable
 from penstock.resource_values import ConfigText, Duration
 from penstock.taskspec import SparkStart
 
-__all__ = ["API_VERSION", "OWNED", "Backoff", "Connector", "ConnectorSpec", "Metadata", "Restart", "State"]
+__all__ = [
+    "API_VERSION",
+    "NAME_LENGTH",
+    "OWNED",
+    "UNNAMED",
+    "Backoff",
+    "Connector",
+    "ConnectorSpec",
+    "Metadata",
+    "Reading",
+    "Restart",
+    "State",
+]
 
 API_VERSION: Final = "penstock.dev/v1alpha1"
 NAME_LENGTH: Final = 45
 """So that pod names `<connector>-<task>-<incarnation>` and labels keep to Kubernetes' 63."""
+
+UNNAMED: Final = "unnamed"
+"""In a draft, of a resource without a name, or with a wrong one."""
+
+Flag = Annotated[bool, Field(strict=True)]
 
 OWNED: Final[Mapping[str, str]] = {
     "connector.class": "spec.class",
@@ -57,8 +74,8 @@ class Metadata(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
-    name: Annotated[str, AfterValidator(_connector_name)]
-    namespace: Annotated[str, AfterValidator(_label)] | None = None
+    name: Annotated[str, AfterValidator(_connector_name)] = Field(examples=["orders-in"])
+    namespace: Annotated[str, AfterValidator(_label)] | None = Field(None, examples=["shop"])
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     uid: str | None = None
@@ -82,8 +99,8 @@ class Restart(_Part):
         reset_after: how long a task must run for the count to begin anew.
     """
 
-    on_failure: bool = True
-    max_restarts: int = Field(10, ge=0)
+    on_failure: Flag = True
+    max_restarts: int = Field(10, ge=0, strict=True)
     backoff: Backoff = Backoff()
     reset_after: Duration = Field("30m", validate_default=True)
 
@@ -91,7 +108,7 @@ class Restart(_Part):
 class Rollout(_Part):
     """A change of versions: that many tasks first, the rest when they run."""
 
-    canary: int = Field(1, ge=0)
+    canary: int = Field(1, ge=0, strict=True)
     timeout: Duration = Field("5m", validate_default=True)
 
 
@@ -104,8 +121,8 @@ class Deletion(_Part):
 class Spark(_Part):
     """The Spark session of each task."""
 
-    executors: int = Field(0, ge=0)
-    conf: dict[str, ConfigText] = {}
+    executors: int = Field(0, ge=0, strict=True)
+    conf: dict[str, ConfigText] = Field({}, examples=[{"spark.executor.memory": "2g"}])
     start: SparkStart = SparkStart.EAGER
 
 
@@ -124,20 +141,22 @@ class Offsets(_Part):
 class ConnectorSpec(_Part):
     """What a user asks for."""
 
-    class_name: Annotated[str, AfterValidator(lambda s: _stripped(s))] = Field(alias="class")
-    version: Annotated[str, BeforeValidator(lambda v: _version(v))] | None = None
-    tasks_max: int = Field(1, ge=1)
+    class_name: Annotated[str, AfterValidator(lambda s: _stripped(s))] = Field(
+        alias="class", examples=["FileStreamSource"]
+    )
+    version: Annotated[str, BeforeValidator(lambda v: _version(v))] | None = Field(None, examples=["[1.2,2.0)"])
+    tasks_max: int = Field(1, ge=1, strict=True)
     state: State = State.RUNNING
-    config: dict[str, ConfigText] = {}
-    topic_creation_policy: Reference | None = None
-    restart: Restart = Restart()
+    config: dict[str, ConfigText] = Field({}, examples=[{"file": "/data/orders.jsonl", "topic": "orders"}])
+    topic_creation_policy: Reference | None = Field(None, examples=[{"name": "shop-topics"}])
+    restart: Restart = Field(Restart(), examples=[{"maxRestarts": 10}])
     rollout: Rollout = Rollout()
     deletion: Deletion = Deletion()
     on_secret_change: Literal["Restart", "Ignore"] = "Restart"  # noqa: S105 (no password)
-    spark: Spark = Spark()
-    template: dict[str, Any] = {}
-    offsets: Offsets = Offsets()
-    connect_name: Annotated[str, AfterValidator(lambda s: _stripped(s))] | None = None
+    spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}])
+    template: dict[str, Any] = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}])
+    offsets: Offsets = Field(Offsets(), examples=[{"configMap": "orders-in-offsets"}])
+    connect_name: Annotated[str, AfterValidator(lambda s: _stripped(s))] | None = Field(None, examples=["Orders_In"])
 
 
 class Connector(_Part):
@@ -145,9 +164,11 @@ class Connector(_Part):
 
     api_version: Literal["penstock.dev/v1alpha1"] = API_VERSION
     kind: Literal["Connector"] = "Connector"
-    metadata: Metadata
-    spec: ConnectorSpec
+    metadata: Metadata = Field(examples=[{"name": "orders-in"}])
+    spec: ConnectorSpec = Field(examples=[{"class": "FileStreamSource", "config": {"file": "/data/orders.jsonl"}}])
     status: dict[str, Any] | None = None
+
+    _reading: Reading = PrivateAttr(default_factory=Reading)
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Self:
@@ -156,13 +177,46 @@ class Connector(_Part):
         Raises:
             ConfigError: every problem at once, each under its field path (`spec.config.file`).
         """
-        try:
-            resource = cls.model_validate(document)
-        except ValidationError as e:
-            raise ConfigError([*problems_of(cls, e), *_owned(document)]) from None
-        if problems := _owned(document):
-            raise ConfigError(problems)
-        return resource
+        found = cls.draft(document)
+        if found.reading.flaws:
+            raise ConfigError(found.reading.flaws)
+        return found
+
+    @classmethod
+    def draft(cls, document: Mapping[str, Any]) -> Self:
+        """The resource as far as it can be read: what is wrong is left out, and stands in `reading.flaws`.
+
+        For a check that is to tell everything at once (`penstock_runtime.plan` refuses a draft with flaws, with what it
+        finds in the rest).
+
+        Raises:
+            ConfigError: nothing can be made of it.
+        """
+        owned = _owned(document)
+        config = document["spec"]["config"] if owned else {}
+        class_name = config.get("connector.class")
+        needed = {
+            ("metadata",): {"name": UNNAMED},
+            ("metadata", "name"): UNNAMED,
+            ("spec",): {"class": PLACEHOLDER},
+            ("spec", "class"): class_name if isinstance(class_name, str) and class_name.strip() else PLACEHOLDER,
+        }
+        found, flaws = as_far_as_readable(cls, document, needed)
+        if owned:
+            rest = {name: text for name, text in found.spec.config.items() if name not in OWNED}
+            found = found.model_copy(update={"spec": found.spec.model_copy(update={"config": rest})})
+        return found.with_reading(Reading(flaws=(*flaws, *owned)))
+
+    @property
+    def reading(self) -> Reading:
+        """What is known of the text that this was read from."""
+        return self._reading
+
+    def with_reading(self, reading: Reading) -> Self:
+        """The same resource, with this in the place of what was known."""
+        other = self.model_copy()
+        other._reading = reading  # noqa: SLF001 (its own class)
+        return other
 
     @property
     def connect_name(self) -> str:
@@ -176,7 +230,7 @@ def _owned(document: Mapping[str, Any]) -> list[Problem]:
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     names = [name for name in config if name in OWNED] if isinstance(config, Mapping) else []
-    return [Problem(f"spec.config.{n}", f"is said by {OWNED[n]}; set that and remove this") for n in names]
+    return [Problem(f"spec.config.{n}", f"belongs to {OWNED[n]}; move it there") for n in names]
 
 
 def _stripped(text: str) -> str:

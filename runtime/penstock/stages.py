@@ -50,7 +50,7 @@ class TransformPlace(Place):
     @property
     def negated(self) -> bool:
         """`negate`, read."""
-        return (self.negate or "").strip().lower() == "true"
+        return (self.negate or "").lower() == "true"
 
 
 def converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> Place:

@@ -54,9 +54,11 @@ class FileStreamSink(SinkConnector):
     single_writer: ClassVar[bool] = True
 
     def validate(self, config: FileSinkConfig) -> Iterable[Problem]:
-        """Refuse a directory; whether the file can be written is known only where the task runs."""
-        if Path(config.file).is_dir():
+        """Refuse what is wrong wherever the task runs, which may be another machine, with other folders, than this."""
+        if config.file.endswith("/") or Path(config.file).is_dir():
             yield Problem("file", f"{config.file} is a directory; property `file` must name a file.")
+        elif "\0" in config.file:
+            yield Problem("file", "The name of a file cannot hold the character NUL; property `file` must name a file.")
 
     def sink(self, config: FileSinkConfig) -> "FileSink":
         """The driver half."""

@@ -38,9 +38,19 @@ class PluginEntry:
     distribution: str
     load: Callable[[], object]
 
+    def ref(self, variant: str | None = None, name: str | None = None) -> PluginRef[Plugin]:
+        """The plugin, imported.
+
+        Raises:
+            ConfigError: it cannot be used; the message says why, and which distribution brought it.
+        """
+        of = f" of distribution {self.distribution} {self.version}" if self.distribution else ""
+        cls = checked(name or self.alias, self.load, f" ({self.path}{of})")
+        return PluginRef(self.alias, cls, self.version, self.distribution, variant)
+
 
 class _Unknown(Exception):
-    """Nothing goes by that name."""
+    """Nothing goes by that name; the text says what was tried beyond the names that are installed, or nothing."""
 
 
 class Plugins:
@@ -71,7 +81,7 @@ class Plugins:
         """Everything, loaded; a plugin that cannot be used gives the problem instead."""
         for entry in sorted(self._entries, key=lambda e: e.alias):
             try:
-                yield PluginRef(entry.alias, checked(entry.alias, entry.load), entry.version, entry.distribution)
+                yield entry.ref()
             except ConfigError as e:
                 yield Problem(entry.alias, e.problems[0].message)
 
@@ -89,10 +99,10 @@ class Plugins:
         name = name.strip()
         try:
             return self._find(kind, name)
-        except _Unknown:
+        except _Unknown as e:
             where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
             offer, near = self._offer(kind, name)
-            text = f"{where}Class {name} could not be found.{near} {offer}"
+            text = f"{where}Class {name} could not be found{e}.{near} {offer}"
             raise ConfigError(Problem(property_name, text)) from None
         except ConfigError as e:
             raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
@@ -100,12 +110,7 @@ class Plugins:
     def _find(self, kind: type[P], name: str) -> PluginRef[P]:
         plain, _, variant = name.partition("$")
         entry = self._entry(kind, plain)
-        if entry is not None:
-            found = PluginRef(
-                entry.alias, checked(name, entry.load), entry.version, entry.distribution, variant or None
-            )
-        else:
-            found = self._by_path(plain, variant or None)
+        found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):
             found = self._counterpart(kind, name, found)
         check_variant(found, name)
@@ -125,7 +130,7 @@ class Plugins:
         likely = {last, *(last.removesuffix(e) for e in endings)}
         for entry in sorted(self._entries, key=lambda e: e.alias not in likely):  # the likely ones first
             try:
-                if name in checked(entry.alias, entry.load).java_names:
+                if name in entry.ref().cls.java_names:
                     return entry
             except ConfigError:
                 if entry.alias in likely:
@@ -151,14 +156,14 @@ class Plugins:
             loaded = importlib.import_module(module)
         except ModuleNotFoundError as e:
             if e.name and (module == e.name or module.startswith(f"{e.name}.")):
-                raise _Unknown from None
+                raise _Unknown(f": no plugin has that name, and there is no Python module {e.name}") from None
             raise broken(name, e) from e
-        except Exception as e:
+        except (Exception, SystemExit) as e:
             raise broken(name, e) from e
         try:
             named = attrgetter(attribute)(loaded)
         except AttributeError:
-            raise _Unknown from None
+            raise _Unknown(f": the Python module {module} has no {attribute}") from None
         cls = checked(name, lambda: named)
         return PluginRef(attribute, cls, str(getattr(loaded, "__version__", "undefined")), module, variant)
 

@@ -1,6 +1,7 @@
 """A plugin class that has been found, and what must hold before it is used."""
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -53,18 +54,27 @@ def load(reference: str) -> type[Plugin]:
     return checked(reference, lambda: attrgetter(name)(importlib.import_module(module)))
 
 
-def checked(name: str, get: Callable[[], object]) -> type[Plugin]:
+def checked(name: str, get: Callable[[], object], whence: str = "") -> type[Plugin]:
     """The class that `get` imports.
+
+    Args:
+        name: for messages.
+        get: imports it.
+        whence: for messages: which distribution says that it is there.
 
     Raises:
         ConfigError: it cannot be imported, is no plugin, or needs a newer runtime.
     """
     try:
         cls = get()
-    except Exception as e:
-        raise broken(name, e) from e
+    except (Exception, SystemExit) as e:
+        raise broken(name, e, whence) from e
     if not (isinstance(cls, type) and issubclass(cls, Plugin)):
-        raise ConfigError(f"{name} is no plugin: it is no subclass of penstock.Plugin")
+        what = f"of type {type(cls).__name__}" if not isinstance(cls, type) else "no subclass of penstock.Plugin"
+        raise ConfigError(f"{name}{whence} is no plugin: it is {what}")
+    if inspect.isabstract(cls):
+        lacking = ", ".join(sorted(cls.__abstractmethods__))
+        raise ConfigError(f"{name}{whence} is not complete: it does not define {lacking}")
     if cls.api_version > API_VERSION:
         raise ConfigError(
             f"{name} was written for plugin API {cls.api_version}, this runtime has {API_VERSION}: "
@@ -73,9 +83,20 @@ def checked(name: str, get: Callable[[], object]) -> type[Plugin]:
     return cls
 
 
-def broken(name: str, cause: Exception) -> ConfigError:
+def broken(name: str, cause: BaseException, whence: str = "") -> ConfigError:
     """The error of a plugin whose import fails."""
-    return ConfigError(f"{name} is installed but cannot be imported: {type(cause).__name__}: {cause}")
+    told = f"{type(cause).__name__}: {cause}"
+    return ConfigError(f"{name}{whence} is installed but cannot be imported: {told}{_remedy(cause, whence)}")
+
+
+def _remedy(cause: BaseException, whence: str) -> str:
+    if isinstance(cause, ModuleNotFoundError) and cause.name:
+        if whence.startswith((f" ({cause.name}:", f" ({cause.name}.")):
+            return "; its distribution names a module that is not there, so install it anew or in another version"
+        return f"; install what brings the module {cause.name.partition('.')[0]} beside it"
+    if isinstance(cause, (AttributeError, ImportError)):
+        return "; its version and that of what it needs do not go together"
+    return ""
 
 
 def check_variant(found: PluginRef[Plugin], name: str) -> None:

@@ -12,18 +12,21 @@ for, never kept in a file, a record or a message.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from penstock import ConfigError, Problem
+from penstock.config import nearest
 from penstock.java_properties import parse_properties
 
-__all__ = ["Resolved", "Secret", "resolve"]
+__all__ = ["Resolved", "Secret", "dangling", "resolve"]
 
 _VARIABLE: Final = re.compile(r"\$\{([^}:\s]+):([^}]*)\}")
 _PROVIDERS: Final = ("secret", "env", "file", "dir", "directory")
+_DANGLING: Final = re.compile(rf"\$\{{?(?:{'|'.join(_PROVIDERS)})[:.}}]")
+_MOST_NAMES: Final = 12
 _TOO_LARGE: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
 
 
@@ -89,6 +92,16 @@ def resolve(
     return Resolved(values, tuple(problems), tuple(secrets.values()))
 
 
+def dangling(properties: Mapping[str, str]) -> Iterator[Problem]:
+    """A warning for each value that was meant to hold a variable and is text: `${env.HOME}`, `${secret:a:b`."""
+    for name, text in properties.items():
+        if found := _DANGLING.search(_VARIABLE.sub("", text)):
+            shape = {"env": "${env:<name>}", "secret": "${secret:<name>:<key>}"}
+            provider = found[0].strip("${:.}")
+            wanted = shape.get(provider, f"${{{provider}:<path>:<name>}}")
+            yield Problem(name, f"holds text that looks like a variable and is none; a variable is {wanted}")
+
+
 def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secret], problems: list[Problem]) -> str:
     def value(match: re.Match[str]) -> str:
         reference = match[0]
@@ -120,7 +133,7 @@ class _LookUp:
 
     def __call__(self, provider: str, rest: str) -> str:
         if provider not in self._providers:
-            raise ValueError(f"there is no provider {provider}; there are {', '.join(_PROVIDERS)}")
+            raise ValueError(f"there is no provider {provider}; {_hint(provider, _PROVIDERS)}")
         return self._providers[provider](rest)
 
     def _secret(self, rest: str) -> str:
@@ -132,13 +145,19 @@ class _LookUp:
         for part in (name, key):
             _inside(part)
         if not (self._secrets_dir / name).is_dir():
-            raise ValueError(f"there is no secret {name} in {self._secrets_dir}")
-        return _content(self._secrets_dir / name / key, f"secret {name} has no key {key}")
+            raise ValueError(
+                f"there is no secret {name} in {self._secrets_dir}; {_hint(name, _names(self._secrets_dir))}"
+            )
+        keys = _names(self._secrets_dir / name)
+        return _content(self._secrets_dir / name / key, f"secret {name} has no key {key}; {_hint(key, keys)}")
 
     def _env(self, rest: str) -> str:
         name = rest.removeprefix(":")  # Kafka's ${env::NAME} has an empty path
         if name not in self._environment:
-            raise ValueError(f"the environment variable {name} is not set")
+            near = nearest(name, self._environment)
+            raise ValueError(
+                f"the environment variable {name} is not set" + (f"; did you mean {near}?" if near else "")
+            )
         return self._environment[name]
 
     def _file(self, rest: str) -> str:
@@ -151,7 +170,9 @@ class _LookUp:
             except ValueError as e:
                 raise ValueError(f"{path}: {e}") from None
         if key not in self._files[path]:
-            raise ValueError(f"{path} has no key {key}")
+            # Keys are not listed: of a file that is no properties file, they are what it holds.
+            near = nearest(key, [k for k, text in self._files[path].items() if text])
+            raise ValueError(f"{path} has no key {key}" + (f"; did you mean {near}?" if near else ""))
         return self._files[path][key]
 
     def _dir(self, rest: str) -> str:
@@ -160,6 +181,20 @@ class _LookUp:
             raise ValueError("write ${dir:<path>:<file>}")
         _inside(name)
         return _content(Path(path) / name, f"{path} has no file {name}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Names alone are shown, never what stands behind them."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"did you mean {near}?" if near else f"there are {', '.join(names[:_MOST_NAMES]) or 'none'}"
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(p.name for p in directory.iterdir() if not p.name.startswith("."))
+    except OSError:
+        return []
 
 
 def _inside(part: str) -> None:

@@ -70,10 +70,12 @@ def _texts(path: Path, text: str) -> Mapping[str, str]:
     if path.suffix in (".yaml", ".yml"):
         from penstock_runtime.yaml_text import documents, flat_texts
 
-        found = [d.value for d in documents(text)]
-        if len(found) != 1 or not isinstance(found[0], dict):
+        found = list(documents(text))
+        if problems := [p for d in found for p in d.problems]:
+            raise ConfigError(problems)
+        if len(found) != 1 or not isinstance(found[0].value, dict):
             raise ConfigError("must hold one mapping from property names to values")
-        return flat_texts(found[0])
+        return flat_texts(found[0].value)
     try:
         return parse_properties(text)
     except ValueError as e:

@@ -68,8 +68,6 @@ MATCHERS: Final[dict[str, Callable[[dict[str, str]], Callable[[str], object]]]] 
 
 DIFFERENT: Final[dict[str, str]] = {
     "transform-config-chain-016": "penstock_runtime.discovery takes $Key and $Value after an alias as well",
-    "transform-config-chain-034": "penstock.stages trims the name of a predicate",
-    "transform-config-chain-040": "penstock.stages trims negate, so that true with blanks is true",
 }
 """Cases that Penstock answers otherwise on purpose, and why."""
 

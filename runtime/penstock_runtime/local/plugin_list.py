@@ -2,12 +2,11 @@
 
 import json
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
+from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector, Transform
 from penstock.config import nearest
-from penstock.connector import Connector
-from penstock.errors import Problem
-from penstock.plugin import Plugin, Transform
 from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plugin_ref import kind_name
 
@@ -21,26 +20,44 @@ def listing(name: str | None, *, as_json: bool) -> tuple[str, bool]:
         name: show this plugin with its configuration; None lists all.
         as_json: for programs.
     """
-    every = list(Plugins.installed().every())
-    found = [r for r in every if isinstance(r, PluginRef) and (name is None or _named(r, name))]
-    broken = [p for p in every if isinstance(p, Problem)] if name is None else []
-    if name is not None and not found:
-        hint = nearest(name, [r.alias for r in every if isinstance(r, PluginRef)])
-        return (
-            f"There is no plugin {name}.{f' Did you mean {hint}?' if hint else ''} penstock plugins lists all.\n",
-            False,
-        )
-    if as_json:
-        return json.dumps([_as_data(r) for r in found], indent=2) + "\n", True
+    plugins = Plugins.installed()
+    every = list(plugins.every())
+    refs = [r for r in every if isinstance(r, PluginRef)]
+    broken = [p for p in every if isinstance(p, Problem)]
     if name is not None:
-        return "\n".join(_described(r) for r in found), True
-    rows = [(r.alias, _kind(r), r.version, ", ".join(r.cls.java_names)) for r in found]
+        try:
+            refs = [r for r in refs if _named(r, name)] or _by_name(name, plugins, broken)
+        except ConfigError as e:
+            return f"{e}\n", False
+    if as_json:
+        return json.dumps([_as_data(r) for r in refs], indent=2) + "\n", True
+    if name is not None:
+        return "\n".join(_described(r) for r in refs), True
+    rows = [(r.alias, _kind(r), r.version, ", ".join(r.cls.java_names)) for r in refs]
     rows.sort(key=lambda row: (row[1], row[0]))
     widths = [max(len(row[i]) for row in [*rows, ("PLUGIN", "KIND", "VERSION", "")]) for i in range(3)]
     lines = [("PLUGIN", "KIND", "VERSION", "STANDS IN FOR"), *rows]
     text = "\n".join("  ".join(c.ljust(w) for c, w in zip(line, [*widths, 0], strict=True)).rstrip() for line in lines)
     text += "\n\nOne plugin's configuration: penstock plugins NAME\n"
-    return text + "".join(f"broken: {p}\n" for p in broken), True
+    return text + "".join(f"broken: {p.message}\n" for p in broken), True
+
+
+def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem]) -> list[PluginRef[Plugin]]:
+    """What else a name may lead to: a broken plugin, or a class by its path.
+
+    Raises:
+        ConfigError: it leads to nothing that can be used; says why.
+    """
+    plain = name.partition("$")[0]
+    if named := [Problem("", p.message) for p in broken if p.property == plain]:
+        raise ConfigError(named)
+    if "." in name or ":" in name:
+        return [plugins.find(Plugin, name)]
+    known = [e.alias for e in plugins.entries]
+    near = nearest(plain, known) or next((k for k in known if k.lower() == plain.lower()), None)
+    raise ConfigError(
+        f"There is no plugin {name}.{f' Did you mean {near}?' if near else ''} penstock plugins lists all."
+    )
 
 
 def _named(ref: PluginRef[Plugin], name: str) -> bool:
@@ -50,7 +67,7 @@ def _named(ref: PluginRef[Plugin], name: str) -> bool:
 
 def _kind(ref: PluginRef[Plugin]) -> str:
     if issubclass(ref.cls, Connector):
-        return ref.cls().kind
+        return "source" if issubclass(ref.cls, SourceConnector) else "sink"
     return kind_name(ref.cls).lower()
 
 

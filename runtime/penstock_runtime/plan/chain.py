@@ -1,10 +1,11 @@
 """Converters, transforms and predicates: found, of the right kind and version, and configured once to try."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform, stages
+from penstock.config import nearest
 from penstock.stages import Place, TransformPlace
 from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plan.findings import Findings
@@ -50,10 +51,17 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
     predicates = stages.predicates(config)
     for predicate in predicates:
         _check(predicate, Predicate, plugins, findings, chain)
-    known = {p.name.removeprefix("predicates.") for p in predicates}
+    unused = dict.fromkeys(p.name.removeprefix("predicates.") for p in predicates)
+    known = tuple(unused)
     for transform in stages.transforms(config):
         _check(transform, Transform, plugins, findings, chain)
         _check_guard(transform, known, config, findings)
+        unused.pop(transform.predicate or "", None)
+    for alias in unused:
+        findings.warn(
+            f"predicates.{alias}.type",
+            f"has no effect: no transform is guarded by {alias}; set transforms.<alias>.predicate: {alias}",
+        )
     return chain
 
 
@@ -106,7 +114,7 @@ def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any) -> None:
             plugin.close()
 
 
-def _check_guard(place: TransformPlace, predicates: set[str], config: Mapping[str, str], findings: Findings) -> None:
+def _check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[str, str], findings: Findings) -> None:
     predicate, negate = f"{place.name}.predicate", f"{place.name}.negate"
     if place.negate is not None and predicate not in config:
         findings.refuse(
@@ -118,9 +126,17 @@ def _check_guard(place: TransformPlace, predicates: set[str], config: Mapping[st
             negate,
             f"Invalid value {place.negate} for configuration {negate}: Expected value to be either true or false",
         )
-    if place.predicate is not None and place.predicate not in predicates:
-        listed = ", ".join(sorted(predicates)) or "none"
+    elif place.negate is not None and place.negate.strip() != place.negate and "true" in place.negate.lower():
+        findings.warn(negate, "has blanks around it, which makes it false in Kafka Connect; write true")
+    asked = config.get(predicate) or ""  # with its blanks, as Kafka Connect takes it
+    if asked and asked not in known:
+        near = next((k for k in known if k.lower() == asked.strip().lower()), None) or nearest(asked, known)
+        hint = f"did you mean {near}?" if near else "add it to"
+        listed = f"the list predicates, which now has {', '.join(sorted(known)) or 'none'}"
+        blanks = " (with its blanks)" if asked.strip() != asked else ""
         findings.refuse(
             predicate,
-            f"there is no predicate {place.predicate}; add it to the list predicates, which now has {listed}",
+            f"there is no predicate {asked.strip()}{blanks} in {listed}; {hint}"
+            if near
+            else f"there is no predicate {asked.strip()}; {hint} {listed}",
         )

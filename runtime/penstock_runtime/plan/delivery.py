@@ -11,9 +11,9 @@ from penstock_runtime.plan.findings import Findings
 __all__ = ["check_delivery", "exactly_once"]
 
 
-def exactly_once(framework: SourceConfig, worker: WorkerConfig) -> bool:
-    """Whether records and offsets go in one transaction: yes, unless worker or connector say no."""
-    return worker.exactly_once and framework.delivery_guarantee != "at-least-once"
+def exactly_once(guarantee: str | None, worker: WorkerConfig) -> bool:
+    """Whether records and offsets go in one transaction: yes, unless worker or `delivery.guarantee` say no."""
+    return worker.exactly_once and (guarantee or "").strip() != "at-least-once"
 
 
 def check_delivery(
@@ -28,13 +28,13 @@ def check_delivery(
             findings.refuse(
                 name, "The connector does not support exactly-once semantics with the provided configuration."
             )
-    if not able and exactly_once(framework, worker):
+    if not able and exactly_once(framework.delivery_guarantee, worker):
         findings.warn(
             "delivery.guarantee",
             f"{ref.alias} may read other records the second time, so a failure can lose or double some; "
             f"exactly.once.support=required would refuse it",
         )
-    if framework.transaction_boundary == "interval" and not exactly_once(framework, worker):
+    if framework.transaction_boundary == "interval" and not exactly_once(framework.delivery_guarantee, worker):
         findings.warn("transaction.boundary", "has no effect at least once: there are no transactions")
 
 

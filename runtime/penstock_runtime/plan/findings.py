@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from penstock import ConfigError, ConnectError, Problem
+from penstock.resource_draft import Reading
+from penstock_runtime.redaction import Redactor
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "names_of"]
 
 T = TypeVar("T")
 
@@ -52,7 +54,36 @@ class Findings:
             self.refuse(name, f"{what} failed: {type(e).__name__}: {e}")
         return None
 
-    def without(self, names: Iterable[str]) -> list[Problem]:
-        """The problems that are not about one of these properties."""
-        left_out = frozenset(names)
-        return [p for p in self.problems if p.property not in left_out]
+    def raise_for(self, reading: Reading, unresolved: Iterable[Problem], redactor: Redactor) -> None:
+        """Raise ConfigError with all problems, if there are any.
+
+        Args:
+            reading: of the resource's text. What is wrong there is told once, not again as a value of the wrong type.
+            unresolved: variables without a value; likewise.
+            redactor: for what is told.
+        """
+        wrong = [*reading.flaws, *unresolved]
+        names = names_of(wrong)
+        found = [p for p in self.problems if not _covered(p.property, names)]
+        if {"config", "spec", "spec.config"} & {p.property for p in reading.flaws}:  # all properties would be missing
+            found = [p for p in found if p.property.startswith("spec.")]
+        problems = [*wrong, *found]
+        named = {p.property for p in problems}
+        # What is missing is often there under a mistyped name, which alone would be a warning.
+        problems += (w for w in self.warnings if w.message.rpartition("did you mean ")[2].rstrip("?") in named)
+        if problems:
+            warnings = [w for w in self.warnings if w.property and w not in problems]
+            raise ConfigError(
+                dict.fromkeys(redactor.problem(reading.named(p)) for p in problems),
+                [redactor.problem(reading.named(w)) for w in warnings],
+            )
+
+
+def names_of(problems: Iterable[Problem]) -> set[str]:
+    """What these are about, also where a property was written under `spec` that belongs under `spec.config`."""
+    names = {p.property.removeprefix(prefix) for p in problems for prefix in ("", "spec.", "spec.config.")}
+    return names | ({"topics", "topics.regex"} if names & {"topics", "topics.regex"} else set())
+
+
+def _covered(name: str, names: set[str]) -> bool:
+    return any(name == n or name.startswith(f"{n}.") for n in names)

@@ -4,21 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector, resources
+from penstock import Connector, Plugin, Problem, SourceConnector, resources
 from penstock.config import Config
 from penstock.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
+from penstock.resource_draft import PLACEHOLDER
 from penstock.taskspec import TaskSpec
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
-from penstock_runtime.plan.findings import Findings
+from penstock_runtime.plan.findings import Findings, names_of
 from penstock_runtime.plan.pinned import check_version
 from penstock_runtime.plan.tasks import fingerprint, own_properties, split, task_specs
-from penstock_runtime.plan.unknown import unknown_properties
+from penstock_runtime.plan.unknown import typed_properties, unknown_properties
 from penstock_runtime.redaction import Redactor, client_secrets, literal_secrets
-from penstock_runtime.variables import Resolved, resolve
+from penstock_runtime.variables import Resolved, dangling, resolve
 
 __all__ = ["Plan", "plan"]
 
@@ -65,21 +66,22 @@ def plan(
         environment: for `${env:..}`; the process's when None.
 
     Raises:
-        ConfigError: every problem at once, without secrets, each under the property or field that the user wrote.
+        ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
+            secrets, each under the property or field that the user wrote.
     """
-    findings = Findings()
+    findings = Findings(warnings=[*dangling(resource.spec.config)])
     own = resolve(resource.spec.config, secrets_dir, environment)
     shared = resolve(worker.raw, secrets_dir, environment)
-    findings.problems += own.problems
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)
     resolved_worker = findings.attempt(lambda: WorkerConfig.parse(shared.values)) or worker
     inherited = {n: t for n, t in resolved_worker.errors.items() if n not in own.values}
     config = {**inherited, **own.values}
 
-    ref = _connector(resource, plugins, findings)
+    ref = _find(resource, plugins, findings)
     chain = check_chain(own.values, resolved_worker.converters, plugins, findings)
     redactor = Redactor([*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})])
     framework: CommonConfig | None
+    connector: Connector | None = None
     if ref is None:
         framework, parsed = findings.attempt(lambda: CommonConfig.parse(config)), None
         kind = "source"
@@ -89,30 +91,53 @@ def plan(
         framework = findings.attempt(lambda: config_class(kind).parse(config))
         parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
         once = _check_kind(kind, ref, framework, config, resolved_worker, resource, findings)
-    findings.warnings += unknown_properties(
-        own.values, config_class(kind) if ref else CommonConfig, ref.cls if ref else None, chain.plugins
-    )
-    _raise(findings, own, redactor)
+        connector = _made(ref, parsed, config_class(kind), own, resource, findings)
+    known = config_class(kind) if ref else CommonConfig
+    findings.warnings += unknown_properties(own.values, known, ref.cls if ref else None, chain.plugins)
+    typed = typed_properties(known, ref.cls if ref else None, chain.plugins)
+    findings.warnings += (r for r in resource.reading.remarks if r.property not in typed)
+    findings.raise_for(resource.reading, own.problems, redactor)
     assert ref is not None
     assert isinstance(framework, (SourceConfig, SinkConfig))
-    assert parsed is not None
+    assert connector is not None
 
-    connector = ref.cls()
     places: dict[str, PluginRef[Plugin]] = {"connector": ref, **chain.plugins}
     tasks = _tasks(connector, parsed, resource, own, worker, places, framework, secrets_dir, findings)
-    _raise(findings, own, redactor)
+    findings.raise_for(resource.reading, own.problems, redactor)
     return Plan(
         resource.connect_name, kind, tasks, framework, once,
-        tuple(redactor.problem(w) for w in findings.warnings), fingerprint(resource, places), redactor,
+        tuple(redactor.problem(resource.reading.named(w)) for w in findings.warnings),
+        fingerprint(resource, places), redactor,
     )  # fmt: skip
 
 
-def _connector(resource: resources.Connector, plugins: Plugins, findings: Findings) -> PluginRef[Connector] | None:
+def _find(resource: resources.Connector, plugins: Plugins, findings: Findings) -> PluginRef[Connector] | None:
     name = resource.spec.class_name
-    ref = findings.attempt(lambda: plugins.find(Connector, name, property_name="spec.class"))  # type: ignore[type-abstract]
+    if name == PLACEHOLDER:
+        return None
+    called = resource.reading.names.get("spec.class", "spec.class")
+    ref = findings.attempt(lambda: plugins.find(Connector, name, property_name=called))  # type: ignore[type-abstract]
     if ref is not None:
         check_version(ref, resource.spec.version, ("spec.class", "spec.version"), findings)
     return ref
+
+
+def _made(
+    ref: PluginRef[Connector],
+    parsed: Config | None,
+    framework: type[Config],
+    own: Resolved,
+    resource: resources.Connector,
+    findings: Findings,
+) -> Connector | None:
+    """The connector, its configuration validated by itself, unless what it would look at is known to be wrong."""
+    connector = findings.attempt_plugin("spec.class", ref.alias, ref.cls)
+    mine = own_properties(own.values, framework, ref.cls)
+    if connector is None or parsed is None or names_of([*own.problems, *resource.reading.flaws]) & mine.keys():
+        return connector
+    found = findings.attempt_plugin("spec.config", f"{ref.alias}.validate", lambda: list(connector.validate(parsed)))
+    findings.problems += found or ()
+    return connector
 
 
 def _check_kind(
@@ -124,7 +149,8 @@ def _check_kind(
     resource: resources.Connector,
     findings: Findings,
 ) -> bool:
-    once = exactly_once(framework, worker) if isinstance(framework, SourceConfig) else False
+    # Where `framework` does not parse, the rest is checked as for the guarantee that was asked for.
+    once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
         check_delivery(framework, worker, ref, findings)
     check_clients(kind, config, worker, resource.connect_name, exactly_once=once, findings=findings)
@@ -135,7 +161,7 @@ def _check_kind(
 
 def _tasks(
     connector: Connector,
-    parsed: Config,
+    parsed: Config | None,
     resource: resources.Connector,
     own: Resolved,
     worker: WorkerConfig,
@@ -145,13 +171,12 @@ def _tasks(
     findings: Findings,
 ) -> tuple[TaskSpec, ...]:
     alias, cls = places["connector"].alias, type(connector)
-    found = findings.attempt_plugin("", f"{alias}.validate", lambda: list(connector.validate(parsed)))
-    findings.problems += found or ()
-    if findings.problems or resource.spec.state is resources.State.STOPPED:
+    if resource.spec.state is resources.State.STOPPED:
         return ()
     mine = own_properties(own.values, type(framework), cls)
+    assert parsed is not None
     tasks = findings.attempt_plugin(
-        "", f"{alias}.task_configs",
+        "spec.config", f"{alias}.task_configs",
         lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
     )  # fmt: skip
     if not tasks:
@@ -165,15 +190,3 @@ def _tasks(
         lambda: task_specs(resource, connector.kind, places, own, kept, tasks, worker.raw, secrets_dir)
     )
     return specs or ()
-
-
-def _raise(findings: Findings, own: Resolved, redactor: Redactor) -> None:
-    """Raise what was found; a variable that is not resolved is told once, not again as a value of the wrong type."""
-    unresolved = {p.property for p in own.problems}
-    problems = [*own.problems, *(p for p in findings.without(unresolved))]
-    named = {p.property for p in problems}
-    # What is missing is often there under a mistyped name, which alone would be a warning.
-    problems += (w for w in findings.warnings if w.message.rpartition("did you mean ")[2].rstrip("?") in named)
-    if problems:
-        warnings = [w for w in findings.warnings if w not in problems]
-        raise ConfigError(dict.fromkeys(map(redactor.problem, problems)), map(redactor.problem, warnings))

@@ -7,9 +7,10 @@ from penstock.config import Config, nearest
 from penstock_runtime.discovery import PluginRef
 from penstock_runtime.plan.clients import OVERRIDES
 
-__all__ = ["unknown_properties"]
+__all__ = ["typed_properties", "unknown_properties"]
 
 _TRANSFORM = ("type", "predicate", "negate", stages.PLUGIN_VERSION)
+_TYPED = ("BOOLEAN", "DOUBLE", "INT")
 _PREDICATE = ("type", stages.PLUGIN_VERSION)
 
 
@@ -38,6 +39,16 @@ def unknown_properties(
         elif connector is not None:
             near = nearest(name, known)
             yield Problem(name, f"is not known to {_title(connector)}" + _hint(near))
+
+
+def typed_properties(
+    framework: type[Config], connector: type[Plugin] | None, chain: Mapping[str, PluginRef[Plugin]]
+) -> set[str]:
+    """Names of properties that are numbers or truth values: any spelling of those is as good as another."""
+    configs = [("", framework), *([("", connector.Config)] if connector else ())]
+    configs += [(f"{place}.", ref.cls.Config) for place, ref in chain.items()]
+    typed = {f"{prefix}{p.name}" for prefix, c in configs for p in c.properties() if p.type in _TYPED}
+    return typed | {f"{place}.negate" for place in chain if place.startswith("transforms.")}
 
 
 def _in_place(

@@ -65,7 +65,7 @@ class FromTheFuture(Transform):
 
 
 def _fails() -> object:
-    raise ImportError("No module named 'psycopg'")
+    raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
 
 
 PLUGINS = Plugins(
@@ -125,17 +125,30 @@ def test_a_name_finds_its_plugin(kind: type[Plugin], name: str, cls: type[Plugin
             "Hoists$Value",
             "Class Hoists$Value could not be found. Did you mean Hoist? Installed: Hoist, Router",
         ),
-        (Transform, "org.other.Hoist", "Class org.other.Hoist could not be found."),
+        (
+            Transform,
+            "org.other.Hoist",
+            "Class org.other.Hoist could not be found: no plugin has that name, and there is no Python module org.",
+        ),
         (Transform, "Tombstone", "Class Tombstone does not implement the Transform interface; it is a Predicate."),
         (Transform, "Hoist", "Hoist does not say what it works on. Did you mean Hoist$Key, Hoist$Value?"),
         (Transform, "Hoist$Both", "Hoist$Both does not say what it works on."),
         (Transform, "Router$Value", "Router has no variant $Value; write Router"),
-        (Transform, "Broken", "Broken is installed but cannot be imported: ImportError: No module named 'psycopg'"),
-        (Transform, "NoPlugin", "NoPlugin is no plugin"),
+        (
+            Transform,
+            "Broken",
+            "Broken (broken.module:Broken of distribution broken 1) is installed but cannot be imported: "
+            "ModuleNotFoundError: No module named 'psycopg'; install what brings the module psycopg beside it",
+        ),
+        (
+            Transform,
+            "NoPlugin",
+            "NoPlugin (x:NoPlugin of distribution x 1) is no plugin: it is no subclass of penstock.Plugin",
+        ),
         (Transform, "Future", f"Future was written for plugin API {API_VERSION + 1}, this runtime has {API_VERSION}"),
         (Transform, "Twice", "Twice names several plugins: a:Twice (dist-a 1), b:Twice (dist-b 2)"),
         (Transform, "json.JSONDecoder", "json.JSONDecoder is no plugin"),
-        (Transform, "json:Nothing", "Class json:Nothing could not be found."),
+        (Transform, "json:Nothing", "Class json:Nothing could not be found: the Python module json has no Nothing."),
         (Transform, "", "Class  could not be found."),
     ],
 )

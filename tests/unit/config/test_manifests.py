@@ -1,6 +1,7 @@
 """Manifests: the YAML that kubectl takes, and what is said of one that is wrong."""
 
 import io
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from penstock import ConfigError
 from penstock.resources import Connector
-from penstock_runtime.manifests import read_manifests
+from penstock_runtime.manifests import Manifest, read_manifests
 
 HEAD = "apiVersion: penstock.dev/v1alpha1\nkind: Connector\n"
 GOOD = HEAD + "metadata: {name: a}\nspec:\n  class: FileStreamSource\n"
@@ -23,10 +24,17 @@ def read(text: str) -> list[Connector]:
     return [m.connector for m in read_manifests(["-"], io.StringIO(text))]
 
 
+def told(manifests: Iterable[Manifest]) -> list[str]:
+    """What is wrong with each of these, as the commands show it."""
+    found = []
+    for manifest in manifests:
+        flaws = manifest.read.problems if isinstance(manifest.read, ConfigError) else manifest.read.reading.flaws
+        found += [f"{manifest.where}: {flaw}" for flaw in flaws]
+    return found
+
+
 def problems(text: str) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        read(text)
-    return [str(p) for p in caught.value.problems]
+    return told(read_manifests(["-"], io.StringIO(text)))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +73,7 @@ def test_a_value_is_the_text_that_kubernetes_makes_of_it(yaml: str, text: str) -
         ("null", "null is no value"),
         ("", "null is no value"),
         ("[a, b]", "not a list; lists are written a,b,c"),
-        ("{a: b}", "not a mapping"),
+        ("{a: b}", "is a mapping; properties are flat, so write p.a: ... in place of a: ... below it"),
         (".nan", "must be a finite number"),
     ],
 )
@@ -111,19 +119,19 @@ def test_the_name_in_kafka(metadata: dict[str, str], spec: dict[str, str], name:
     [
         ("  clas: X\n", "spec.clas", "is not a field; did you mean class?"),
         ("  tasks.max: 2\n", "spec.tasks.max", "is not a field; did you mean tasksMax?"),
-        ("  tasksMax: 0\n", "spec.tasksMax", "must be greater than or equal to 1, not 0"),
+        ("  tasksMax: 0\n", "spec.tasksMax", "must be at least 1, not 0"),
         ("  state: Runing\n", "spec.state", "must be 'Running', 'Paused' or 'Stopped', not 'Runing'"),
         ("  version: 1.0\n", "spec.version", 'write "1.0" in quotes'),
         ("  restart: {backof: {}}\n", "spec.restart.backof", "did you mean backoff?"),
         ("  restart: {resetAfter: 10}\n", "spec.restart.resetAfter", "must be a duration such as"),
         ("  spark: {start: Later}\n", "spec.spark.start", "must be 'Eager' or 'OnDemand'"),
-        ("  config: {connector.class: X}\n", "spec.config.connector.class", "is said by spec.class"),
-        ("  config: {tasks.max: 2}\n", "spec.config.tasks.max", "is said by spec.tasksMax"),
-        ("  config: {name: x}\n", "spec.config.name", "is said by metadata.name"),
+        ("  config: {connector.class: X}\n", "spec.config.connector.class", "belongs to spec.class"),
+        ("  config: {tasks.max: 2}\n", "spec.config.tasks.max", "belongs to spec.tasksMax"),
+        ("  config: {name: x}\n", "spec.config.name", "belongs to metadata.name"),
         (
             "  config: {connector.plugin.version: x}\n",
             "spec.config.connector.plugin.version",
-            "is said by spec.version",
+            "belongs to spec.version",
         ),
     ],
 )
@@ -142,16 +150,16 @@ def test_a_name_must_fit_into_the_names_of_pods(name: str) -> None:
 def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
     one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
     one.write_text(f"{GOOD}  tasksMax: x\n---\n{HEAD}metadata: {{name: b}}\nspec: {{}}\n")
-    two.write_text("kind: Conector\n---\n- a\n")
-    with pytest.raises(ConfigError) as caught:
-        read_manifests([one, two, tmp_path / "none.yaml"])
-    found = [str(p) for p in caught.value.problems]
-    assert [f.split(": ")[0] for f in found] == [
-        f"{one}, document 1 (line 1), Connector a",
-        f"{one}, document 2 (line 8), Connector b",
-        f"{two}, document 1 (line 1), Conector without a name",
-        f"{two}, document 2 (line 3)",
-        f"{tmp_path / 'none.yaml'}",
+    two.write_text("kind: Conector\n---\n- a\n---\na: [\n---\n" + GOOD.replace("name: a", "name: d") + "  state: On\n")
+    found = told(read_manifests([one, two, tmp_path / "none.yaml"]))
+    assert [f.split(": ")[:2] for f in found] == [
+        [f"{one}, document 1 (line 1), Connector a", "spec.tasksMax"],
+        [f"{one}, document 2 (line 8), Connector b", "spec.class"],
+        [f"{two}, document 1 (line 1), Conector without a name", "kind"],
+        [f"{two}", "document 2 (line 3)"],
+        [f"{two}", "line 5"],
+        [f"{two}, document 4 (line 7), Connector d", "spec.state"],
+        ["command line", f"{tmp_path / 'none.yaml'}"],
     ]
 
 
@@ -163,17 +171,20 @@ def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
         ("kind: Conector\n", "Conector is not known; did you mean Connector?"),
         ("kind: Deployment\n", "Deployment is not known; `penstock run` takes Connector"),
         ("apiVersion: x\n", "kind: is missing"),
-        ("kind: Connector\nmetadata: {name: a}\n", "apiVersion: is missing; write penstock.dev/v1alpha1"),
-        ("", "no Connector was found"),
+        ("kind: Connector\nmetadata: {name: a}\n", "apiVersion: is missing; write apiVersion: penstock.dev/v1alpha1"),
         ("a:\n\tb: 1\n", "line 2: is indented by a tab, which YAML does not allow; use spaces"),
-        ("a: 1\nb: 2\na: 3\n", "line 3: the key a stands here a second time; remove one of them"),
-        ("a: {\n", "line 2: is not YAML: "),
-        ("a: !!python/object:os.system x\n", "line 1: is not YAML: could not determine a constructor"),
+        ("kind: Connector\nkind: Connector\n", "line 2: the key kind stands here a second time; remove one of them"),
+        ("a: {\n", "line 1: is not YAML: a bracket is not closed"),
+        ("a: !!python/object:os.system x\n", "line 1: is not YAML: a '!' begins a tag"),
     ],
 )
 def test_what_is_no_connector_is_told(text: str, message: str) -> None:
-    (problem,) = problems(text)
-    assert message in problem
+    assert message in problems(text)[0]
+
+
+def test_files_without_a_connector_are_refused() -> None:
+    with pytest.raises(ConfigError, match="no Connector was found"):
+        read("# nothing\n---\n")
 
 
 def test_two_connectors_of_one_name_in_kafka_are_refused() -> None:

@@ -12,7 +12,7 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         ({}, "table", 'Missing required configuration "table" which has no default value.'),
         ({"port": "x"}, "port", "Invalid value x for configuration port: Not a number of type INT"),
         ({"table": "gone"}, "table", "there is no table gone"),
-        ({"table": "crash"}, "", "Tables.validate failed: OSError: no route to host"),
+        ({"table": "crash"}, "spec.config", "Tables.validate failed: OSError: no route to host"),
         # Converters
         ({"key.converter": "Nope"}, "key.converter", "Invalid value Nope for configuration key.converter: Class Nope "),
         ({"value.converter": "Hoist"}, "value.converter", "Class Hoist does not implement the Converter interface"),
@@ -33,6 +33,11 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
          "predicate to be negated."),
         ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
           "transforms.h.negate": "maybe"}, "transforms.h.negate", "Invalid value maybe for configuration"),
+        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": " p "},
+         "transforms.h.predicate", "there is no predicate p (with its blanks) in the list predicates, which now has p; "
+         "did you mean p?"),
+        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "P"},
+         "transforms.h.predicate", "there is no predicate P in the list predicates, which now has p; did you mean p?"),
         ({"predicates": "p", "predicates.p.type": "Hoist$Value"}, "predicates.p.type",
          "Class Hoist$Value does not implement the Predicate interface; it is a Transform."),
         # Versions
@@ -103,10 +108,9 @@ def test_a_sink_is_refused(
         {**SOURCE, "errors.retry.timeout": "-1", "errors.log.enable": "TRUE"},
         {**SOURCE, "transaction.boundary": "Interval", "transaction.boundary.interval.ms": "10"},
         {**SOURCE, **HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
-         "transforms.h.negate": " True "},
+         "transforms.h.negate": "True"},
         {**SOURCE, **HOIST, "transforms.h.predicate": ""},
         {**SOURCE, **HOIST, "transforms": " h "},
-        {**SOURCE, "predicates": "p", "predicates.p.type": "Tombstone"},
         {**SOURCE, "transforms": ""},
         {**SOURCE, "errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dlq"},
         {**SOURCE, "producer.override.compression.type": "zstd"},
@@ -127,6 +131,16 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "consumer.override.lingr", "errors.tolerance", "key.converter.schemas.enable", "spec.class", "spec.version",
         "topics", "topics.regex", "transforms.a.type", "value.converter",
     ]  # fmt: skip
+
+
+def test_the_connector_validates_beside_the_other_problems() -> None:
+    found = problems({"table": "gone", "errors.tolerance": "x", "transforms": "a"})
+    assert [name for name, _ in found] == ["transforms.a.type", "errors.tolerance", "table"]
+
+
+def test_a_value_that_cannot_be_resolved_is_not_given_to_the_connector() -> None:
+    found = problems({"table": "gone", "password": "${secret:db:password}"})
+    assert [name for name, _ in found] == ["password"]
 
 
 def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
@@ -151,6 +165,13 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         ({"admin.override.retry.backoff.ms": "x"}, "admin.override.retry.backoff.ms", "has no effect: this source"),
         ({"producer.overrides.acks": "1"}, "producer.overrides.acks", "is not known to Tables"),
         ({"topics": "x"}, "topics", ""),
+        ({"predicates": "p", "predicates.p.type": "Tombstone"}, "predicates.p.type",
+         "has no effect: no transform is guarded by p; set transforms.<alias>.predicate: p"),
+        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
+          "transforms.h.negate": " true "}, "transforms.h.negate", "has blanks around it, which makes it false in Kafka"),
+        ({"password": "${env.PASSWORD}"}, "password", "holds text that looks like a variable and is none; a variable is "
+         "${env:<name>}"),
+        ({"password": "${secret:db:password"}, "password", "holds text that looks like a variable and is none"),
         ({"table": "none"}, "", "Tables has nothing to do: it asks for no task"),
         ({"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"}, "transaction.boundary",
          "has no effect at least once"),

@@ -76,6 +76,26 @@ def test_a_variable_that_cannot_be_resolved_is_a_problem(secrets: Path, text: st
         resolved.checked()
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("${secrets:orders-db:password}", "did you mean secret?"),
+        ("${secret:order-db:password}", "did you mean orders-db?"),
+        ("${secret:orders-db:pasword}", "did you mean password?"),
+        ("${env:USERNAME}", "did you mean USER_NAME?"),
+    ],
+)
+def test_a_misspelt_variable_is_told_what_was_probably_meant(secrets: Path, text: str, hint: str) -> None:
+    (problem,) = resolve({"p": text}, secrets / "secrets", ENVIRONMENT).problems
+    assert problem.message.endswith(f"; {hint}")
+
+
+def test_what_a_file_holds_is_not_listed_as_its_keys(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("hunter2\n")
+    (problem,) = resolve({"p": f"${{file:{tmp_path / 'password'}:hunter}}"}, None, {}).problems
+    assert "hunter2" not in problem.message
+
+
 def test_without_a_directory_of_secrets_the_message_says_so() -> None:
     (problem,) = resolve({"p": "${secret:a:b}"}, None, {}).problems
     assert "--secrets" in problem.message

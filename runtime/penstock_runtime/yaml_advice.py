@@ -1,0 +1,81 @@
+"""What to do about a text that is not YAML: PyYAML's findings in words for whoever wrote it.
+
+No text of the file is repeated, since it may be a secret (`password: *hunter2` asks for an anchor of that name).
+"""
+
+import json
+import re
+from typing import Final
+
+import yaml
+
+from penstock import Problem
+
+__all__ = ["advice"]
+
+_QUOTE: Final = "put it in quotes if it is a text"
+_KNOWN: Final = (
+    ("mapping values are not allowed", "a ':' stands where none can be: put the text in quotes, or check how this line "
+     "and the one above are indented"),
+    ("but found '<block mapping start>'", "this line is indented otherwise than its neighbours; lines of one mapping "
+     "begin in the same column"),
+    ("but found '<block sequence start>'", "this line is indented otherwise than its neighbours; items of one list begin "
+     "in the same column"),
+    ("but found '-'", "a '-' begins an item of a list where the lines above are no list"),
+    ("expected <block end>", "this line does not go with those above: check its indentation and its quotes"),
+    ("could not find expected ':'", "a key has no ':' after it; write key: value"),
+    ("unexpected end of stream", "a quotation mark is not closed"),
+    ("document separator", "a quotation mark is not closed"),
+    ("<document start>", "this line does not go with those above: check its indentation and its brackets"),
+    ("sequence entries are not allowed", "a '-' begins an item of a list where none can be; check the indentation"),
+    ("a comment or a line break", f"after '|' or '>' a text begins in the next line; {_QUOTE}"),
+    ("chomping or indentation", f"after '|' or '>' a text begins in the next line; {_QUOTE}"),
+    ("expected URI", f"a '!' begins a tag, which manifests do not have; {_QUOTE}"),
+    ("<stream end>", "a bracket is not closed"),
+    ("expected ',' or", "a bracket is not closed, or a comma is missing"),
+    ("expected the node content", "a value is missing, or a bracket is one too many"),
+    ("cannot start any token", f"a value begins with a character that means something in YAML; {_QUOTE}"),
+    ("alphabetic or numeric character", f"a value begins with '*' or '&', which are anchors in YAML; {_QUOTE}"),
+    ("undefined alias", f"a '*' asks for an anchor that is not there; {_QUOTE}"),
+    ("duplicate anchor", f"a '&' gives an anchor a second time; {_QUOTE}"),
+    ("escape", "in double quotes a backslash begins an escape; use single quotes"),
+    ("tag", f"a '!' begins a tag, which manifests do not have; {_QUOTE}"),
+    ("a key must be", "a key must be a plain text"),
+    ("recursive", "an anchor holds itself; write it out"),
+    ("merge", "'<<' takes a mapping or an alias of one"),
+)  # fmt: skip
+"""What PyYAML says, and what to do; the first that fits."""
+
+
+def advice(error: Exception, part: str, above: int, whole: str) -> Problem:
+    """The problem, under its line of the file.
+
+    Args:
+        error: PyYAML's, or what Python raises within it.
+        part: the text that it is about.
+        above: how many lines of the file stand before it.
+        whole: the file's text.
+    """
+    if re.match(r'\s*\{\s*"', whole):
+        try:
+            json.loads(whole)
+        except ValueError as e:
+            if isinstance(e, json.JSONDecodeError):
+                told = e.msg[:1].lower() + e.msg[1:].removesuffix(" at")
+                return Problem(f"line {e.lineno}", f"is not JSON: {told} (column {e.colno})")
+    if isinstance(error, yaml.reader.ReaderError):
+        line = part.count("\n", 0, error.position) + above + 1
+        return Problem(f"line {line}", f"holds the control character U+{ord(part[error.position]):04X}; remove it")
+    mark = (error.problem_mark or error.context_mark) if isinstance(error, yaml.MarkedYAMLError) else None
+    if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else "check quotes and indentation"
+        return Problem(f"line {above + 1}", f"cannot be understood from here on: {why}")
+    lines = part.rstrip().splitlines() or [""]
+    at = min(mark.line, len(lines) - 1)  # what is not closed is missed at the end of the text
+    begun = error.context_mark
+    since = f" (what it belongs to begins in line {above + begun.line + 1})" if begun and begun.line < at else ""
+    if "\t" in lines[at][: len(lines[at]) - len(lines[at].lstrip())]:
+        return Problem(f"line {above + at + 1}", "is indented by a tab, which YAML does not allow; use spaces")
+    told = str(error.problem or error.context)
+    text = next((text for sign, text in _KNOWN if sign in told), "cannot be understood; check quotes and indentation")
+    return Problem(f"line {above + at + 1}", f"is not YAML: {text}{since}")
