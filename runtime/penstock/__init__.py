@@ -15,6 +15,7 @@ from penstock.errors import (
     SchemaBuilderError,
     Superseded,
 )
+from penstock.fields import Fields, Same
 from penstock.offsets import Offset, Offsets, Primitive, SourcePartition
 from penstock.plugin import API_VERSION, Converter, HeaderConverter, Plugin, Predicate, Transform
 from penstock.record import Header, Original, Record
@@ -32,6 +33,7 @@ __all__ = [
     "Converter",
     "DataError",
     "Field",
+    "Fields",
     "Float32",
     "FrameSink",
     "Header",
@@ -59,6 +61,7 @@ __all__ = [
     "RecordBatch",
     "Reporter",
     "RetriableError",
+    "Same",
     "Schema",
     "SchemaBuilderError",
     "Sink",

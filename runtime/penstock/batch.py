@@ -2,20 +2,24 @@
 
 A record costs a Python object and a dozen attribute look-ups; a column costs one list. Nine records of ten share their
 topic, schemas and absence of key and headers, so a column is either one plain value that holds for every record (never a
-list) or a list with one entry per record. `value` and `key` are lists or, where every record has none, None.
+list) or a list with one entry per record. `value` and `key` are lists or, where every record has none, None. Values that are
+maps or structs of the same fields may be held as a column for each field: `fields`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Self
 
+from penstock.fields import Fields
 from penstock.record import Header, Original, Record
 from penstock.schema import Schema
 
 __all__ = ["RecordBatch"]
 
 _COLUMNS: Final = (
-    "topic", "partition", "key", "key_schema", "value", "value_schema", "headers", "timestamp", "offset",
+    "topic", "partition", "key", "key_schema", "value_schema", "headers", "timestamp", "offset",
 )  # fmt: skip
+_OTHERS: Final = ("length", "original_partition", "original_topic", "owned", "positions")
+_COPIED: Final = (*_COLUMNS, *_OTHERS)
 
 
 class RecordBatch:
@@ -25,6 +29,7 @@ class RecordBatch:
         topic: `str`, or a list of them. None only in Kafka Connect's odd case of a record without a topic.
         partition: None (the partitioner chooses), a number, or a list.
         key, value: a list of values, or None when no record has one.
+        fields: the same values by columns, where they are held so, else None. `value` makes dicts of them when it is read.
         key_schema, value_schema: the schema of every record (None: without a schema), or a list.
         headers: `()` when no record has any, else a list of tuples of `Header`.
         timestamp: milliseconds, None, or a list.
@@ -34,14 +39,17 @@ class RecordBatch:
         original_topic, original_partition: where sink records came from (KIP-793); the offset is `offset`.
     """
 
-    __slots__ = (*_COLUMNS, "length", "original_partition", "original_topic", "owned", "positions")
+    __slots__ = (*_COPIED, "_value", "fields")
+
+    fields: Fields | None
+    _value: list[Any] | None
 
     def __init__(
         self,
         *,
         length: int,
         topic: str | None | list[str | None],
-        value: list[Any] | None,
+        value: list[Any] | Fields | None,
         value_schema: Schema | None | list[Schema | None] = None,
         key: list[Any] | None = None,
         key_schema: Schema | None | list[Schema | None] = None,
@@ -56,7 +64,7 @@ class RecordBatch:
     ) -> None:
         self.length = length
         self.topic = topic
-        self.value = value
+        self._hold(value)
         self.value_schema = value_schema
         self.key = key
         self.key_schema = key_schema
@@ -72,11 +80,28 @@ class RecordBatch:
     def __len__(self) -> int:
         return self.length
 
+    @property
+    def value(self) -> list[Any] | None:
+        """A list of values, or None when no record has one."""
+        if self._value is None and self.fields is not None:
+            self._value = self.fields.rows()
+        return self._value
+
+    def _hold(self, value: list[Any] | Fields | None) -> None:
+        if isinstance(value, Fields):
+            self.fields, self._value = value, None
+        else:
+            self.fields, self._value = None, value
+
     def replace(self, **columns: Any) -> Self:
-        """A batch with these columns or marks changed; the others are shared, not copied."""
+        """A batch with these columns or marks changed; the others are shared, not copied. `value` may be `Fields`."""
         new = object.__new__(type(self))
-        for name in RecordBatch.__slots__:
+        for name in _COPIED:
             setattr(new, name, columns[name] if name in columns else getattr(self, name))
+        if "value" in columns:
+            new._hold(columns["value"])
+        else:
+            new._value, new.fields = self._value, self.fields
         return new
 
     def column(self, name: str) -> list[Any]:
@@ -93,6 +118,10 @@ class RecordBatch:
             column = getattr(self, name)
             if isinstance(column, list) or (name == "offset" and column is not None):
                 changes[name] = [column[i] for i in rows]
+        if self.fields is not None:
+            changes["value"] = self.fields.take(rows)
+        elif self._value is not None:
+            changes["value"] = [self._value[i] for i in rows]
         return self.replace(**changes)
 
     def record(self, row: int) -> Record:
@@ -157,6 +186,9 @@ class RecordBatch:
             if isinstance(a, (list, range)) or isinstance(b, (list, range)) or (a is not b and a != b):
                 column = one.column(name) + other.column(name)
                 changes[name] = [column[i] for i in order]
+        if one.value is not None or other.value is not None:
+            values = one.column("value") + other.column("value")
+            changes["value"] = [values[i] for i in order]
         return one.replace(**changes, owned=one.owned and other.owned)
 
 

@@ -121,14 +121,17 @@ class Converter(Plugin):
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
     ) -> list[bytes | None]:
-        """Many values of one schema; when it raises, `from_connect` is called for each. Override it for speed."""
+        """Many values of one schema; when it raises, `from_connect` is called for each. Override it for speed.
+
+        `values` is a list, or `Fields` where the values are held as columns.
+        """
         topics = topic if isinstance(topic, list) else [topic] * len(values)
         return [self.from_connect(t, schema, v) for t, v in zip(topics, values, strict=True)]
 
     def to_connect_batch(
         self, topic: str, data: Sequence[bytes | None]
-    ) -> tuple[Schema | None | list[Schema | None], list[Any]]:
-        """Many messages of one topic: their schema (one for all, or one each) and values; as above."""
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Many messages of one topic: their schema (one for all, or one each) and values, a list or `Fields`; as above."""
         pairs = [self.to_connect(topic, d) for d in data]
         schemas = [s for s, _ in pairs]
         first = schemas[0] if schemas else None

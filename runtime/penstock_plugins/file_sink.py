@@ -120,8 +120,9 @@ class FileWriter(Writer):
 
 
 def _lines(batch: RecordBatch) -> list[str]:
-    if batch.value is None:
+    values = batch.value if batch.fields is None else batch.fields
+    if values is None:
         return ["null"] * batch.length
     if not isinstance(batch.value_schema, list):
-        return texts(batch.value_schema, batch.value)
-    return [texts(s, [v])[0] for s, v in zip(batch.value_schema, batch.value, strict=True)]
+        return texts(batch.value_schema, values)
+    return [texts(s, [v])[0] for s, v in zip(batch.value_schema, values, strict=True)]

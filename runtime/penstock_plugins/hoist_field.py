@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from penstock import Config, Importance, Record, RecordBatch, Schema, Transform, prop
+from penstock import Config, Fields, Importance, Record, RecordBatch, Schema, Transform, prop
 from penstock.schema import struct
 from penstock_plugins.connect_values import check, surely_under
 
@@ -47,7 +47,7 @@ class HoistField(Transform):
         return record.replace(value={name: record.value}, value_schema=self._wrapped(record.value_schema))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`; the dicts around the values are new, and so belong to the batch."""
+        """As `apply`; the values become the one column of the batch."""
         name = self._field
         column: list[Any] = batch.column("key") if self.side == "key" else batch.column("value")
         schemas = batch.key_schema if self.side == "key" else batch.value_schema
@@ -62,10 +62,9 @@ class HoistField(Transform):
                 for value in column:
                     check(name, schemas, value)
             new_schemas = self._wrapped(schemas)
-        hoisted = [{name: value} for value in column]
         if self.side == "key":
-            return batch.replace(key=hoisted, key_schema=new_schemas)
-        return batch.replace(value=hoisted, value_schema=new_schemas, owned=True)
+            return batch.replace(key=[{name: value} for value in column], key_schema=new_schemas)
+        return batch.replace(value=Fields({name: column}, batch.length), value_schema=new_schemas, owned=True)
 
     def _wrapped(self, schema: Schema | None) -> Schema | None:
         if schema is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from pydantic import model_validator
 
@@ -11,12 +11,14 @@ from penstock import (
     ConfigError,
     DataError,
     Field,
+    Fields,
     Importance,
     Instant,
     Int32,
     Problem,
     Record,
     RecordBatch,
+    Same,
     Schema,
     Transform,
     Type,
@@ -69,6 +71,9 @@ class InsertFieldConfig(Config):
                 )
             )
         return self
+
+
+_NULL: Final = type(None)
 
 
 class _Insertion(NamedTuple):
@@ -152,6 +157,8 @@ class InsertField(Transform):
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`, with one pass per field over the dicts; in place where they belong to the batch."""
+        if self.side == "value" and batch.fields is not None:
+            return self._on_columns(batch, batch.fields)
         column = batch.key if self.side == "key" else batch.value
         if column is None:
             return batch
@@ -185,6 +192,29 @@ class InsertField(Transform):
         if self.side == "key":
             return batch.replace(key=rows, key_schema=new_schema)
         return batch.replace(value=rows, value_schema=new_schema, owned=True)
+
+    def _on_columns(self, batch: RecordBatch, fields: Fields) -> RecordBatch:
+        """As `apply_batch`, for values that are held as columns: what is inserted is one more."""
+        schema, new_schema = batch.value_schema, None
+        if schema is not None:
+            if isinstance(schema, list) or schema.type is not Type.STRUCT:
+                return self._one_by_one(batch)
+            shape = self._shape(schema)
+            new_schema = shape.schema
+            if any(f.name not in fields.columns or _NULL in fields.types(f.name) for f in shape.guarded):
+                return self._one_by_one(batch)
+        columns = dict(fields.columns)
+        for insertion in self._insertions:
+            items = self._column(insertion, batch)
+            if isinstance(items, list):
+                if None in items and (schema is None or not insertion.optional):
+                    return self._one_by_one(batch)
+                columns[insertion.name] = [_typed(insertion, item, schema) for item in items]
+            elif items is not None or (schema is not None and insertion.optional):
+                columns[insertion.name] = Same(_typed(insertion, items, schema))
+            elif schema is not None or insertion.source == "topic":
+                return self._one_by_one(batch)
+        return batch.replace(value=fields.having(columns), value_schema=new_schema)
 
     def _one_by_one(self, batch: RecordBatch) -> RecordBatch:
         return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)

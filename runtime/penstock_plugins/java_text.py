@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock import Float32, Instant, Schema, Type
+import msgspec
+
+from penstock import Fields, Float32, Instant, Same, Schema, Type
 from penstock_plugins.java_calendar import date_text
 from penstock_plugins.java_float import double_text, float_text, plain_ranges
 
@@ -16,7 +18,12 @@ __all__ = ["decimal_text", "text", "texts", "utf8_text"]
 
 _SURROGATE_BYTES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
-_EXACT = {True: "true", False: "false", None: "null"}
+_EXACT: Final = {True: "true", False: "false", None: "null"}
+_STR: Final = {str}
+_INT: Final = {int}
+_FLOAT: Final = {float}
+_SHORT_NOT_NULL: Final = {str, int, bool}
+_SHORT: Final = {*_SHORT_NOT_NULL, type(None)}
 
 
 def decimal_text(number: Decimal) -> str:
@@ -77,42 +84,55 @@ def _map(schema: Schema | None, value: Mapping[Any, Any]) -> str:
 
 def texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
     """`text` of many values of one schema, with short ways for texts and for flat dicts of texts and numbers."""
-    types = set(map(type, values))
-    if types == {str}:
+    fields = Fields.of(values)
+    if fields is not None:
+        found = _rows(schema, fields)
+        if found is not None:
+            return found
+    elif set(map(type, values)) == {str}:
         return list(values)
-    if types == {dict}:
-        names = set(map(tuple, values))
-        if len(names) == 1 and (template := _template(schema, next(iter(names)))) is not None:
-            columns = _columns(schema, values)
-            if columns is not None:
-                return list(map(template.__mod__, zip(*columns, strict=True)))
     return [text(schema, v) for v in values]
 
 
-def _columns(schema: Schema | None, rows: Sequence[dict[str, Any]]) -> list[Sequence[Any]] | None:
-    """The columns of rows that have the same names, ready for `%s`; None where one needs the long way."""
-    fields = schema.fields if schema is not None and schema.type is Type.STRUCT else ()
-    columns: list[Sequence[Any]] = []
-    for number, column in enumerate(zip(*map(dict.values, rows), strict=True)):
-        types = set(map(type, column))
-        if types <= {str, int}:
-            columns.append(column)
-        elif types == {float} and not (fields and fields[number].schema.type is Type.FLOAT32):
-            columns.append(column if plain_ranges(column) else list(map(double_text, column)))
-        elif types <= ({str, int, bool} if fields else {str, int, bool, type(None)}):
-            # A null field of a struct is left out, so it needs the long way.
-            columns.append([v if type(v) is str or type(v) is int else _EXACT[v] for v in column])
-        else:
-            return None
-    return columns
-
-
-def _template(schema: Schema | None, names: tuple[Any, ...]) -> str | None:
-    if not names or not all(type(n) is str for n in names):
-        return None
-    quoted = [n.replace("%", "%%") for n in names]
+def _rows(schema: Schema | None, fields: Fields) -> list[str] | None:
+    """The texts of flat rows: one template for all, filled from the columns; None where one needs the long way."""
+    schemas: Sequence[Schema | None] = [None] * len(fields.columns)
     if schema is not None and schema.type is Type.STRUCT:
-        if names != tuple(f.name for f in schema.fields):
+        if tuple(fields.columns) != tuple(f.name for f in schema.fields):
             return None
-        return f"Struct{{{','.join(f'{n}=%s' for n in quoted)}}}"
-    return "{" + ", ".join(f"{n}=%s" for n in quoted) + "}"
+        schemas = [f.schema for f in schema.fields]
+    elif schema is not None:
+        schemas = [schema.values] * len(fields.columns)
+    shown: list[str] = []
+    columns: list[Sequence[Any]] = []
+    for (name, column), of in zip(fields.columns.items(), schemas, strict=True):
+        if isinstance(column, Same):
+            if column.value is None and schema is not None:
+                return None  # a null field of a struct is left out
+            shown.append(f"{name}={text(of, column.value)}".replace("%", "%%"))
+            continue
+        ready = _texts(of, column, fields.types(name))
+        if ready is None:
+            return None
+        shown.append(f"{name.replace('%', '%%')}=%s")
+        columns.append(ready)
+    struct = schema is not None and schema.type is Type.STRUCT
+    template = f"Struct{{{','.join(shown)}}}" if struct else f"{{{', '.join(shown)}}}"
+    if not columns:
+        return [template % ()] * len(fields)
+    return list(map(template.__mod__, zip(*columns, strict=True)))
+
+
+def _texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any] | None:
+    """A column ready for `%s`; None where one of its values needs the long way. Numbers are written by msgspec, at once."""
+    if types == _STR:
+        return column
+    if types == _INT:
+        return msgspec.json.encode(column)[1:-1].decode().split(",")
+    if types == _FLOAT and not (schema is not None and schema.type is Type.FLOAT32):
+        if plain_ranges(column):
+            return msgspec.json.encode(column)[1:-1].decode().split(",")
+        return list(map(double_text, column))
+    if types <= (_SHORT if schema is None else _SHORT_NOT_NULL):
+        return [v if type(v) is str or type(v) is int else _EXACT[v] for v in column]
+    return None

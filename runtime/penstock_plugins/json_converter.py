@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import field_validator
 
-from penstock import Config, Converter, Importance, Int, Schema, prop
+from penstock import Config, Converter, Fields, Importance, Int, Schema, prop
 from penstock_plugins.json_batch import encoded, is_plain
+from penstock_plugins.json_columns import ColumnWriter
 from penstock_plugins.json_reader import JsonReader
 from penstock_plugins.json_schema import schema_json
 from penstock_plugins.json_shapes import Shape, shape_of
@@ -76,6 +77,7 @@ class JsonConverter(Converter):
         self._replace_null = config.replace_null
         self._cache_size = max(config.schemas_cache_size, 1)
         self._writer = JsonWriter(replace_null=config.replace_null, numeric=config.decimal_format == "NUMERIC")
+        self._columns = ColumnWriter(self._writer, replace_null=config.replace_null, cache_size=self._cache_size)
         self._envelopes: dict[Schema | None, bytes] = {}
         self._shapes: dict[Schema, Shape | None] = {}
         self._reader = JsonReader(
@@ -103,7 +105,7 @@ class JsonConverter(Converter):
         values: Sequence[Any],
     ) -> list[bytes | None]:
         """As `from_connect`; a batch whose values agree with their schema is written by msgspec."""
-        if schema is None and None in values:
+        if schema is None and not isinstance(values, Fields) and None in values:
             rows = [i for i, v in enumerate(values) if v is not None]
             found: list[bytes | None] = [None] * len(values)
             for row, data in zip(rows, self._payloads(None, [values[i] for i in rows]), strict=True):
@@ -116,7 +118,7 @@ class JsonConverter(Converter):
         self,
         topic: str,
         data: Sequence[bytes | None],
-    ) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """As `to_connect`; messages that msgspec reads as Jackson does are read by it."""
         return self._reader.read_batch(data)
 
@@ -125,7 +127,9 @@ class JsonConverter(Converter):
             return self._writer.write(schema, values[i]).encode()
 
         ready: Sequence[Any] | None
-        if schema is None:
+        if isinstance(values, Fields):
+            ready = self._columns.ready(schema, values)
+        elif schema is None:
             ready = values if is_plain(values) else None
         else:
             shape = self._shape(schema)

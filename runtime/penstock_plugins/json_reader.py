@@ -1,5 +1,6 @@
 """Messages to schemas and values: the exact way for one, msgspec for many where it reads what Jackson would."""
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import chain
@@ -7,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock import DataError, Schema
+from penstock import DataError, Fields, Same, Schema
 from penstock_plugins.json_nodes import NodeReader
 from penstock_plugins.json_parser import MISSING, parse
 from penstock_plugins.json_schema import read_schema
@@ -16,6 +17,7 @@ from penstock_plugins.json_shapes import Shape, shape_of
 __all__ = ["JsonReader"]
 
 _SURE: Final = {str, bool, type(None)}
+_NUMBERS: Final = {*_SURE, int, float}
 _ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
 _LONG_NUMBER: Final = b"0" * 19
 _BEFORE_NUMBER: Final = b":,[ \n\t\r"
@@ -81,7 +83,7 @@ class JsonReader:
         schema = read_schema(node["schema"], self._nodes)
         return schema, self._nodes.value(schema, node["payload"])
 
-    def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+    def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """`read` for many messages: their one schema, or one each, and their values."""
         if not self._enveloped:
             return None, self._schemaless(data)
@@ -90,11 +92,14 @@ class JsonReader:
             return schema, self._under(schema, shape, data, data)
         return self._envelopes(data)
 
-    def _schemaless(self, data: Sequence[bytes | None]) -> list[Any]:
+    def _schemaless(self, data: Sequence[bytes | None]) -> Sequence[Any]:
         try:
             values = list(map(self._decode, data))  # type: ignore[arg-type]  # None is refused, too
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
             return [self._either(message) for message in data]
+        fields = Fields.of(values)
+        if fields is not None and _sure(fields) and max(map(len, data)) <= 2 * _DEPTH:  # type: ignore[arg-type]
+            return fields
         for i in _doubtful(data, values):
             values[i] = self.read(data[i])[1]
         return values
@@ -160,6 +165,22 @@ class JsonReader:
 def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
     first = schemas[0] if schemas else None
     return first if all(s is first for s in schemas) else schemas
+
+
+def _sure(fields: Fields) -> bool:
+    """Whether these are flat rows whose numbers Jackson reads as msgspec does: no negative zero, none beyond 64 bits."""
+    for name, column in fields.columns.items():
+        types = fields.types(name)
+        if types <= _SURE:
+            continue
+        if isinstance(column, Same) or not types <= _NUMBERS:
+            return False
+        numbers = column if len(types) == 1 else [v for v in column if type(v) is int or type(v) is float]
+        if not (min(numbers) >= -(2**63) and max(numbers) < 2**63):
+            return False
+        if float in types and 0 in numbers and any(v == 0 and math.copysign(1, v) < 0 for v in numbers):
+            return False
+    return True
 
 
 def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[int]:

@@ -60,6 +60,8 @@ class RecordIsTombstone(Predicate):
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
         """One answer where no value is null, or all are."""
+        if batch.fields is not None:
+            return False
         values = batch.value
         if values is None:
             return True

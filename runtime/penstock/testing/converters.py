@@ -1,9 +1,10 @@
 """What every converter promises."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from penstock.errors import DataError
+from penstock.fields import Fields, Same
 from penstock.plugin import Converter
 from penstock.schema import Schema
 from penstock.testing.common import exactly, misfit
@@ -67,7 +68,7 @@ class ConverterSuite(PluginSuite):
                 assert exactly(read) == exactly((schema, value)), f"{value!r} became {data!r}"
 
     def test_the_batch_forms_give_what_the_single_forms_give(self, request: Any) -> None:
-        """For neighbours of one schema, and for messages of one topic."""
+        """For neighbours of one schema, as a list or as columns, and for messages of one topic."""
         converter = self.configured(request)
         schemas = dict.fromkeys(schema for schema, _ in self.values)
         for schema in schemas:
@@ -75,7 +76,8 @@ class ConverterSuite(PluginSuite):
             for some in (values, *([v] for v in values)):
                 single = [_outcome(converter.from_connect, "t", schema, v) for v in some]
                 for topic in ("t", ["t"] * len(some)):
-                    self._agree(_outcome(converter.from_connect_batch, topic, schema, some), single)
+                    for form in _forms(some):
+                        self._agree(_outcome(converter.from_connect_batch, topic, schema, form), single)
         messages = self._messages(converter)
         for data in (messages, *([m] for m in messages)):
             single = [_outcome(converter.to_connect, "t", d) for d in data]
@@ -96,6 +98,15 @@ class ConverterSuite(PluginSuite):
     def _messages(self, converter: Converter) -> list[bytes | None]:
         written = (_outcome(converter.from_connect, "t", schema, value) for schema, value in self.values)
         return [*self.messages, *(data for kind, data in written if kind == "given")]
+
+
+def _forms(values: list[Any]) -> Iterator[Sequence[Any]]:
+    """The values as a list and, where they are rows of the same fields, as columns."""
+    yield values
+    if (fields := Fields.of(values)) is not None:
+        yield fields
+        same = {n: Same(c[0]) if isinstance(c, list) and len(values) == 1 else c for n, c in fields.columns.items()}
+        yield Fields(same, len(values))
 
 
 def _outcome(call: Callable[..., Any], *given: Any) -> tuple[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from penstock.batch import RecordBatch
+from penstock.fields import Fields
 from penstock.plugin import Transform
 from penstock.record import Record
 from penstock.testing.common import exactly, misfit
@@ -58,22 +59,27 @@ class TransformSuite(PluginSuite):
                 assert (wrong := _misfits(found)) is None, f"{wrong}, of {record}"
 
     def test_the_batch_form_gives_what_the_record_form_gives(self, request: Any) -> None:
-        """For the whole, for each record, for neighbours, owned or not, with gaps in the positions."""
+        """For the whole, for each record, for neighbours, owned or not, as columns or not, with gaps in the positions."""
         transform = self.configured(request)
         if not transform.has_batch_form:
             return
         count = len(self.records)
         spans = {(0, count)} | {(i, min(count, i + n)) for i in range(count) for n in (1, 2)}
         for start, end in sorted(spans):
-            for owned in (False, True):
-                self._batch_agrees(transform, list(self.records[start:end]), owned=owned)
+            for owned, columns in ((False, False), (True, False), (False, True), (True, True)):
+                self._batch_agrees(transform, list(self.records[start:end]), owned=owned, columns=columns)
 
-    def _batch_agrees(self, transform: Transform, records: list[Record], *, owned: bool) -> None:
+    def _batch_agrees(self, transform: Transform, records: list[Record], *, owned: bool, columns: bool) -> None:
         # A batch tells offsets only where every record has one, so that its records count, not those it was made of.
         expected = [_outcome(transform, record) for record in RecordBatch.of(records).records()]
         given = [r.replace(value=copy.deepcopy(r.value)) for r in records] if owned else records
         positions = range(100, 100 + 3 * len(records), 3)
         batch = RecordBatch.of(given, positions=positions).replace(owned=owned)
+        if columns:
+            fields = Fields.of(batch.value or [])
+            if fields is None:
+                return
+            batch = batch.replace(value=fields)
         before = exactly(batch)
         try:
             found = transform.apply_batch(batch)

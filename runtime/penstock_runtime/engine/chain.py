@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError
+from penstock.fields import Fields
 from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
 from penstock.record import Header
 from penstock.schema import Schema
@@ -155,13 +156,13 @@ def _follow(column: Any, before: RecordBatch, after: RecordBatch) -> Any:
 def _column_out(
     converter: Converter, name: str, side: str, stage: Stage, batch: RecordBatch, operator: Operator
 ) -> tuple[RecordBatch, list[bytes | None] | None]:
-    values = getattr(batch, side)
+    values = batch.key if side == "key" else batch.value if batch.fields is None else batch.fields
     schema: Schema | list[Schema | None] | None = getattr(batch, f"{side}_schema")
     if values is None and schema is None:
         topic = batch.topic[0] if isinstance(batch.topic, list) else batch.topic
         if batch.length and topic is not None and converter.from_connect(topic, None, None) is None:
             return batch, None
-    column = batch.column(side)
+    column: Sequence[Any] = batch.fields if side == "value" and batch.fields is not None else batch.column(side)
     if not isinstance(schema, list) and batch.topic is not None:
         try:
             return batch, converter.from_connect_batch(batch.topic, schema, column)  # type: ignore[arg-type]
@@ -227,7 +228,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Opera
         length=len(rows),
         topic=topic,
         partition=consumed.source.partition,
-        key=keys,
+        key=keys.rows() if isinstance(keys, Fields) else keys,
         key_schema=key_schema,
         value=values,
         value_schema=value_schema,
@@ -242,7 +243,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Opera
 
 
 def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
-    if not isinstance(column, list) or len(before) == len(after):
+    if not isinstance(column, (list, Fields)) or len(before) == len(after):
         return column
     kept = set(after)
     return [c for c, position in zip(column, before, strict=True) if position in kept]
@@ -251,7 +252,7 @@ def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
 def _column_in(
     converter: Converter, name: str, stage: Stage, topic: str, data: Sequence[bytes | None] | None,
     rows: Sequence[int], operator: Operator,
-) -> tuple[list[Any] | None, Any, Any]:  # fmt: skip
+) -> tuple[list[Any] | Fields | None, Any, Any]:  # fmt: skip
     if data is None:  # no record has a key: one answer for all
         try:
             schema, value = converter.to_connect(topic, None)
@@ -274,7 +275,7 @@ def _column_in(
                 good.append(row)
         one_shape = all(s is shapes[0] for s in shapes) if shapes else True
         return found, ((shapes[0] if shapes else None) if one_shape else shapes), good
-    return values, schemas, rows
+    return (values if isinstance(values, (list, Fields)) else list(values)), schemas, rows
 
 
 def _headers_in(

@@ -1,0 +1,115 @@
+"""Maps or structs that have the same fields, held as a column for each field.
+
+A batch of a million records of one shape costs a million dicts; as columns it costs a list for each field, and a field that
+is the same in every record costs nothing. Converters that can tell such a batch hand out `Fields`, transforms work on its
+columns, and converters and sinks write from them. Whoever asks for the dicts gets them: `Fields` is a sequence of them, made
+when first looked at.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, Self, overload
+
+__all__ = ["Column", "Fields", "Same"]
+
+
+class Same(NamedTuple):
+    """A column that holds one value in every record."""
+
+    value: Any
+
+
+Column = list[Any] | Same
+"""The values of a field, one for each record, or the one of all records. Never changed in place: batches share them."""
+
+_DICT: Final = {dict}
+
+
+class Fields(Sequence[dict[str, Any]]):
+    """Rows of the same fields as columns.
+
+    Args:
+        columns: the columns by field name, in the order of the fields; at least one field.
+        length: how many rows there are.
+        rows: the same rows as dicts, where they are there already.
+
+    Raises:
+        ValueError: a column is of another length.
+    """
+
+    __slots__ = ("_kinds", "_length", "_rows", "columns")
+
+    def __init__(self, columns: Mapping[str, Column], length: int, *, rows: list[dict[str, Any]] | None = None) -> None:
+        for name, column in columns.items():
+            if isinstance(column, list) and len(column) != length:
+                raise ValueError(f"Column '{name}' has {len(column)} values for {length} rows")
+        self.columns = columns
+        self._length = length
+        self._rows = rows
+        self._kinds: dict[int, tuple[list[Any], frozenset[type]]] = {}
+
+    @classmethod
+    def of(cls, rows: Sequence[Any]) -> "Fields | None":
+        """These rows as columns; None where they are not all dicts with the same texts as names, in the same order."""
+        if isinstance(rows, Fields):
+            return rows
+        if not rows or type(rows[0]) is not dict or not rows[0]:
+            return None
+        try:
+            names = set(map(tuple, rows))
+            if len(names) != 1 or set(map(type, rows)) != _DICT:
+                return None
+            (first,) = names
+        except TypeError:
+            return None
+        if set(map(type, first)) != {str}:
+            return None
+        there = rows if isinstance(rows, list) else list(rows)
+        return cls({name: list(map(itemgetter(name), there)) for name in first}, len(there), rows=there)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, row: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, row: int | slice) -> Any:
+        return self.rows()[row]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as dicts, made once."""
+        if self._rows is None:
+            names = tuple(self.columns)
+            found: Iterator[tuple[Any, ...]] = zip(
+                *(repeat(c.value, self._length) if isinstance(c, Same) else c for c in self.columns.values()),
+                strict=True,
+            )
+            self._rows = [dict(zip(names, row, strict=True)) for row in found]
+        return self._rows
+
+    def types(self, name: str) -> frozenset[type]:
+        """The types of the values in a column."""
+        column = self.columns[name]
+        if isinstance(column, Same):
+            return frozenset((type(column.value),))
+        known = self._kinds.get(id(column))
+        if known is None:
+            # The column is kept beside its types: an id names an object only as long as it lives.
+            known = self._kinds[id(column)] = (column, frozenset(map(type, column)))
+        return known[1]
+
+    def having(self, columns: Mapping[str, Column]) -> Self:
+        """Rows with these columns instead, in this order; what is known of columns that stay is kept."""
+        new = type(self)(columns, self._length)
+        new._kinds = self._kinds  # noqa: SLF001 (of its own class)
+        return new
+
+    def take(self, rows: Sequence[int]) -> "Fields":
+        """The rows with these indexes."""
+        columns = {n: c if isinstance(c, Same) else [c[i] for i in rows] for n, c in self.columns.items()}
+        return Fields(columns, len(rows))

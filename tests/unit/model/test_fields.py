@@ -1,0 +1,88 @@
+"""Rows of the same fields held as columns."""
+
+from typing import Any
+
+import pytest
+
+from penstock import Fields, RecordBatch, Same
+
+
+def held(rows: list[Any]) -> Fields:
+    found = Fields.of(rows)
+    assert found is not None
+    return found
+
+
+class TestOf:
+    def test_rows_of_the_same_names_in_the_same_order_become_columns(self) -> None:
+        assert held([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]).columns == {"a": [1, 2], "b": ["x", "y"]}
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            pytest.param([], id="no rows"),
+            pytest.param([{}], id="no fields"),
+            pytest.param([{"a": 1}, {"b": 1}], id="other names"),
+            pytest.param([{"a": 1, "b": 2}, {"b": 2, "a": 1}], id="another order, which the written bytes would lose"),
+            pytest.param([{"a": 1}, None], id="a null"),
+            pytest.param([{"a": 1}, ["a"]], id="a list of what looks like the names"),
+            pytest.param([{1: 1}], id="a name that is no text"),
+            pytest.param(["a", "b"], id="no maps"),
+        ],
+    )
+    def test_whatever_is_not_alike_stays_rows(self, rows: list[Any]) -> None:
+        assert Fields.of(rows) is None
+
+    def test_rows_that_are_there_are_not_made_again(self) -> None:
+        rows = [{"a": 1}]
+        assert held(rows).rows() is rows
+
+
+class TestRows:
+    def test_a_column_of_one_value_is_in_every_row(self) -> None:
+        fields = Fields({"a": [1, 2], "b": Same([3])}, 2)
+        assert list(fields) == [{"a": 1, "b": [3]}, {"a": 2, "b": [3]}]
+        assert fields[1] == {"a": 2, "b": [3]}
+        assert len(fields) == 2
+
+    def test_rows_may_have_nothing_but_such_columns(self) -> None:
+        assert Fields({"b": Same(1)}, 3).rows() == [{"b": 1}] * 3
+
+    def test_a_column_of_another_length_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="Column 'a' has 1 values for 2 rows"):
+            Fields({"a": [1]}, 2)
+
+    def test_types_are_told_for_each_column(self) -> None:
+        fields = held([{"a": 1, "b": None}, {"a": 1.5, "b": None}])
+        more = fields.having({**fields.columns, "c": Same("x")})
+        assert more.types("a") == {int, float}
+        assert more.types("b") == {type(None)}
+        assert more.types("c") == {str}
+
+
+class TestInABatch:
+    def test_the_dicts_are_made_when_they_are_looked_at(self) -> None:
+        fields = Fields({"a": [1, 2]}, 2)
+        batch = RecordBatch(length=2, topic="t", value=fields)
+        assert batch.fields is fields
+        assert batch.value == [{"a": 1}, {"a": 2}]
+        assert batch.record(1).value == {"a": 2}
+
+    def test_values_that_replace_columns_are_what_counts(self) -> None:
+        batch = RecordBatch(length=1, topic="t", value=Fields({"a": [1]}, 1))
+        assert batch.replace(value=["x"]).fields is None
+        assert batch.replace(value=["x"]).value == ["x"]
+        assert batch.replace(topic="u").fields is batch.fields
+
+    def test_rows_are_taken_from_every_column(self) -> None:
+        batch = RecordBatch(length=3, topic="t", value=Fields({"a": [1, 2, 3], "b": Same(0)}, 3))
+        taken = batch.take([0, 2])
+        assert taken.fields is not None
+        assert taken.value == [{"a": 1, "b": 0}, {"a": 3, "b": 0}]
+
+    def test_batches_of_either_form_are_merged(self) -> None:
+        one = RecordBatch(length=2, topic="t", value=Fields({"a": [1, 3]}, 2), positions=[0, 2])
+        other = RecordBatch(length=1, topic="u", value=["x"], positions=[1])
+        merged = RecordBatch.merged(one, other)
+        assert merged.value == [{"a": 1}, "x", {"a": 3}]
+        assert merged.topic == ["t", "u", "t"]
