@@ -97,6 +97,13 @@ class Follower:
             raise RetriableError(str(e)) from e
         if newest is not None:
             log.info("File %s was rotated; the old one is read to its end first.", self._path)
+            between = self._written_since(newest)
+            if between:
+                log.warning(
+                    "File %s may have been rotated more than once since it was last looked at: %s may have had its name in "
+                    "between, and is not read. If it holds lines that are missing, read it with a connector of its own.",
+                    self._path, ", ".join(between),
+                )  # fmt: skip
         self._contents.append(Content(Handle(self._path, fd), self._clock()))
         self._waiting = False
         return self._contents[-1].handle.size()
@@ -154,6 +161,22 @@ class Follower:
             content.handle.close()
         self._contents.clear()
         self._trail.clear()
+
+    def _written_since(self, last: Handle) -> list[str]:
+        """Files beside this one, named like it, that nobody has read and that were written after the last one.
+
+        No more can be known: neither a name nor a time proves that a file had this path, or in which order files had it.
+        """
+        directory, name = os.path.split(self._path)
+        known = {content.handle.inode for content in self._contents}
+        try:
+            since = os.fstat(last.fd).st_mtime_ns
+            with os.scandir(directory or ".") as entries:
+                beside = [e for e in entries if e.name.startswith(name) and e.name != name and e.inode() not in known]
+            found = [(e.path, e.stat(follow_symlinks=False)) for e in beside if e.is_file(follow_symlinks=False)]
+        except OSError:
+            return []  # compressed or moved away at this moment
+        return sorted(path for path, s in found if s.st_size and s.st_mtime_ns > since)
 
     def _rewind(self, position: int) -> Content:
         for place in reversed(self._trail):

@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
+from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.kafka.murmur2 import partition_of
 
 from .lab import Lab, failed
+from .reading import create, read_all
+from .running import new_name
 
+KEY = '["{}",{{"p":"a0"}}]'
 BOOM = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
 
 
@@ -86,3 +91,33 @@ def test_with_an_interval_the_second_batch_waits_for_it(lab: Lab) -> None:
     assert second["at"] - first["at"] >= 1.4
     task.stop()
     assert lab.values(topic) == ["v0", "v1"]
+
+
+def test_offsets_are_written_once_where_another_address_names_the_workers_own_cluster(lab: Lab) -> None:
+    """Twice would be once outside the transaction, where nothing fences a zombie."""
+    topic, elsewhere = lab.topic(), lab.servers.replace("127.0.0.1", "localhost")
+    assert elsewhere != lab.servers
+    name, task = lab.source([["v0"], ["v1"]], topic, **{"producer.override.bootstrap.servers": elsewhere})
+    lab.journal.count("commit", 2)
+    task.stop()
+    assert lab.offsets(name) == [{"i": 0}, {"i": 1}]
+
+
+def test_offsets_of_a_connector_on_another_cluster_are_on_both_and_its_own_go_first(
+    lab: Lab, own_kafka: EmbeddedKafka
+) -> None:
+    topic, name, there = lab.topic(), new_name("far"), own_kafka.bootstrap_servers
+    key = KEY.format(name).encode()
+    create(there, topic)
+    elsewhere = {"producer.override.bootstrap.servers": there}
+    for life in (1, 2):
+        _, task = lab.source([["v0"], ["v1"]][:life], topic, name=name, **elsewhere)
+        lab.journal.count("commit", life)
+        task.stop()
+        lab.produce("connect-offsets", '{"i":7}', key=key, partition=partition_of(key, 25))
+    assert [e["offset"] for e in lab.journal.of("start")] == [None, {"i": 0}]  # not the 7
+    assert [r.value for r in read_all(there, topic)] == [b"v0", b"v1"]
+    assert lab.values(topic) == []
+    own = [r.value for r in read_all(there, "connect-offsets") if r.key == key]
+    assert own == [b'{"i":0}', b'{"i":1}']
+    assert lab.offsets(name) == [{"i": 0}, {"i": 7}, {"i": 1}, {"i": 7}]

@@ -226,3 +226,20 @@ def test_a_record_that_the_broker_refuses_is_passed_over_where_errors_are_tolera
     task.stop()
     assert lab.values(topic) == ["small", "later"]
     assert lab.offsets(name)[-1] == {"i": 2}
+
+
+@pytest.mark.scenario("errors-log-line")
+@pytest.mark.parametrize("logged", ["true", "false"])
+def test_the_record_that_fails_a_source_is_logged_where_errors_are(lab: Lab, logged: str) -> None:
+    chain = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
+    name, task = lab.source([["a", "boom"]], lab.topic(), **chain, **{**LOG, "errors.log.enable": logged})
+    failed(task)
+    lines = [json.loads(x)["message"] for x in task.log_text().splitlines() if "Error encountered in task" in x]
+    assert len(lines) == (logged == "true")
+    for line in lines:
+        assert line.startswith(
+            f"Error encountered in task {name}-0. Executing stage 'TRANSFORMATION' with class 'scripted_steps.Refusing', "
+            f"where source record is = SourceRecord{{"
+        )
+        assert "value='boom'" in line
+        assert line.endswith("DataError: transform refused boom")

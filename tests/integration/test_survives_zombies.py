@@ -3,18 +3,21 @@
 import threading
 import uuid
 from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from penstock.errors import Superseded
+from penstock.errors import RetriableError, Superseded
 from penstock_runtime.engine.incarnation import Life, TransactionalIds
+from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.offsets_topic import load
 from penstock_runtime.kafka.outbox import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.status_topic import Incarnation, incarnation_key
+from penstock_runtime.kafka.status_topic import Incarnation, incarnation_key, named_ids
 from penstock_runtime.kafka.transactions import TransactionalProducer
 
 from .reading import create, read_all
@@ -39,12 +42,21 @@ class World:
                 create(servers, topic, 1, cleanup_policy="compact")
         create(servers, self.topic)
 
-    def life(self, incarnation: int, *, token: str = "t", slots: int = 2) -> Life:
-        return Life(self.settings, self.settings, STATUS, self.ids, Incarnation(incarnation, 0, token, slots))
+    def life(
+        self,
+        incarnation: int,
+        *,
+        token: str = "t",
+        slots: int = 2,
+        group: str = "penstock",
+        plan: tuple[int, str] = (0, ""),
+    ) -> Life:
+        ids = TransactionalIds(group, self.name, 0)
+        return Life(self.settings, self.settings, STATUS, ids, Incarnation(incarnation, 0, token, slots, *plan))
 
-    def began(self, incarnation: int, **more: int) -> Life:
+    def began(self, incarnation: int, **more: Any) -> Life:
         """A life that has written its record and fenced (W and F)."""
-        life = self.life(incarnation, **more)  # type: ignore[arg-type]
+        life = self.life(incarnation, **more)
         life.begin(self.writer)
         return life
 
@@ -52,6 +64,10 @@ class World:
         """`init_transactions` of a worker's id."""
         self.producers.append(TransactionalProducer(self.settings, self.ids.slot(slot), client_id="zombie"))
         return self.producers[-1]
+
+    def last(self) -> bytes | None:
+        """What compaction would keep of the task's records."""
+        return [v for k, v in read_to_end(self.settings, STATUS) if k == incarnation_key(self.name, 0)][-1]
 
     def send(self, producer: TransactionalProducer, text: str) -> None:
         producer.begin()
@@ -163,9 +179,96 @@ def test_the_greatest_record_counts_when_an_old_life_writes_late(world: World) -
     with pytest.raises(Superseded):
         old.check()
     new.refence(world.writer)  # and its own record is the last again
-    last = [v for k, v in read_to_end(world.settings, STATUS) if k == incarnation_key(world.name, 0)][-1]
-    assert last is not None
-    assert b'"incarnation":2,"fence":1' in last
+    assert b'"incarnation":2,"fence":1' in (world.last() or b"")
+
+
+def test_a_life_that_does_nothing_but_look_makes_its_record_the_last_again(world: World) -> None:
+    """Else compaction would keep the late one alone, and whoever still acts for it would find that nobody is newer."""
+    old, new = world.life(1), world.began(2)
+    new.look(world.writer)
+    world.writer.write(STATUS, [old.current.entry(world.name, 0)])
+    assert b'"incarnation":1' in (world.last() or b"")
+    new.look(world.writer)
+    assert b'"incarnation":2' in (world.last() or b"")
+    ends = len(read_to_end(world.settings, STATUS))
+    new.look(world.writer)  # its own record is nothing to answer
+    assert len(read_to_end(world.settings, STATUS)) == ends
+    new.close()
+
+
+def test_one_that_only_looks_leaves_when_a_newer_life_has_written_its_record(world: World) -> None:
+    old = world.began(1)
+    old.look(world.writer)
+    world.writer.write(STATUS, [Incarnation(9, 0, "x", 2).entry("somebody-else", 0)])
+    old.look(world.writer)
+    world.began(2)
+    with pytest.raises(Superseded, match="lives on as incarnation 2"):
+        old.look(world.writer)
+    old.close()
+
+
+def test_a_life_under_another_group_id_fences_what_the_one_before_wrote_with(world: World) -> None:
+    world.began(1)
+    driver = TransactionalProducer(world.settings, world.ids.driver, client_id="zombie")
+    worker = world.producer(2)
+    for zombie in (driver, worker):
+        world.send(zombie, "late")
+    world.began(2, group="renamed")
+    for zombie in (driver, worker):
+        with pytest.raises((Fenced, TransactionAborted)):
+            zombie.commit()
+        zombie.close()
+    assert world.shown() == []
+
+
+def test_a_life_that_ended_before_it_fenced_leaves_the_ids_of_the_one_before_to_the_next(world: World) -> None:
+    world.began(1, group="first")
+    ended = world.life(2, group="second")
+    zombie = TransactionalProducer(world.settings, f"first-{world.name}-0", client_id="zombie")
+    world.send(zombie, "late")
+    with patch.object(transactions, "fence", side_effect=RetriableError("ended")), pytest.raises(RetriableError):
+        ended.begin(world.writer)
+    entry = (incarnation_key(world.name, 0), world.last())  # the only one that compaction keeps
+    assert named_ids([entry], world.name, 0) == {f"first-{world.name}-0", f"second-{world.name}-0"}
+    world.began(3, group="third")
+    with pytest.raises((Fenced, TransactionAborted)):
+        zombie.commit()
+    zombie.close()
+    entry = (incarnation_key(world.name, 0), world.last())  # what is fenced need not be fenced by all that come
+    assert named_ids([entry], world.name, 0) == {f"third-{world.name}-0"}
+
+
+def test_at_least_once_the_plan_that_begins_last_is_the_newer_whatever_its_clock_says(world: World) -> None:
+    plain = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "a", 0, 900, "a"), fences=False)
+    late = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "b", 0, 100, "b"), fences=False)
+    again = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(2, 0, "c", 0, 900, "a"), fences=False)
+    plain.begin(world.writer)
+    late.begin(world.writer)
+    with pytest.raises(Superseded):
+        plain.look(world.writer)
+    with pytest.raises(Superseded):  # the older plan's task, started again after it was lost
+        again.begin(world.writer)
+    late.look(world.writer)
+    for life in (plain, late):
+        life.close()
+
+
+def test_at_least_once_a_task_that_is_started_again_follows_its_own_plan(world: World) -> None:
+    first = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "a", 0, 7, "a"), fences=False)
+    next_ = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(2, 0, "b", 0, 7, "a"), fences=False)
+    first.begin(world.writer)
+    next_.begin(world.writer)
+    with pytest.raises(Superseded, match="incarnation 2"):
+        first.look(world.writer)
+    first.close()
+
+
+def test_at_least_once_the_ids_of_a_transactional_life_stay_known(world: World) -> None:
+    world.began(1, slots=4)
+    plain = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(2, 0, "b", 0), fences=False)
+    plain.begin(world.writer)
+    assert plain.current.slots == 4
+    assert named_ids([(incarnation_key(world.name, 0), world.last())], world.name, 0) == {world.ids.driver}
 
 
 @pytest.mark.parametrize("first_begins_last", [True, False])

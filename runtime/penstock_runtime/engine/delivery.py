@@ -1,5 +1,6 @@
 """The fused stage of a source: read, transform, convert, deliver, in one place, for the driver and Spark's workers alike."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,13 @@ from penstock.batch import RecordBatch
 from penstock.errors import ConnectError
 from penstock.record import Record
 from penstock_runtime.engine import chain
-from penstock_runtime.engine.summary import Summary
+from penstock_runtime.engine.summary import Summary, error_line
 from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, fatal
 from penstock_runtime.kafka.outbox import Outgoing, Refused
 
 __all__ = ["Delivery", "Port"]
+
+log = logging.getLogger(__name__)
 
 PRODUCE_CLASS: Final = "org.apache.kafka.connect.runtime.WorkerSourceTask"
 """The class that Connect names for records that the producer refuses."""
@@ -105,19 +108,21 @@ class Delivery:
         first = batch.positions[0]
         for failure in failures:
             record = batch.record(failure.position - first)
-            detail = f", where source record is = {_shown(record)}" if self.policy.log_messages else ""
-            summary.failed(failure, f"{self.connector}-{self.task}", log=self.policy.log, detail=detail)
+            summary.failed(failure, f"{self.connector}-{self.task}", log=self.policy.log, detail=self._detail(record))
             if self.policy.dead_letter_topic is not None:
                 summary.dead_letters += self._bury(failure, record, port, summary)
 
     def _fail(self, failures: Sequence[Failure], batch: RecordBatch, where: str) -> None:
         worst = min(failures, key=lambda f: f.position)
         row = worst.position - batch.positions[0]
-        record = batch.record(row)
-        raise fatal(
-            worst, where=f"record {row} of a portion of {where} for topic '{record.topic}'",
-            task=f"{self.connector}-{self.task}",
-        )  # fmt: skip
+        record, task = batch.record(row), f"{self.connector}-{self.task}"
+        # Kafka Connect reports what its operator runs; what the producer refuses it does not, unless it is tolerated.
+        if self.policy.log and worst.stage is not Stage.KAFKA_PRODUCE:
+            log.error("%s", error_line(worst, task, self._detail(record)))
+        raise fatal(worst, where=f"record {row} of a portion of {where} for topic '{record.topic}'", task=task)
+
+    def _detail(self, record: Record) -> str:
+        return f", where source record is = {_shown(record)}" if self.policy.log_messages else ""
 
     def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> int:
         """Write a failed record to the dead letter queue, with the records of its own batch."""

@@ -9,23 +9,27 @@ The rules, each of which the others rest on:
 
 So a process that was frozen before its `init_transactions` finds the newer record (3), one that was frozen after it has
 been fenced (2), and what it had committed is seen in the offsets (2). The greatest record counts, not the last: an old
-life may write late, and the newer one then writes its own again.
+life may write late, and the newer one then writes its own again: `look` finds it, before compaction can leave only the
+older. The same look is how a life that writes nothing learns that it is over.
+
+A life that delivers at least once has no ids to fence, and keeps the other rules only so that it learns that, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.errors import Superseded
 from penstock_runtime.kafka import transactions
-from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
+from penstock_runtime.kafka.compacted import Entry, StatusWriter, Tail, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import (
     Incarnation,
     incarnation_key,
     latest_incarnation,
+    named_ids,
 )
 
-__all__ = ["Life", "TransactionalIds"]
+__all__ = ["Life", "TransactionalIds", "all_ids"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class TransactionalIds:
         return [self.slot(n) for n in range(1, count + 1)]
 
 
+def all_ids(drivers: Iterable[str], slots: int) -> list[str]:
+    """The transactional ids of these drivers, and of their workers in slots 1 to `slots`."""
+    return [name for d in drivers for name in (d, *(f"{d}/{n}" for n in range(1, slots + 1)))]
+
+
 class Life:
     """This process's view of which incarnation of its task it acts for.
 
@@ -59,6 +68,7 @@ class Life:
         status_topic: holds the incarnation records.
         ids: this task's transactional ids.
         incarnation: what this process acts for.
+        fences: whether it writes in transactions.
     """
 
     def __init__(
@@ -68,12 +78,20 @@ class Life:
         status_topic: str,
         ids: TransactionalIds,
         incarnation: Incarnation,
+        *,
+        fences: bool = True,
     ) -> None:
         self.settings = settings
         self.records = records
         self.status_topic = status_topic
         self.ids = ids
         self.current = incarnation
+        self._fences = fences
+        self._key = incarnation_key(ids.connector, ids.task)
+        self._named = frozenset((ids.driver,)) if fences else frozenset()
+        """The drivers' ids that its record names: what a life before it may still hold is fenced by the life after it, too,
+        should this one end before it has fenced it."""
+        self._tail = Tail(records, status_topic, self._key)
 
     def begin(self, writer: StatusWriter) -> None:
         """Rules 1 and 2 at the start of a life. The driver's own id is left to its own producer, which fences it.
@@ -82,12 +100,22 @@ class Life:
             Superseded: a newer life exists.
             RetriableError, ConnectError: Kafka is away, or refuses.
         """
-        found = self._latest()
+        entries = self._entries()
+        found = self._latest(entries)
+        if found is not None and not self._fences:
+            self.current = _begun_last(self.current, found)
         self._refuse_older_than(found)
         if found is not None:
             self.current = replace(self.current, slots=max(self.current.slots, found.slots))
+        earlier = named_ids(entries, self.ids.connector, self.ids.task) - self._named
+        own, self._named = self._named, self._named | earlier
         self._write(writer)
-        transactions.fence(self.settings, self.ids.slots(self.current.slots))
+        if self._fences:
+            slots = self.current.slots
+            transactions.fence(self.settings, [*self.ids.slots(slots), *all_ids(earlier, slots)])
+            if earlier:  # nobody can write with them any more
+                self._named = own
+                self._write(writer)
 
     def refence(self, writer: StatusWriter) -> None:
         """Rule 4. Raises as `begin` does."""
@@ -102,21 +130,39 @@ class Life:
         Raises:
             Superseded: a newer life, or a newer fence of this one, exists.
         """
-        self._refuse_older_than(self._latest())
+        self._refuse_older_than(self._latest(self._entries()))
 
-    def _latest(self) -> Incarnation | None:
-        return latest_incarnation(self._entries(), self.ids.connector, self.ids.task)
+    def look(self, writer: StatusWriter) -> None:
+        """Rule 3 while nothing else leads to it, for one small request: see what has come since the last look.
 
-    def _entries(self) -> list[tuple[bytes, bytes | None]]:
-        key = incarnation_key(self.ids.connector, self.ids.task)
-        return read_to_end(self.records, self.status_topic, key=key)
+        Raises:
+            Superseded: as `check`.
+            RetriableError, ConnectError: Kafka is away, or refuses; nothing is known.
+        """
+        news = [e for e in self._tail.news() if e[0] == self._key]
+        self._refuse_older_than(self._latest(news))
+        if news and news[-1] != self._entry():
+            self._write(writer)
+
+    def close(self) -> None:
+        """Let go of the connection that `look` keeps."""
+        self._tail.close()
+
+    def _latest(self, entries: Iterable[Entry]) -> Incarnation | None:
+        return latest_incarnation(entries, self.ids.connector, self.ids.task)
+
+    def _entries(self) -> list[Entry]:
+        return read_to_end(self.records, self.status_topic, key=self._key)
+
+    def _entry(self) -> Entry:
+        return self.current.entry(self.ids.connector, self.ids.task, ids=self._named)
 
     def _write(self, writer: StatusWriter) -> None:
-        entry = self.current.entry(self.ids.connector, self.ids.task)
+        entry = self._entry()
         while True:
             writer.write(self.status_topic, [entry])
             entries = self._entries()
-            self._refuse_older_than(latest_incarnation(entries, self.ids.connector, self.ids.task))
+            self._refuse_older_than(self._latest(entries))
             last = next((e for e in reversed(entries) if e[0] == entry[0]), None)
             if last == entry:
                 return
@@ -127,3 +173,15 @@ class Life:
                 f"Task {self.ids.connector}-{self.ids.task} lives on as incarnation {found.incarnation}"
                 f" (fence {found.fence}); this process acts for {self.current.incarnation} (fence {self.current.fence})"
             )
+
+
+def _begun_last(own: Incarnation, found: Incarnation) -> Incarnation:
+    """A life that delivers at least once, beside what it finds.
+
+    Its plan's generation is a clock's, and clocks differ: of two plans the one whose first life begins last is the newer.
+    """
+    if own.plan == found.plan:
+        return replace(own, generation=found.generation)
+    if own < found and own.incarnation == 1:
+        return replace(own, generation=found.generation + 1)
+    return own

@@ -26,11 +26,7 @@ class OffsetStore:
     def __init__(self, setup: Setup, writer: StatusWriter) -> None:
         self._setup = setup
         self._shared = writer
-        self._own = (
-            StatusWriter(setup.settings, client_id=f"penstock-offsets-{setup.spec.id}")
-            if setup.own_offsets and not setup.exactly_once
-            else None
-        )
+        self._own: StatusWriter | None = None
 
     def load(self) -> StoredOffsets:
         """Everything that is known of this connector.
@@ -52,10 +48,13 @@ class OffsetStore:
         """
         if not entries:
             return
-        if self._own is not None:
-            self._own.write(self._setup.offsets_topic, entries)
-        if self._setup.own_offsets or not self._setup.exactly_once:
-            self._shared.write(self._setup.worker.offset_storage_topic, entries)
+        setup = self._setup
+        if setup.own_offsets and not setup.exactly_once:
+            if self._own is None:
+                self._own = StatusWriter(setup.settings, client_id=f"penstock-offsets-{setup.spec.id}")
+            self._own.write(setup.offsets_topic, entries)
+        if setup.own_offsets or not setup.exactly_once:
+            self._shared.write(setup.worker.offset_storage_topic, entries)
 
     def close(self) -> None:
         """Let go of the connection that is its own."""

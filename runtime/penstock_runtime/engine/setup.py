@@ -30,6 +30,7 @@ from penstock_runtime.engine.sink_process import PutRetries, SinkProcess
 from penstock_runtime.engine.source_process import SourceProcess
 from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.tolerance import ErrorPolicy
+from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.redaction import Redactor, client_secrets, literal_secrets
 
@@ -217,11 +218,17 @@ class Setup:
         own = self.framework.offsets_storage_topic if isinstance(self.framework, SourceConfig) else None
         return own or self.worker.offset_storage_topic
 
-    @property
+    @cached_property
     def own_offsets(self) -> bool:
-        """Whether offsets live elsewhere than in the worker's topic: under another name, or on another cluster."""
+        """Whether offsets live elsewhere than in the worker's topic: under another name, or on another cluster.
+
+        Raises:
+            RetriableError, ConnectError: as `cluster_id`, which is asked where addresses differ: both may be one cluster's.
+        """
+        if self.offsets_topic != self.worker.offset_storage_topic:
+            return True
         elsewhere = self.exactly_once and self.settings.bootstrap != self.shared.bootstrap
-        return elsewhere or self.offsets_topic != self.worker.offset_storage_topic
+        return elsewhere and cluster_id(self.settings) != cluster_id(self.shared)
 
     @property
     def interval(self) -> float:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from typing import Final
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
@@ -24,12 +25,14 @@ from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
-from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.kafka.status_topic import Incarnation, State
 
 __all__ = ["SourceTask"]
 
 log = logging.getLogger(__name__)
 _AGAIN = (Fenced, TransactionAborted, RetriableError)
+_LOOK_SECONDS: Final = 10.0
+"""How long a task that writes nothing may not know that it was superseded."""
 
 
 class SourceTask:
@@ -50,6 +53,8 @@ class SourceTask:
     ) -> None:  # fmt: skip
         self._setup = setup
         self._life = life
+        self._present = life if life is not None else _at_least_once(setup)
+        self._next_look = 0.0
         self._writer = writer
         self._reports = reports
         self._stopping = stopping
@@ -78,7 +83,9 @@ class SourceTask:
                 return
             self._until_done(lambda: source.start(dict(self._stored.offsets)))
             self._report_state()
+            self._next_look = time.monotonic() + _LOOK_SECONDS
             while not self._stopping.is_set():
+                self._look()
                 if self._paused.is_set():
                     self._pause()
                     continue
@@ -87,6 +94,7 @@ class SourceTask:
             source.stop()
             self._process.close()
             self._store.close()
+            self._present.close()
 
     def _once(self, source: Source | PollingSource) -> None:
         early = self._next_batch - time.monotonic()
@@ -108,6 +116,18 @@ class SourceTask:
             self._pace.found()
         else:
             self._stopping.wait(self._pace.wait())
+
+    def _look(self) -> None:
+        """Now and then: fencing tells a task that it was superseded only when it commits, and at least once never."""
+        if time.monotonic() < self._next_look:
+            return
+        try:
+            self._present.look(self._writer)
+        except Superseded:
+            raise
+        except ConnectError as e:  # no reason to stop what can go on
+            log.debug("Cannot look for a newer life: %s", e)
+        self._next_look = time.monotonic() + _LOOK_SECONDS
 
     def _batch(self, source: Source) -> bool:
         start = dict(self._stored.offsets)
@@ -188,6 +208,8 @@ class SourceTask:
             else:
                 self._life.refence(self._writer)
             self._process.take_over(self._life)
+        elif first:
+            self._present.begin(self._writer)
         self._stored = self._store.load()
 
     def _failed(self, error: ConnectError) -> None:
@@ -211,6 +233,7 @@ class SourceTask:
     def _pause(self) -> None:
         self._report_state()
         while self._paused.is_set() and not self._stopping.is_set():
+            self._look()
             self._stopping.wait(0.2)
         if not self._stopping.is_set():
             self._report_state()
@@ -243,3 +266,9 @@ class SourceTask:
 
 def _changed(start: Offsets, end: Offsets) -> dict[SourcePartition, Offset]:
     return {p: o for p, o in end.items() if start.get(p) != o}
+
+
+def _at_least_once(setup: Setup) -> Life:
+    spec = setup.spec
+    own = Incarnation(spec.incarnation, 0, spec.token, 0, generation=spec.generation, plan=spec.plan)
+    return Life(setup.settings, setup.shared, setup.status_topic, setup.ids, own, fences=False)

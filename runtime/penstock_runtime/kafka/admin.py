@@ -16,10 +16,26 @@ from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Admin"]
+__all__ = ["Admin", "cluster_id"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+
+
+def cluster_id(settings: ClientSettings) -> str:
+    """The id of the cluster that producers write to, whichever of its addresses they were given.
+
+    Asked as a producer would: what reaches that address are the producer's properties.
+
+    Raises:
+        RetriableError: no broker answered.
+        ConnectError: not authenticated, say.
+    """
+    servers = settings.bootstrap
+    with translating(f"Asking {servers} which cluster it is"):
+        client = AdminClient(settings.for_producer())
+        found = client.describe_cluster(request_timeout=_SECONDS).result()
+    return found.cluster_id or servers
 
 
 class Admin:

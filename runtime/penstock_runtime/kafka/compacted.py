@@ -1,7 +1,7 @@
 """Reading a compacted topic to its end, and writing single records to it: the offsets topic and the status topic."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,12 +14,13 @@ from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Entry", "StatusWriter", "read_to_end"]
+__all__ = ["Entry", "StatusWriter", "Tail", "read_to_end"]
 
 Entry = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
 _SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 2.0
 # As Kafka Connect writes them. An idempotent producer would wait half a second for its id before the first record.
 _ONE_BY_ONE: Final = {
     "enable.idempotence": False,
@@ -69,7 +70,7 @@ def read_to_end(
                     other.close()
             else:
                 ends = _ends(consumer, topic, partitions)
-            return _read(consumer, topic, ends)
+            return _read(consumer, topic, dict.fromkeys(ends, OFFSET_BEGINNING), ends, _SECONDS)
         finally:
             consumer.close()
 
@@ -84,15 +85,17 @@ def _ends(consumer: Consumer, topic: str, partitions: Sequence[int]) -> dict[int
     }
 
 
-def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> list[Entry]:
-    deadline = time.monotonic() + _SECONDS
+def _read(
+    consumer: Consumer, topic: str, starts: Mapping[int, int], ends: dict[int, int], seconds: float
+) -> list[Entry]:
+    deadline = time.monotonic() + seconds
     entries: list[Entry] = []
     if ends:
-        consumer.assign([Position(topic, p, OFFSET_BEGINNING) for p in ends])
+        consumer.assign([Position(topic, p, starts[p]) for p in ends])
     while ends:
         if time.monotonic() > deadline:
             raise RetriableError(
-                f"Reading topic '{topic}': not at its end after {_SECONDS:.0f} s; somebody's transaction may be open there"
+                f"Reading topic '{topic}': not at its end after {seconds:.0f} s; somebody's transaction may be open there"
             )
         _consume(consumer, topic, ends, entries)
     return entries
@@ -113,11 +116,58 @@ def _consume(consumer: Consumer, topic: str, ends: dict[int, int], entries: list
             raise translated(error, f"Reading topic '{topic}'")
 
 
-def _partitions(consumer: Consumer, topic: str) -> list[int]:
-    metadata = consumer.list_topics(topic, timeout=_SECONDS / 2).topics[topic]
+def _partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) -> list[int]:
+    metadata = consumer.list_topics(topic, timeout=seconds).topics[topic]
     if metadata.error is not None:
         raise translated(metadata.error, f"Reading topic '{topic}'")
     return sorted(metadata.partitions)
+
+
+class Tail:
+    """What comes to the partition of one key, asked for now and then: one small request while nothing has come.
+
+    Connects with the first question, and keeps its connection. A broker that does not answer costs 2 s.
+    """
+
+    def __init__(self, settings: ClientSettings, topic: str, key: bytes) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._key = key
+        self._consumer: Consumer | None = None
+        self._partition: int | None = None
+        self._at = 0
+
+    def news(self) -> list[Entry]:
+        """The records since the last call, all of them in the first; of any key in this partition.
+
+        Raises:
+            RetriableError, ConnectError: as `read_to_end`; the next call brings what this one did not.
+        """
+        with translating(f"Reading topic '{self._topic}'"):
+            if self._consumer is None:
+                config = self._settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
+                self._consumer = Consumer({**config, "isolation.level": "read_committed", "fetch.wait.max.ms": 50})
+            consumer = self._consumer
+            if self._partition is None:
+                self._partition = partition_of(self._key, len(_partitions(consumer, self._topic, _LOOK_SECONDS)))
+            here = self._partition
+            low, end = consumer.get_watermark_offsets(Position(self._topic, here), timeout=_LOOK_SECONDS)
+            if end == self._at:
+                return []
+            begin = self._at if low <= self._at < end else OFFSET_BEGINNING  # not so: somebody made the topic anew
+            try:
+                ends = {here: end} if end > low else {}
+                entries = _read(consumer, self._topic, {here: begin}, ends, _LOOK_SECONDS)
+            finally:
+                consumer.unassign()  # what is assigned is fetched, all the time
+        self._at = end
+        return entries
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
 
 
 class StatusWriter:

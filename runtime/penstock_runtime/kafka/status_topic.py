@@ -13,8 +13,8 @@ from functools import total_ordering
 
 from penstock_runtime.kafka.compacted import Entry
 
-__all__ = ["Incarnation", "State", "connector_status", "incarnation_key", "latest_incarnation", "task_status",
-           "topic_status"]  # fmt: skip
+__all__ = ["Incarnation", "State", "connector_status", "incarnated_tasks", "incarnation_key", "latest_incarnation",
+           "named_ids", "task_status", "topic_status"]  # fmt: skip
 
 
 class State(StrEnum):
@@ -95,12 +95,21 @@ class Incarnation:
         v = json.loads(value)
         return cls(v["incarnation"], v["fence"], v["token"], v["slots"], v.get("generation", 0), v.get("plan", ""))
 
-    def entry(self, connector: str, task: int) -> Entry:
-        """Its record."""
-        value = {
+    def entry(self, connector: str, task: int, *, ids: Iterable[str] = ()) -> Entry:
+        """Its record.
+
+        Args:
+            connector: its name.
+            task: its number.
+            ids: the drivers' transactional ids, this life's and those that one before it may still hold: they contain the
+                worker's `group.id`, which the next life may have another of. A worker's is one of these and `/<slot>`.
+        """
+        value: dict[str, object] = {
             "incarnation": self.incarnation, "fence": self.fence, "token": self.token, "slots": self.slots,
             "generation": self.generation, "plan": self.plan,
         }  # fmt: skip
+        if names := sorted(ids):
+            value["ids"] = names
         return incarnation_key(connector, task), _json(value)
 
 
@@ -114,6 +123,12 @@ def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> I
     key = incarnation_key(connector, task)
     found = [Incarnation.of(value) for k, value in entries if k == key and value is not None]
     return max(found, default=None)
+
+
+def named_ids(entries: Iterable[Entry], connector: str, task: int) -> frozenset[str]:
+    """The drivers' transactional ids that records of this task name; older records name none."""
+    key = incarnation_key(connector, task)
+    return frozenset(name for k, v in entries if k == key and v is not None for name in json.loads(v).get("ids", ()))
 
 
 def incarnated_tasks(entries: Iterable[Entry], connector: str) -> dict[int, Incarnation]:

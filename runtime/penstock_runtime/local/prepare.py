@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from penstock.errors import ConnectError, Superseded
 from penstock.taskspec import TaskSpec
-from penstock_runtime.engine.incarnation import TransactionalIds
+from penstock_runtime.engine.incarnation import TransactionalIds, all_ids
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
-from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks
+from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks, named_ids
 
 __all__ = ["Standing", "announce", "prepare"]
 
@@ -86,15 +86,19 @@ def _fence(setup: Setup, tasks: int) -> Standing:
     that finds a greater one beside its own leaves it the field.
     """
     name = setup.spec.connector
-    before = incarnated_tasks(read_to_end(setup.shared, setup.status_topic), name)
+    entries = read_to_end(setup.shared, setup.status_topic)
+    before = incarnated_tasks(entries, name)
     standing = Standing(1 + max((i.generation for i in before.values()), default=0), uuid.uuid4().hex)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
+    drivers = {  # as the lives before named them: `group.id` may have been another
+        t: {TransactionalIds(setup.worker.group_id, name, t).driver, *named_ids(entries, name, t)} for t in slots
+    }
     writer = StatusWriter(setup.shared, client_id=f"penstock-plan-{name}")
     written: set[int] = set()
     try:
         while slots.keys() - written:
             records = [
-                Incarnation(0, 0, "", slots[t], standing.generation, standing.plan).entry(name, t)
+                Incarnation(0, 0, "", slots[t], standing.generation, standing.plan).entry(name, t, ids=drivers.get(t, ()))
                 for t in sorted(slots.keys() - written)
             ]
             writer.write(setup.status_topic, records)
@@ -107,8 +111,7 @@ def _fence(setup: Setup, tasks: int) -> Standing:
         writer.close()
     ids: list[str] = []
     for task, count in slots.items():
-        of = TransactionalIds(setup.worker.group_id, name, task)
-        ids += [of.driver, *of.slots(count)] if task in before else []
+        ids += all_ids(drivers[task], count) if task in before else []
     if ids:
         transactions.fence(setup.settings, ids)
         log.info("Fenced %d transactional ids of earlier lives of %s", len(ids), name)
