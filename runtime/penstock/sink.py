@@ -5,8 +5,13 @@ are few, in Spark's Python workers when there are many. The *driver half* (`Sink
 writer's messages and the offsets reached, and returns the offsets that may be committed to Kafka.
 
 Order: `start`, `open`, then per batch any number of `write`s and one `commit`; `open`/`close` again when partitions come
-or go; at the end `commit`, `close`, `stop`. Delivery is at least once: after a failure the records since the last
-committed offsets come again. A sink that stores offsets with its data returns them from `open` and gets exactly once.
+or go; at the end `commit`, `close`, `stop`. A batch that fails under way (a worker was lost, Kafka does not take its dead
+letters) is begun again, and perhaps parts of it are written: before that come `commit` for the batches before it, `close`
+and `open` of all partitions. `close` always comes after the `commit` of what was written.
+
+Delivery is at least once: after a failure the records since the last committed offsets come again. A sink that stores
+offsets with its data returns them from `open` and gets exactly once, whether `Sink.commit` stores them (what was staged,
+and the offsets that it is given) or `Writer.write` does.
 """
 
 from abc import ABC, abstractmethod
@@ -57,8 +62,13 @@ class Writer(ABC):
 
         Raises:
             RetriableError: the same records come again after a back-off (`errors.retry` does not apply; see
-                `sink.retry.timeout.ms`). Nothing of them may be half written.
+                `sink.retry.timeout.ms`), from a worker of Spark by way of `Sink.open`. Nothing of them may be half written.
             Exception: the task fails.
+
+        A writer that stores offsets with the records stores the last one's offset + 1 for each partition of `batches`, in
+        one transaction with them, and refuses (`RetriableError`) a batch that begins before the offset that is stored: a
+        worker that was given up for lost may still be at work. Records that it hands back by `report` are in the dead
+        letter queue only after `write`; where even a crash between the two may lose none, store offsets in `Sink.commit`.
         """
 
     def close(self) -> None:
@@ -76,10 +86,14 @@ class Sink(ABC):
         """
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """These partitions will be written from now on.
+        """These partitions will be written from now on: at first, when new ones come, and after a batch that failed.
 
         Returns:
-            The offsets to start from where this sink stored them with its data; they go before the consumer group's.
+            The offsets to start from where this sink stored them with its data, read where they are stored, not from
+            memory; they go before the consumer group's, and before the place that the task itself has reached.
+
+        Raises:
+            RetriableError: called again after a back-off, without a `close` between.
         """
         return {}
 
@@ -99,7 +113,7 @@ class Sink(ABC):
         return offsets
 
     def close(self, partitions: Sequence[TopicPartition]) -> None:
-        """These partitions are written no more."""
+        """These partitions are written no more, or opened again. What was written of them is committed before."""
 
     def stop(self) -> None:
         """Let go of everything. Called once, also after a failure in `start`; nothing is called after it."""
@@ -113,7 +127,8 @@ class FrameSink(Sink):
         """Write one batch, or the part of it that has one shape.
 
         The columns are the fields of a struct value; any other value is the one column `value`. Durable on return; it
-        may be called again with the same records after a failure.
+        may be called again with the same records after a failure. A frame holds no more records than `max.poll.records`
+        (else `batch.max.records`, 100,000 at most), and about `batch.max.bytes`.
         """
 
 

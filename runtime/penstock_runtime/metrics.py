@@ -98,6 +98,7 @@ class TaskMetrics:
             "total_record_failures": summary.failures + summary.retries, "total_record_errors": summary.failures,
             "total_records_skipped": summary.failures, "total_retries": summary.retries,
             "total_errors_logged": summary.logged, "deadletterqueue_produce_requests": summary.dead_letters,
+            "deadletterqueue_produce_failures": summary.dead_letters_lost,
         }  # fmt: skip
         for name, count in counts.items():
             if count:

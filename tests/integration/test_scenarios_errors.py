@@ -66,6 +66,18 @@ def test_a_dead_letter_is_the_record_as_it_was_and_what_happened_to_it(lab: Lab,
 
 
 @pytest.mark.scenario("errors-log-line")
+@pytest.mark.parametrize("kind", ["CreateTime", "LogAppendTime"])
+def test_the_line_names_the_type_of_the_timestamp_that_the_topic_has(lab: Lab, kind: str) -> None:
+    topic = lab.topic(message_timestamp_type=kind)
+    lab.produce(topic, "boom")
+    more = {"value.converter": "scripted_steps:Picky", "value.converter.on": "boom", "errors.tolerance": "all"}
+    _, task = lab.sink(topic, **more, **LOG)
+    line = task.await_log("Error encountered")
+    task.stop()
+    assert f"offset=0, timestamp={lab.timestamp(topic, 0)}, timestampType={kind}}}" in line
+
+
+@pytest.mark.scenario("errors-log-line")
 def test_without_include_messages_the_line_ends_after_the_class(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "boom")
@@ -211,6 +223,44 @@ def test_a_predicate_that_fails_counts_as_its_transform(lab: Lab) -> None:
     )
     assert "value='odd'" in line
     assert "DataError: predicate refused odd" in line
+
+
+def test_records_that_were_handed_back_before_the_sink_asked_to_wait_are_buried_once(lab: Lab) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab)
+    lab.produce(topic, "bad", "wait", "c")
+    on = {"bad": {"do": "report"}, "wait": {"do": "retriable", "times": 2, "after": 0.05}}
+    name, task = lab.sink(topic, on=on, **more)
+    lab.journal.count("commit")
+    task.stop()
+    assert len(lab.journal.of("put")) == 3
+    assert [r.value for r in lab.records(dlq)] == [b"bad"]
+    assert lab.committed(name, topic) == 3
+
+
+def test_without_tolerance_a_record_that_was_handed_back_is_not_forgotten_when_the_sink_then_asks_to_wait(
+    lab: Lab,
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "bad", "wait")
+    on = {"bad": {"do": "swallow"}, "wait": {"do": "retriable", "times": 1, "after": 0.05}}
+    name, task = lab.sink(topic, on=on)
+    assert f"record at {topic}-0 offset 0 failed" in failed(task)
+    assert len(lab.journal.of("put")) == 2
+    assert lab.committed(name, topic) is None
+
+
+def test_a_batch_all_of_whose_records_fail_is_passed_over(lab: Lab) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab)
+    lab.produce(topic, "a", "b")
+    name, task = lab.sink(
+        topic, **more, **{"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "*"}
+    )
+    lab.wait_committed(name, topic, 2)
+    task.stop()
+    assert [r.value for r in lab.records(dlq)] == [b"a", b"b"]
+    assert lab.journal.of("put") == []
 
 
 def test_a_dead_letter_that_kafka_refuses_is_not_passed_over(lab: Lab) -> None:

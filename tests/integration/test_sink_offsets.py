@@ -1,10 +1,11 @@
 """Where a sink starts, what it commits, and what it does not see."""
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from .lab import Lab, failed
-from .running import new_name, next_life
+from .running import new_name, next_life, until
 
 SOON = {"offset.flush.interval.ms": "200"}
 
@@ -149,3 +150,74 @@ def test_a_sink_that_asks_to_wait_does_not_hold_up_a_stop(lab: Lab) -> None:
     assert "is abandoned" not in task.log_text()
     assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "UNASSIGNED"]
     assert lab.committed(name, topic) is None
+
+
+def test_with_no_reset_a_sink_that_stands_nowhere_fails_and_says_what_to_do(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, **{"consumer.override.auto.offset.reset": "none"})
+    message = failed(task)
+    assert f"Undefined offset with no reset policy for partitions: [{topic}-0] (NoOffsetForPartition)" in message
+    assert f"group 'connect-{name}' has committed none there" in message
+    assert "Set it to earliest or latest, or set the group's offsets" in message
+    assert lab.journal.of("put") == []
+
+
+@pytest.mark.parametrize(
+    ("reset", "expected", "told"),
+    [
+        (
+            "earliest",
+            ["v6", "v7", "new"],
+            "at 6 (auto.offset.reset=earliest); 4 offsets are gone, and 0 that are there",
+        ),
+        ("latest", ["new"], "at 8 (auto.offset.reset=latest); 4 offsets are gone, and 2 that are there"),
+    ],
+)
+def test_a_sink_whose_next_records_are_gone_goes_on_where_auto_offset_reset_says_and_tells(
+    lab: Lab, reset: str, expected: list[str], told: str
+) -> None:
+    topic, name = lab.topic(), new_name("late")
+    lapse(lab, topic, name)
+    _, task = lab.sink(topic, name=name, **{"consumer.override.auto.offset.reset": reset})
+    line = task.await_log(f"{topic}-0 has no offset 2: the partition holds 6 to 8.")
+    assert told in line
+    lab.produce(topic, "new")
+    assert lab.journal.values(2 + len(expected))[2:] == expected
+    task.stop()
+    assert lab.committed(name, topic) == 9
+
+
+def test_with_no_reset_a_sink_whose_next_records_are_gone_fails(lab: Lab) -> None:
+    topic, name = lab.topic(), new_name("late")
+    lapse(lab, topic, name)
+    _, task = lab.sink(topic, name=name, **{"consumer.override.auto.offset.reset": "none"})
+    message = failed(task)
+    assert f"Offsets out of range with no configured reset policy for partitions: {{{topic}-0=2}}" in message
+    assert "the partition holds 6 to 8" in message
+    assert lab.committed(name, topic) == 2
+
+
+def lapse(lab: Lab, topic: str, name: str) -> None:
+    """A group at offset 2 of a topic that holds 6 to 8."""
+    lab.produce(topic, "v0", "v1")
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    lab.journal.count("commit")
+    task.stop()
+    lab.produce(topic, *(f"v{n}" for n in range(2, 8)))
+    admin = AdminClient({"bootstrap.servers": lab.servers})
+    (done,) = admin.delete_records([TopicPartition(topic, 0, 6)]).values()
+    done.result(30)
+
+
+def test_what_a_group_holds_beyond_the_end_of_a_topic_that_was_made_anew_is_left(lab: Lab) -> None:
+    topic, name = lab.topic(), new_name("beyond")
+    lab.produce(topic, "a", "b")
+    with lab.member(f"connect-{name}", topic) as member:
+        member.commit(5)
+    until(lambda: lab.members(f"connect-{name}") == 0)
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    task.await_log(f"{topic}-0 has no offset 5: the partition holds 0 to 2. Reading goes on from there at 0")
+    assert lab.journal.values(2) == ["a", "b"]
+    task.stop()
+    assert lab.committed(name, topic) == 2

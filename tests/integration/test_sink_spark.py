@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from .lab import STRING, Lab, failed
+from .reading import produce
 from .running import manifest, new_name, until
 
 BACKLOG = 150_000
@@ -90,3 +91,21 @@ def test_records_that_trickle_are_gathered_into_few_files(lab: Lab, tmp_path: Pa
     files = list(out.glob("*.parquet"))
     assert sum(pq.read_table(f).num_rows for f in files) == 30
     assert len(files) <= 6  # one frame may be two files, for two cores; one record each would be thirty
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"), [({"batch.max.records": "1000"}, 1000), ({"batch.max.bytes": "300000"}, 310),
+                        ({"consumer.override.max.poll.records": "700"}, 700)]
+)  # fmt: skip
+def test_a_frame_holds_no_more_than_a_batch_may_though_much_more_waits(
+    lab: Lab, limit: dict[str, str], most: int
+) -> None:
+    topic, name = lab.topic(), new_name("frames")
+    produce(lab.servers, topic, (b"x" * 1000 for _ in range(4000)))
+    config = {**STRING, "topics": topic, "journal": lab.journal.path, **limit}
+    _, task = lab.start(manifest(name, "storing_sinks:CountingFrames", config))
+    lab.wait_committed(name, topic, 4000)
+    task.stop()
+    rows = [e["rows"] for e in lab.journal.of("frame")]
+    assert sum(rows) == 4000
+    assert most // 2 < max(rows) <= most

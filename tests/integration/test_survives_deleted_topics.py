@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
+from .lab import Lab
 from .reading import Reader, create, delete, produce, read_all
 from .running import Processes, manifest, new_name, specs, until
 
@@ -55,6 +56,19 @@ def test_a_sink_waits_for_a_deleted_topic_and_reads_the_new_one_from_its_beginni
     until(lambda: file.read_text().endswith("new 1\n"), what=task.last_words)
     until(lambda: task.trouble is None, what=task.last_words)
     assert file.read_text().splitlines() == ["old 0", "old 1", "old 2", "new 0", "new 1"]
+    task.stop()
+
+
+def test_a_task_whose_topic_goes_before_its_offsets_are_committed_goes_on(lab: Lab) -> None:
+    topic, other = lab.topic(), lab.topic()
+    resource = lab.sink_manifest(f"{topic},{other}", commits="retriable")  # the first two times
+    _, task = lab.start(resource)
+    lab.produce(topic, "a")
+    lab.journal.count("commit")
+    delete(lab.servers, topic)
+    task.await_log(f"Committing offsets to group 'connect-{resource['metadata']['name']}': {topic}-0 is gone")
+    lab.produce(other, "b")
+    assert lab.journal.values(2) == ["a", "b"]
     task.stop()
 
 

@@ -27,7 +27,8 @@ def assigned(
         task: this task's number.
         tasks: how many there are.
     """
-    names = [t for t in existing if t in set(topics) or (matches is not None and matches(t) and not _internal(t))]
+    listed = set(topics)
+    names = [t for t in existing if t in listed or (matches is not None and matches(t) and not _internal(t))]
     return [TopicPartition(t, p) for t in sorted(names) for p in range(existing[t]) if owner(t, p, tasks) == task]
 
 

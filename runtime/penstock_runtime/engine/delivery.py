@@ -109,8 +109,7 @@ class Delivery:
         for failure in failures:
             record = batch.record(failure.position - first)
             summary.failed(failure, f"{self.connector}-{self.task}", log=self.policy.log, detail=self._detail(record))
-            if self.policy.dead_letter_topic is not None:
-                summary.dead_letters += self._bury(failure, record, port, summary)
+            self._bury(failure, record, port, summary)
 
     def _fail(self, failures: Sequence[Failure], batch: RecordBatch, where: str) -> None:
         worst = min(failures, key=lambda f: f.position)
@@ -124,11 +123,11 @@ class Delivery:
     def _detail(self, record: Record) -> str:
         return f", where source record is = {_shown(record)}" if self.policy.log_messages else ""
 
-    def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> int:
+    def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> None:
         """Write a failed record to the dead letter queue, with the records of its own batch."""
         topic = self.policy.dead_letter_topic
         if topic is None:
-            return 0
+            return
         headers = _raw_headers(record)
         if self.policy.dead_letter_headers:
             coordinates = {
@@ -141,13 +140,14 @@ class Delivery:
             timestamp=record.timestamp,
         )  # fmt: skip
         refused = port.send(out)
+        summary.dead_letters += 1
+        summary.dead_letters_lost += len(refused)
         for r in refused:  # too large for the client: it would be so for ever, and the outside still has the record
             summary.logged += 1
             summary.log.append(
                 f"A failed record for topic '{record.topic}' is passed over and not in the dead letter queue '{topic}', "
                 f"which cannot take it: {r.error}"
             )
-        return 1 - len(refused)
 
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
         return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, PRODUCE_CLASS, refused.error)

@@ -37,12 +37,13 @@ class FramePut:
             batch = self._process.convert(one, summary)
             for schema, values in _by_shape(batch):
                 shapes.setdefault(schema, []).extend(values)
+        if summary.dead_letters:
+            self._process.finish(summary)
         started = time.perf_counter()
         for schema, values in shapes.items():
             self._process.retrying(lambda s=schema, v=values: self._put(s, v), summary)  # type: ignore[misc]
             summary.written += len(values)
         summary.spend("deliver", time.perf_counter() - started)
-        self._process.finish()
         return summary
 
     def close(self) -> None:

@@ -3,18 +3,22 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from penstock.errors import RetriableError
+from penstock.errors import ConnectError, RetriableError
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.summary import Summary
-from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 
 __all__ = ["SinkOffsets"]
 
 log = logging.getLogger(__name__)
+_NONE: Final = "consumer.override.auto.offset.reset=none"
+_DO: Final = (
+    "Set it to earliest or latest, or set the group's offsets (kafka-consumer-groups.sh --reset-offsets), then restart."
+)
 _AGAIN: Final = 24 * 3600.0
 """A group without members loses its offsets after offsets.retention.minutes; seven days by default."""
 
@@ -38,10 +42,26 @@ class SinkOffsets:
         self.positions: dict[TopicPartition, int | None] = {}
         """The next offset of each partition; None where `auto.offset.reset` says where to begin."""
         self._ends: dict[TopicPartition, int] = {}
+        self._marked: set[TopicPartition] = set()
+        """Partitions with offsets that are no records, as the markers at the end of transactions are."""
         self._committed: dict[TopicPartition, int] = {}
         self._messages: list[Any] = []
+        self._opened = False
         self._last = self._last_again = clock()
         self._failing = False
+
+    def read(self, consumed: Sequence[Consumed]) -> None:
+        """These come next."""
+        for part in consumed:
+            position = self.positions.get(part.source)
+            if position is not None and part.offset[0] > position:
+                self._marked.add(part.source)
+
+    def behind(self, partition: TopicPartition, low: int, high: int) -> int:
+        """How many records lie between the position and the end. The marker of the last transaction is none of them."""
+        position = self.positions[partition]
+        offsets = max(0, high - (low if position is None else position))
+        return 0 if offsets == 1 and partition in self._marked else offsets
 
     def wrote(self, summary: Summary) -> None:
         """A batch was written up to its offsets."""
@@ -55,6 +75,7 @@ class SinkOffsets:
             position = self.positions.get(partition)
             if position is not None and position < end:
                 self.positions[partition] = end
+                self._marked.add(partition)
             elif position is None:
                 self._ends[partition] = end
 
@@ -70,7 +91,7 @@ class SinkOffsets:
         """Begin with new partitions, where the sink stored offsets with its data, else where the group stands.
 
         Raises:
-            ConnectError: the group has members: somebody else runs this connector.
+            ConnectError: the group has members: somebody else runs this connector; or nobody says where to begin.
         """
         if self.positions:
             self.commit()
@@ -78,16 +99,75 @@ class SinkOffsets:
         if committed:  # what it holds already; refused when the group has members, before anything is written twice
             self._consumer.commit(committed)
         stored = self._sink.open(partitions)
+        found = {tp: stored.get(tp, committed.get(tp)) for tp in partitions}
+        nowhere = [f"{t}-{p}" for (t, p), offset in found.items() if offset is None]
+        if nowhere and self._consumer.reset == "none":
+            raise ConnectError(
+                f"Undefined offset with no reset policy for partitions: [{', '.join(nowhere)}] (NoOffsetForPartition): "
+                f"group '{self._consumer.group}' has committed none there, and {_NONE} begins nowhere by itself. {_DO}"
+            )
+        self._opened = True
         self._committed.update(committed)
-        for tp in partitions:
-            self.positions[tp] = stored.get(tp, committed.get(tp))
+        self.positions.update(found)
 
-    def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget partitions that are gone."""
+    def reopen(self) -> None:
+        """After a batch of which it is not known how much was written: ask the sink, which may have offsets with its data.
+
+        Raises: as `commit`.
+        """
+        if self.pending:
+            self.commit()
+        if self._opened:
+            self._opened = False  # where `open` asks to wait, what is closed is not closed again
+            self._sink.close(list(self.positions))
+        for tp, offset in self._sink.open(list(self.positions)).items():
+            if tp in self.positions:
+                if offset != self.positions[tp]:
+                    log.info("The sink holds %s-%d up to offset %d; it is read from there", *tp, offset)
+                self.positions[tp] = offset
+        self._opened = True
+
+    def out_of_range(self, partition: TopicPartition, offset: int) -> None:
+        """Go on where `auto.offset.reset` says, and tell what is gone: deleted by retention, or with the whole topic.
+
+        Raises:
+            ConnectError: it says `none`.
+        """
+        topic, number = partition
+        low, high = self._consumer.watermarks(partition, cached=False)
+        if low <= offset <= high:  # it was, a moment ago
+            return
+        held = f"the partition holds {low} to {high}" if low < high else f"the partition is empty, its end is {high}"
+        if self._consumer.reset == "none":
+            raise ConnectError(
+                f"Offsets out of range with no configured reset policy for partitions: {{{topic}-{number}={offset}}} "
+                f"(OffsetOutOfRange): {held}, and {_NONE} skips nothing by itself. {_DO}"
+            )
+        to = low if self._consumer.from_beginning else high
+        log.warning(
+            "%s-%d has no offset %d: %s. Reading goes on from there at %d (auto.offset.reset=%s); %d offsets are gone, and "
+            "%d that are there are passed over",
+            topic, number, offset, held, to, self._consumer.reset, max(0, low - offset), max(0, to - max(low, offset)),
+        )  # fmt: skip
+        self.positions[partition] = to
+
+    def drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Let go of partitions that are gone; the sink makes final first what it has of them.
+
+        Raises: as `commit`.
+        """
+        if self.pending:
+            self.commit(without=partitions)
+        self._sink.close(list(partitions))
         for tp in partitions:
             del self.positions[tp]
             self._committed.pop(tp, None)
             self._ends.pop(tp, None)
+
+    def close(self) -> None:
+        """The sink writes no more."""
+        if self.positions and self._opened:
+            self._sink.close(list(self.positions))
 
     @property
     def pending(self) -> bool:
@@ -105,8 +185,8 @@ class SinkOffsets:
             self._consumer.commit(self._committed)
             self._last_again = now
 
-    def commit(self) -> None:
-        """Make what was written final, and tell the group.
+    def commit(self, *, without: Collection[TopicPartition] = ()) -> None:
+        """Make what was written final, and tell the group, but of those that are gone.
 
         Raises:
             RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
@@ -120,7 +200,7 @@ class SinkOffsets:
         for tp, offset in allowed.items():
             if tp not in reached or offset > reached[tp]:
                 log.warning("The sink wants to commit %s-%d at %d, which it was not given; ignored", *tp, offset)
-            elif self._committed.get(tp) != offset:
+            elif self._committed.get(tp) != offset and tp not in without:
                 good[tp] = offset
         if good:
             self._consumer.commit(good)

@@ -59,13 +59,15 @@ class SinkProcess:
         patient: wait and try again here; else a `RetriableError` is for the caller (a Spark worker gives it to the driver,
             which tells of it and waits without holding a job).
         trouble: told while a batch is tried again, and None when it went through.
+        lost: given the counts of dead letters that Kafka did not take, as their batch will not count them.
     """
 
     def __init__(
         self, settings: ClientSettings, *, connector: str, task: int, steps: Sequence[chain.Step],
         converters: chain.Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
         stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
-        trouble: Callable[[str | None], None] = lambda text: None, redact: Callable[[str], str] = str, patient: bool = True,
+        trouble: Callable[[str | None], None] = lambda text: None, lost: Callable[[Summary], None] = lambda summary: None,
+        redact: Callable[[str], str] = str, patient: bool = True,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._connector = connector
@@ -79,6 +81,7 @@ class SinkProcess:
         self._stopping = stopping
         self._sleep = sleep
         self._trouble = trouble
+        self._lost = lost
         self._redact = redact
         self._patient = patient
         self._dead_letters: PlainProducer | None = None
@@ -91,11 +94,12 @@ class SinkProcess:
         """
         summary = Summary()
         batches = [b for c in consumed for b in [self.convert(c, summary)] if b.length]
+        if summary.dead_letters:  # a writer may store offsets beyond them, so that these records never come again
+            self.finish(summary)
         if batches:
             started = time.perf_counter()
             self._write(batches, consumed, summary)
             summary.spend("deliver", time.perf_counter() - started)
-        self.finish()
         return summary
 
     def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
@@ -107,6 +111,8 @@ class SinkProcess:
         converted = time.perf_counter()
         failed = len(operator.failures)
         result = chain.transform(self._steps, batch, operator)
+        if result.offset is None:  # a transform made records from nothing; they lie where those lay that it was given
+            result = result.replace(offset=[consumed.offset[row] for row in result.positions])
         summary.spend("convert", converted - started)
         summary.spend("transform", time.perf_counter() - converted)
         summary.read += len(consumed.offset)
@@ -142,7 +148,7 @@ class SinkProcess:
             message = self.retrying(write, summary)
         except _ReportedUnderNone as e:
             raise self._fatal_report(e.record, e.error, consumed) from e.error
-        except (_GivenUp, _Stopped):
+        except (_GivenUp, RetriableError):  # of a worker of Spark: the driver waits, and reads the batch again
             raise
         except Exception as e:
             raise ConnectError(
@@ -150,11 +156,19 @@ class SinkProcess:
             ) from e
         if reported and not self._policy.tolerate:  # the plugin swallowed the error; the record would be lost
             raise self._fatal_report(*reported[0], consumed)
-        for record, error in reported:
-            self._settle_report(record, error, consumed, summary)
+        if reported:
+            # Tried again by itself: the batch is written, and where the writer stores offsets it does not come again.
+            summary.add(self.retrying(lambda: self._buried(reported, consumed), summary))
         summary.written += sum(b.length for b in batches) - len(reported)
         if message is not None:
             summary.messages = [*summary.messages, message]
+
+    def _buried(self, reported: Sequence[tuple[Record, Exception]], consumed: Sequence[Consumed]) -> Summary:
+        found = Summary()
+        for record, error in reported:
+            self._settle_report(record, error, consumed, found)
+        self.finish(found)
+        return found
 
     def retrying(self, work: Callable[[], T], summary: Summary) -> T:
         """Do it, again while it raises `RetriableError`, as long as `sink.retry.timeout.ms` says.
@@ -228,19 +242,20 @@ class SinkProcess:
             row = failure.position
             summary.failed(failure, task, log=self._policy.log, detail=self._detail(consumed, row))
             if self._policy.dead_letter_topic is not None:
-                self._bury(failure, consumed, row)
                 summary.dead_letters += 1
+                self._bury(failure, consumed, row, summary)
 
     def _detail(self, consumed: Consumed, row: int) -> str:
         if not self._policy.log_messages:
             return ""
         topic, partition = consumed.source
+        timestamp = consumed.timestamp[row]
         return (
             f", where consumed record is {{topic='{topic}', partition={partition}, offset={consumed.offset[row]}, "
-            f"timestamp={consumed.timestamp[row]}, timestampType=CreateTime}}"
+            f"timestamp={-1 if timestamp is None else timestamp}, timestampType={consumed.timestamp_type_of(row)}}}"
         )
 
-    def _bury(self, failure: Failure, consumed: Consumed, row: int) -> None:
+    def _bury(self, failure: Failure, consumed: Consumed, row: int, summary: Summary) -> None:
         """The original bytes and headers to the dead letter queue, with what happened (KIP-298)."""
         if self._dead_letters is None:
             client = f"connector-dlq-producer-{self._connector}-{self._task}"
@@ -263,18 +278,37 @@ class SinkProcess:
             )
         )
         if refused:
+            self._tell_lost(1, summary)
             raise ConnectError(
                 f"Record at {consumed.source.topic}-{consumed.source.partition} offset {consumed.offset[row]} could "
                 f"not be written to the dead letter queue '{self._policy.dead_letter_topic}': {refused[0].error}"
             )
 
-    def finish(self) -> None:
-        """Wait until the dead letters are in Kafka; offsets may not pass them before."""
-        lost = self._dead_letters.flush() if self._dead_letters is not None else ()
+    def finish(self, summary: Summary) -> None:
+        """Wait until the dead letters are in Kafka; offsets may not pass them before.
+
+        Raises:
+            RetriableError: Kafka is away, or the topic.
+            ConnectError: Kafka refuses one.
+        """
+        if self._dead_letters is None:
+            return
+        where = f"the dead letter queue '{self._policy.dead_letter_topic}'"
+        try:
+            lost = self._dead_letters.flush()
+        except RetriableError as e:
+            self._tell_lost(summary.dead_letters, summary)
+            raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
         if lost:
-            raise ConnectError(
-                f"Records could not be written to the dead letter queue '{self._policy.dead_letter_topic}': {lost[0]}"
-            )
+            self._tell_lost(len(lost), summary)
+            # Trouble that may pass is no reason to fail, whatever else was lost.
+            passing = next((e for e in lost if isinstance(e, RetriableError)), None)
+            if passing is not None:
+                raise RetriableError(f"Records could not be written to {where} yet: {passing}") from passing
+            raise ConnectError(f"Records could not be written to {where}: {lost[0]}")
+
+    def _tell_lost(self, count: int, summary: Summary) -> None:
+        self._lost(Summary(dead_letters=summary.dead_letters, dead_letters_lost=count))
 
 
 class _GivenUp(ConnectError):

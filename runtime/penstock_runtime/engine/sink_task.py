@@ -22,13 +22,14 @@ from penstock_runtime.engine.sink_offsets import SinkOffsets
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.spark import Spark, WorkerLost
 from penstock_runtime.engine.summary import Summary
-from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
+from penstock_runtime.kafka.consumers import Consumed, OutOfRange, RecordConsumer
 from penstock_runtime.kafka.status_topic import State
 
 __all__ = ["SinkTask"]
 
 log = logging.getLogger(__name__)
 _WAIT: Final = 0.2
+_FEW: Final = 100
 _REST: Final = 60.0
 """Seconds for which a sink that asked to wait is written to here, not by Spark."""
 _SOON: Final = 5.0
@@ -53,8 +54,9 @@ class SinkTask:
             setup.settings, group=setup.group, client_id=f"connector-consumer-{setup.spec.connector}-{setup.spec.task}"
         )
         self._process: SinkProcess | FramePut = setup.sink_process(
-            self._sink, stopping.is_set, sleep=lambda s: stopping.wait(s), trouble=self._held_up, spark=spark
-        )
+            self._sink, stopping.is_set, sleep=lambda s: stopping.wait(s), trouble=self._held_up, spark=spark,
+            lost=lambda summary: reports.batch(summary, seconds=0.0, on_spark=False),
+        )  # fmt: skip
         self._most = setup.frame_records if isinstance(self._process, FramePut) else setup.put_records
         self._offsets = SinkOffsets(
             self._sink, self._consumer, reports, stopping=stopping, interval=setup.commit_seconds, clock=clock
@@ -64,6 +66,8 @@ class SinkTask:
         self._losses = 0
         self._spark_rests_until = 0.0
         self._read_here = True
+        self._doubtful = False
+        """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
         self._waiting_for: str | None = None
 
     def run(self) -> None:
@@ -86,19 +90,24 @@ class SinkTask:
             self._offsets.commit_at_the_end(failed=True)
             raise
         finally:
-            self._close()
-            self._sink.stop()
+            _quietly("close its partitions", self._offsets.close)
+            _quietly("stop", self._sink.stop)
             self._process.close()
             self._consumer.close()
 
     def _once(self) -> None:
         try:
+            if self._doubtful:
+                self._offsets.reopen()
+                self._doubtful = self._read_here = False
             if self._clock() >= self._next_refresh:
                 self._refresh()
             if self._worth_spark():
+                self._doubtful = True
                 self._on_spark()
             else:
                 self._here()
+            self._doubtful = False
             self._offsets.commit_if_due()
         except RetriableError as e:
             self._failed(e)
@@ -115,9 +124,16 @@ class SinkTask:
         if not self._offsets.positions:
             self._stopping.wait(_WAIT)
             return
-        consumed, ends = self._gathered()
+        try:
+            consumed, ends = self._gathered()
+        except OutOfRange as e:
+            self._offsets.out_of_range(e.partition, e.offset)
+            self._read_here = False
+            return
         begun = self._clock()
         if consumed:
+            self._doubtful = True
+            self._offsets.read(consumed)
             summary = self._process.put(consumed)
             self._wrote(summary, self._clock() - begun, on_spark=False)
         self._offsets.at_end(ends)
@@ -125,17 +141,18 @@ class SinkTask:
 
     def _gathered(self) -> tuple[list[Consumed], dict[TopicPartition, int]]:
         """What there is; for a sink of frames, which makes files of them, all that comes within `batch.max.ms`."""
-        found, ends = self._consumer.consume(self._most, _WAIT)
-        if not found or not isinstance(self._process, FramePut):
-            return found, ends
-        limits = self._setup.limits
-        records, size = sum(len(c.offset) for c in found), sum(c.size() for c in found)
+        if not isinstance(self._process, FramePut):
+            return self._consumer.consume(self._most, _WAIT)
+        # The first are few: before their size is known, many could be far more than `batch.max.bytes`.
+        found, ends = self._consumer.consume(min(self._most, _FEW), _WAIT)
+        records, size, limit = sum(len(c.offset) for c in found), sum(c.size() for c in found), self._setup.limits.bytes
         deadline = self._clock() + self._setup.batch_seconds
-        while records < limits.records and size < limits.bytes and not self._stopping.is_set():
+        while found and records < self._most and size < limit and not self._stopping.is_set():
             left = deadline - self._clock()
             if left <= 0 or self._paused.is_set():
                 break
-            more, later = self._consumer.consume(self._most, min(_WAIT, left))
+            fitting = 1 + (limit - size) * records // max(1, size)
+            more, later = self._consumer.consume(min(self._most - records, fitting), min(_WAIT, left))
             records, size = records + sum(len(c.offset) for c in more), size + sum(c.size() for c in more)
             found += more
             ends.update(later)
@@ -195,17 +212,11 @@ class SinkTask:
 
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool) -> None:
         self._offsets.wrote(summary)
+        self._doubtful = False
         self._reports.active(summary.topics)
         self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
         if on_spark:
             self._offsets.commit()
-
-    def _close(self) -> None:
-        try:
-            if self._offsets.positions:
-                self._sink.close(list(self._offsets.positions))
-        except Exception as e:  # noqa: BLE001 (as above)
-            log.warning("The sink could not close its partitions: %s", e)
 
     def _refresh(self) -> None:
         """Find topics and partitions; take on new ones, let go of deleted ones."""
@@ -220,7 +231,6 @@ class SinkTask:
         gone, new = sorted(known - set(mine)), [tp for tp in mine if tp not in known]
         if gone:
             log.warning("Partitions are gone: %s", ", ".join(f"{t}-{p}" for t, p in gone))
-            self._sink.close(gone)
             self._offsets.drop(gone)
         if new:
             self._offsets.take(new)
@@ -235,13 +245,14 @@ class SinkTask:
             self._waiting_for = f"Waiting for topics that do not exist: {', '.join(missing)}"
         elif not self._offsets.positions:
             self._waiting_for = f"Waiting: no partition of {setup.topics_text} falls to this task"
+        self._reports.trouble(self._consumer.trouble or self._waiting_for)  # now: what follows may take long
 
     def _assign(self) -> None:
-        self._consumer.assign(self._offsets.places)
-        self._read_here = True
+        self._read_here = not self._paused.is_set()
+        self._consumer.assign(self._offsets.places if self._read_here else {})
 
     def _failed(self, error: RetriableError) -> None:
-        """The batch comes again from the last positions that were written."""
+        """The batch comes again: from where the sink says that it is, else from the last positions that were written."""
         self._failures += 1
         if isinstance(error, WorkerLost):
             self._losses += 1
@@ -257,14 +268,24 @@ class SinkTask:
         until_done(work, passing=(RetriableError,), stopping=self._stopping, reports=self._reports)
 
     def _pause(self) -> None:
-        if self._offsets.pending:
-            self._until_done(self._offsets.commit)
         self._consumer.assign({})
-        self._read_here = False
-        self._report_state()
+        self._read_here = told = False
         while self._paused.is_set() and not self._stopping.is_set():
+            try:
+                if self._clock() >= self._next_refresh:  # what is gone can no longer be committed
+                    self._refresh()
+                if self._offsets.pending and not told:
+                    self._offsets.commit()
+                self._offsets.commit_if_due()
+            except RetriableError as e:
+                self._failed(e)
+                continue
+            self._failures = 0
+            self._reports.trouble(self._waiting_for)
+            if not told:
+                self._report_state()
+                told = True
             self._stopping.wait(_WAIT)
-            self._until_done(self._offsets.commit_if_due)
         if not self._stopping.is_set():
             self._report_state()
 
@@ -275,11 +296,11 @@ class SinkTask:
         if not self._offsets.positions:
             return None
         total = 0
-        for tp, position in self._offsets.positions.items():
+        for tp in self._offsets.positions:
             low, high = self._consumer.watermarks(tp, cached=self._read_here)
             if high < 0:
                 return None
-            total += max(0, high - (low if position is None else position))
+            total += self._offsets.behind(tp, low, high)
         return total
 
     def _held_up(self, text: str | None) -> None:
@@ -289,6 +310,14 @@ class SinkTask:
 
     def _report_lag(self) -> None:
         self._reports.lag(self._lag())
+
+
+def _quietly(what: str, work: Callable[[], None]) -> None:
+    """On the way out: an error here must not take the place of the one that ended the task."""
+    try:
+        work()
+    except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
+        log.warning("The sink could not %s: %s", what, e)
 
 
 def _dealt(

@@ -9,6 +9,9 @@ from penstock_runtime.engine.tolerance import Failure, describe
 __all__ = ["Summary", "decode", "encode", "error_line"]
 
 _LOG_LINES: Final = 50
+_COUNTS: Final = (
+    "read", "written", "dropped", "bytes", "failures", "retries", "dead_letters", "dead_letters_lost", "logged",
+)  # fmt: skip
 
 
 class Summary(msgspec.Struct):
@@ -21,7 +24,8 @@ class Summary(msgspec.Struct):
         bytes: bytes of keys and values delivered (sink: read).
         failures: records that failed for good; under tolerance `all` they were passed over.
         retries: attempts after the first.
-        dead_letters: records written to the dead letter queue.
+        dead_letters: records given to the dead letter queue.
+        dead_letters_lost: those of them that it did not take.
         seconds: time by stage of work (read, transform, convert, deliver, commit).
         topics: every topic that records were written to (sink: read from).
         offsets: sink: the next offset of each partition, as [topic, partition, offset].
@@ -37,6 +41,7 @@ class Summary(msgspec.Struct):
     failures: int = 0
     retries: int = 0
     dead_letters: int = 0
+    dead_letters_lost: int = 0
     logged: int = 0
     seconds: dict[str, float] = {}
     topics: list[str] = []
@@ -46,7 +51,7 @@ class Summary(msgspec.Struct):
 
     def add(self, other: "Summary") -> None:
         """Take over what another part of the batch did."""
-        for name in ("read", "written", "dropped", "bytes", "failures", "retries", "dead_letters", "logged"):
+        for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for stage, seconds in other.seconds.items():
             self.spend(stage, seconds)

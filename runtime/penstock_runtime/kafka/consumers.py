@@ -5,7 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+)
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
@@ -13,10 +24,16 @@ from penstock.sink import TopicPartition
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Consumed", "RecordConsumer", "available"]
+__all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+_RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
+_TIMESTAMP_TYPES: Final = {
+    TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
+    TIMESTAMP_CREATE_TIME: "CreateTime",
+    TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
+}
 _GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
 _PASSED_OVER: Final = {
     KafkaError._TRANSPORT,  # noqa: SLF001 (librdkafka's own names of the codes)
@@ -30,6 +47,15 @@ _PASSED_OVER: Final = {
 }
 
 
+class OutOfRange(RetriableError):
+    """A partition does not hold the offset at which it was to be read; it is not read until it is assigned anew."""
+
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        super().__init__(f"{partition.topic}-{partition.partition} does not hold offset {offset}")
+        self.partition = partition
+        self.offset = offset
+
+
 @dataclass(slots=True)
 class Consumed:
     """Raw records of one partition as columns, in order."""
@@ -40,6 +66,8 @@ class Consumed:
     key: list[bytes | None] | None
     headers: list[list[tuple[str, bytes | None]]] | None
     timestamp: list[int | None]
+    timestamp_type: int | list[int] = TIMESTAMP_CREATE_TIME
+    """The client's number for it; one for all, or one for each record."""
 
     @property
     def next_offset(self) -> int:
@@ -50,6 +78,11 @@ class Consumed:
         """Bytes of keys and values."""
         return _bytes(self.key or ()) + _bytes(self.value)
 
+    def timestamp_type_of(self, row: int) -> str:
+        """Kafka's name for the type of that record's timestamp."""
+        kind = self.timestamp_type
+        return _TIMESTAMP_TYPES[kind[row] if isinstance(kind, list) else kind]
+
     def cut(self, start: int, end: int) -> "Consumed":
         """The rows from `start` to before `end`."""
         return Consumed(
@@ -59,6 +92,7 @@ class Consumed:
             None if self.key is None else self.key[start:end],
             None if self.headers is None else self.headers[start:end],
             self.timestamp[start:end],
+            self.timestamp_type[start:end] if isinstance(self.timestamp_type, list) else self.timestamp_type,
         )
 
 
@@ -76,7 +110,9 @@ class RecordConsumer:
         config.pop("max.poll.records", None)
         self.group = group
         self._servers = config.get("bootstrap.servers")
-        self._reset = OFFSET_END if config["auto.offset.reset"] in ("latest", "largest", "end") else OFFSET_BEGINNING
+        self.reset = _RESETS.get(str(config["auto.offset.reset"]).lower(), "earliest")
+        """`auto.offset.reset`: `earliest`, `latest` or `none`."""
+        config["auto.offset.reset"] = "error"  # librdkafka would skip what is gone without a word: see `OutOfRange`
         with translating(f"Starting a consumer for {self._servers}"):
             self._consumer = Consumer(config)
         self.trouble: str | None = None
@@ -85,7 +121,7 @@ class RecordConsumer:
     @property
     def from_beginning(self) -> bool:
         """Whether partitions without a known offset are read from their beginning (`auto.offset.reset=earliest`)."""
-        return self._reset == OFFSET_BEGINNING
+        return self.reset == "earliest"
 
     def partitions(self) -> dict[str, int]:
         """Every topic and its number of partitions.
@@ -112,21 +148,33 @@ class RecordConsumer:
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
         """Read these from now on, from these offsets; None is where `auto.offset.reset` says."""
+        unknown = OFFSET_END if self.reset == "latest" else OFFSET_BEGINNING
         with translating("Assigning partitions"):
-            self._consumer.assign([Position(t, p, self._reset if o is None else o) for (t, p), o in positions.items()])
+            self._consumer.assign([Position(t, p, unknown if o is None else o) for (t, p), o in positions.items()])
+        self.trouble = None  # of partitions that are perhaps no longer among them
 
     def watermarks(self, partition: TopicPartition, *, cached: bool = True) -> tuple[int, int]:
-        """The first offset and the end (for `read_committed` the last stable offset); -1001 where not known yet."""
-        with translating(f"Asking for the end of {partition.topic}-{partition.partition}"):
+        """The first offset and the end (for `read_committed` the last stable offset); -1001 where not known yet.
+
+        Raises:
+            RetriableError: no answer, or the partition is gone: the next look for topics lets go of it.
+        """
+        doing = f"Asking for the end of {partition.topic}-{partition.partition}"
+        try:
             found = self._consumer.get_watermark_offsets(
                 Position(partition.topic, partition.partition), timeout=_SECONDS, cached=cached
             )
+        except KafkaException as e:
+            if e.args[0].code() in _GONE:
+                raise RetriableError(f"{doing}: it is gone") from e
+            raise translated(e.args[0], doing) from e
         return found or (-1001, -1001)
 
     def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
         """Records that are there, in order of each partition, and the partitions that came to their end (at an offset).
 
         Raises:
+            OutOfRange: a partition does not hold the offset at which it was to be read.
             ConnectError: not authorised, say.
         """
         messages = available(self._consumer, most, timeout)
@@ -141,10 +189,15 @@ class RecordConsumer:
                     records.append(m)
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                     ends[TopicPartition(m.topic() or "", m.partition() or 0)] = m.offset() or 0
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+                    at = m.offset()
+                    if at is None or at < 0:  # not even its beginning or end could be found out
+                        raise RetriableError(f"Reading {m.topic()}-{m.partition()}: {error.str()}")
+                    raise OutOfRange(TopicPartition(m.topic() or "", m.partition() or 0), at)
                 else:
                     self._trouble(error)
             messages = records
-        if messages:
+        if messages or ends:
             self.trouble = None
         return [_columns(of, run) for of, run in _runs(messages).items()], ends
 
@@ -166,6 +219,9 @@ class RecordConsumer:
                     f"Committing offsets to group '{self.group}' was refused because the group has members: somebody "
                     f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
                 ) from e
+            if error.code() in _GONE:  # all of them are
+                names = ", ".join(f"{t}-{p}" for t, p in offsets)
+                raise RetriableError(f"Committing offsets to group '{self.group}': {names} is gone") from e
             raise translated(error, f"Committing offsets to group '{self.group}' at {self._servers}") from e
         for d in done or ():
             if d.error is None:
@@ -193,7 +249,7 @@ def available(consumer: Consumer, most: int, timeout: float) -> list[Message]:
         if not messages:
             first = consumer.poll(timeout)
             if first is not None:
-                messages = [first, *consumer.consume(most, 0)]
+                messages = [first, *consumer.consume(most - 1, 0)] if most > 1 else [first]
     return messages
 
 
@@ -215,11 +271,25 @@ def _runs(messages: list[Message]) -> dict[TopicPartition, list[Message]]:
 def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
     keys = list(map(Message.key, run))
     headers = list(map(Message.headers, run))
+    timestamp: list[int | None] = [milliseconds for _, milliseconds in map(Message.timestamp, run)]
+    # A topic changes from one type to another once in its life, if ever: to ask each record would cost and tell nothing.
+    kind: int | list[int] = run[0].timestamp()[0]
+    if kind != run[-1].timestamp()[0]:
+        kind = [k for k, _ in map(Message.timestamp, run)]
+    if kind != TIMESTAMP_CREATE_TIME:
+        timestamp = _times(kind, timestamp)
     return Consumed(
         source=of,
         offset=list(map(Message.offset, run)),  # type: ignore[arg-type]
         value=list(map(Message.value, run)),
         key=keys if any(k is not None for k in keys) else None,
         headers=[h or [] for h in headers] if any(headers) else None,  # type: ignore[misc]
-        timestamp=[milliseconds for _, milliseconds in map(Message.timestamp, run)],
+        timestamp=timestamp,
+        timestamp_type=kind,
     )
+
+
+def _times(kind: int | list[int], timestamp: list[int | None]) -> list[int | None]:
+    """None where there is no timestamp, as in Kafka Connect, not the client's -1."""
+    kinds = kind if isinstance(kind, list) else [kind] * len(timestamp)
+    return [None if k == TIMESTAMP_NOT_AVAILABLE else t for k, t in zip(kinds, timestamp, strict=True)]

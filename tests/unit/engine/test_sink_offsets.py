@@ -20,12 +20,22 @@ DAY = 24 * 3600.0
 class Group:
     """A consumer group: what it holds, and every commit to it."""
 
+    group = "g"
+    reset = "earliest"
+
     def __init__(self, **held: int) -> None:
         self.held = {Partition(t, 0): o for t, o in held.items()}
         self.commits: list[dict[Partition, int]] = []
 
     def committed(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         return {p: self.held[p] for p in partitions if p in self.held}
+
+    @property
+    def from_beginning(self) -> bool:
+        return self.reset == "earliest"
+
+    def watermarks(self, partition: Partition, *, cached: bool) -> tuple[int, int]:
+        return 10, 20
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
         self.commits.append(dict(offsets))
@@ -47,11 +57,20 @@ class Told(Sink):
         self.stored = dict(stored or {})
         self.errors = list(errors)
         self.asked: list[tuple[list[Any], dict[Partition, int]]] = []
+        self.calls: list[str] = []
+        self.refuses: list[Exception] = []
 
     def open(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        self.calls.append(f"open {' '.join(p.topic for p in partitions)}")
+        if self.refuses:
+            raise self.refuses.pop(0)
         return self.stored
 
+    def close(self, partitions: Sequence[Partition]) -> None:
+        self.calls.append(f"close {' '.join(p.topic for p in partitions)}")
+
     def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
+        self.calls.append("commit")
         self.asked.append((list(messages), dict(offsets)))
         if self.errors:
             raise self.errors.pop(0)
@@ -186,3 +205,70 @@ def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> No
     offsets.at_end({A: 7})  # auto.offset.reset=latest began there
     assert offsets.places == {A: 7}
     assert not offsets.pending
+
+
+def test_after_a_batch_that_failed_the_sink_is_asked_again_and_goes_before_our_own_position() -> None:
+    world = World()
+    world.offsets.take([A, B])
+    world.offsets.wrote(wrote(5, "m"))
+    world.sink.stored = {A: 8, Partition("other", 0): 3}
+    world.offsets.reopen()
+    assert world.sink.calls == ["open a b", "commit", "close a b", "open a b"]
+    assert world.sink.asked == [(["m"], {A: 5})]
+    assert world.offsets.positions == {A: 8, B: None}
+
+
+def test_a_sink_that_cannot_be_opened_again_yet_is_not_closed_twice() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.sink.refuses = [RetriableError("locked")]
+    with pytest.raises(RetriableError):
+        world.offsets.reopen()
+    world.offsets.reopen()
+    assert world.sink.calls == ["open a", "close a", "open a", "open a"]
+
+
+def test_what_a_sink_holds_of_a_partition_that_is_gone_is_made_final_and_not_committed() -> None:
+    world = World()
+    world.offsets.take([A, B])
+    world.offsets.wrote(Summary(offsets=[("a", 0, 5), ("b", 0, 6)], messages=["m"]))
+    world.offsets.drop([A])
+    assert world.sink.calls == ["open a b", "commit", "close a"]
+    assert world.sink.asked == [(["m"], {A: 5, B: 6})]
+    assert world.group.commits == [{B: 6}]
+    assert world.offsets.positions == {B: 6}
+
+
+@pytest.mark.parametrize(("reset", "offset", "to", "told"), [
+    ("earliest", 4, 10, "Reading goes on from there at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 that"),
+    ("latest", 4, 20, "Reading goes on from there at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 that"),
+    ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 that"),
+    ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 that"),
+])  # fmt: skip
+def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(
+    reset: str, offset: int, to: int, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(a=offset)
+    world.group.reset = reset
+    world.offsets.take([A])
+    world.offsets.out_of_range(A, offset)
+    assert world.offsets.positions == {A: to}
+    assert told in caplog.text
+    assert f"a-0 has no offset {offset}: the partition holds 10 to 20" in caplog.text
+
+
+def test_an_offset_that_is_there_again_is_kept() -> None:
+    world = World(a=15)
+    world.offsets.take([A])
+    world.offsets.out_of_range(A, 15)
+    assert world.offsets.positions == {A: 15}
+
+
+def test_without_a_reset_a_partition_needs_an_offset_of_the_group_or_of_the_sink() -> None:
+    world = World(Told({A: 3}), b=9)
+    world.group.reset = "none"
+    world.offsets.take([A, B])
+    with pytest.raises(ConnectError, match=r"Undefined offset with no reset policy for partitions: \[new-0\]"):
+        world.offsets.take([Partition("new", 0)])
+    with pytest.raises(ConnectError, match=r"Offsets out of range with no configured reset policy .* \{b-0=9\}"):
+        world.offsets.out_of_range(B, 9)

@@ -1,0 +1,156 @@
+"""A sink task in this process: paused and resumed under way, and what it tells of trouble."""
+
+import os
+import threading
+from pathlib import Path
+
+from penstock.taskspec import TaskSpec
+from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.sink_task import SinkTask
+from penstock_runtime.engine.summary import Summary
+from penstock_runtime.kafka.status_topic import State
+
+from .lab import Lab
+from .reading import create, delete
+from .running import new_name, until
+
+
+class News:
+    """Reports, kept."""
+
+    def __init__(self) -> None:
+        self.states: list[State] = []
+        self.troubles: list[str | None] = []
+        self.summaries: list[Summary] = []
+
+    def state(self, state: State, *, trace: str | None = None) -> None:
+        self.states.append(state)
+
+    def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
+        self.summaries.append(summary)
+
+    def committed(self) -> None: ...
+
+    def partitions(self, number: int) -> None: ...
+
+    def lag(self, records: int | None) -> None: ...
+
+    def active(self, topics: list[str]) -> None: ...
+
+    def trouble(self, message: str | None) -> None:
+        if [message] != self.troubles[-1:]:
+            self.troubles.append(message)
+
+    def spark(self, *, up: bool) -> None: ...
+
+
+class Task:
+    """A sink task on a thread of this process."""
+
+    def __init__(self, spec: TaskSpec, folder: Path) -> None:
+        self.news = News()
+        self.paused, self._stopping = threading.Event(), threading.Event()
+        self._task = SinkTask(
+            Setup.of(spec, slots_dir=folder), self.news, stopping=self._stopping, paused=self.paused, spark=None
+        )
+        self._thread = threading.Thread(target=self._task.run, daemon=True)
+
+    def __enter__(self) -> "Task":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self._stopping.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+    def until_state(self, state: State) -> None:
+        until(
+            lambda: self.news.states[-1:] == [state],
+            seconds=20,
+            what=lambda: f"{self.news.states}, {self.news.troubles}",
+        )
+
+    def until_trouble(self, text: str | None) -> None:
+        until(lambda: self.news.troubles[-1:] == [text], seconds=20, what=lambda: str(self.news.troubles))
+
+
+def test_what_was_written_is_committed_before_a_pause_is_told_and_nothing_is_lost_or_doubled(
+    lab: Lab, tmp_path: Path
+) -> None:
+    topic = lab.topic()
+    spec = lab.spec(lab.sink_manifest(topic))
+    with Task(spec, tmp_path) as task:
+        task.until_state(State.RUNNING)
+        lab.produce(topic, "a", "b")
+        lab.journal.values(2)
+        task.paused.set()
+        task.until_state(State.PAUSED)
+        assert lab.committed(spec.connector, topic) == 2
+        lab.produce(topic, "c")
+        task.paused.clear()
+        task.until_state(State.RUNNING)
+        assert lab.journal.values(3) == ["a", "b", "c"]
+    assert lab.committed(spec.connector, topic) == 3
+
+
+def test_a_topic_that_is_deleted_keeps_a_task_neither_from_pausing_nor_from_going_on(lab: Lab, tmp_path: Path) -> None:
+    topic, other = lab.topic(), lab.topic()
+    spec = lab.spec(lab.sink_manifest(f"{topic},{other}", commits="retriable"))  # the first two times
+    with Task(spec, tmp_path) as task:
+        lab.produce(topic, "a")
+        lab.journal.count("commit", 2)
+        delete(lab.servers, topic)  # what was written of it is not committed yet
+        task.paused.set()
+        task.until_state(State.PAUSED)
+        task.paused.clear()
+        task.until_state(State.RUNNING)
+        lab.produce(other, "b")
+        assert lab.journal.values(2) == ["a", "b"]
+
+
+def test_trouble_with_a_topic_is_over_when_the_topic_is_there_though_it_is_empty(lab: Lab, tmp_path: Path) -> None:
+    topic, other = lab.topic(), lab.topic()
+    resource = lab.sink_manifest(f"{topic},{other}", **{"consumer.override.metadata.max.age.ms": "300"})
+    with Task(lab.spec(resource), tmp_path) as task:
+        lab.produce(topic, "a")
+        lab.journal.values(1)
+        delete(lab.servers, topic)
+        task.until_trouble(f"Waiting for topics that do not exist: {topic}")
+        create(lab.servers, topic)
+        task.until_trouble(None)
+
+
+def test_the_wait_for_topics_is_over_before_their_first_batch_is_written(lab: Lab, tmp_path: Path) -> None:
+    topic, other = lab.topic(), new_name("later")
+    resource = lab.sink_manifest(
+        f"{topic},{other}", out=str(tmp_path / "out"), **{"consumer.override.metadata.max.age.ms": "300"}
+    )
+    os.mkfifo(tmp_path / "out")  # opening it takes until somebody reads
+    with Task(lab.spec(resource), tmp_path) as task:
+        task.until_trouble(f"Waiting for topics that do not exist: {other}")
+        create(lab.servers, other)
+        lab.produce(other, "a")
+        task.until_trouble(None)
+        assert task.news.summaries == []
+        with (tmp_path / "out").open() as out:
+            assert out.readline() == f"{other} 0 0\n"
+
+
+def test_dead_letters_that_kafka_does_not_take_are_counted_and_the_batch_waits_for_them(
+    lab: Lab, tmp_path: Path
+) -> None:
+    topic, dlq = lab.topic(), lab.topic("dlq")
+    lab.produce(topic, "a", "boom")
+    away = {"producer.override.bootstrap.servers": "127.0.0.1:1", "producer.override.delivery.timeout.ms": "300",
+            "producer.override.linger.ms": "0"}  # fmt: skip
+    more = {"value.converter": "scripted_steps:Picky", "value.converter.on": "boom", "errors.tolerance": "all"}
+    spec = lab.spec(lab.sink_manifest(topic, **more, **{"errors.deadletterqueue.topic.name": dlq}))
+    spec = spec.model_copy(update={"config": {**spec.config, **away}})  # gone since the task was planned
+    with Task(spec, tmp_path) as task:
+        until(lambda: len(task.news.summaries) > 1, what=lambda: str(task.news.troubles))
+        lost = task.news.summaries[0]
+        assert (lost.dead_letters, lost.dead_letters_lost, lost.read) == (1, 1, 0)
+        assert f"could not be written to the dead letter queue '{dlq}' yet" in str(task.news.troubles[-1])
+        assert lab.journal.of("put") == []  # what follows a write may never come again
+    assert lab.committed(spec.connector, topic) is None
