@@ -81,6 +81,6 @@ demo-local: java setup ## The demo on this machine, without Kubernetes
 	$(PY) examples/demo/run.py $(ARGS)
 
 .PHONY: clean
-clean: ## Remove what was built here and this checkout's environment; fetched packages and Kafka stay cached
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
+clean: ## Remove what was built here, the demo's data and this checkout's environment; fetched packages and Kafka stay cached
+	rm -rf build dist penstock-demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
 	find operator runtime tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

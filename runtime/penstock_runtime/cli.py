@@ -2,15 +2,17 @@
 
 import argparse
 import json
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from penstock.errors import ConfigError, ConnectError, Superseded
+from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_runtime import logs
 from penstock_runtime.exit_codes import ExitCode
+from penstock_runtime.logs import say
 
 __all__ = ["main"]
 
@@ -26,21 +28,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code (`penstock_runtime.exit_codes`).
     """
     options = _parser().parse_args(arguments)
-    logs.configure(level=options.log_level)
+    # What runs for long speaks to a program unless it sits at a terminal; what answers once speaks to a person.
+    if options.command in (_run, _kafka) and not sys.stderr.isatty():
+        logs.configure(level=options.log_level)
+        logs.include_the_rest()
+    else:
+        logs.speak()
     try:
         return int(options.command(options))
     except ConfigError as e:
         for warning in e.warnings:
-            _complain(f"warning: {warning}")
-        _complain(f"{len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}:")
+            say(f"warning: {warning}", level=logging.WARNING)
+        if len(e.problems) > 1:
+            say(f"{len(e.problems)} problems:", level=logging.ERROR)
         for problem in e.problems:
-            _complain(f"  {problem}")
+            say(f"  {problem}" if len(e.problems) > 1 else f"penstock: {problem}", level=logging.ERROR)
         return ExitCode.CONFIG_INVALID
     except Superseded as e:
-        _complain(f"penstock: {e}")
+        say(f"penstock: {e}", level=logging.WARNING)
         return ExitCode.SUPERSEDED
     except ConnectError as e:
-        _complain(f"penstock: {e}")
+        say(f"penstock: {e}", level=logging.ERROR)
         return ExitCode.UNAVAILABLE
     except BrokenPipeError:
         return ExitCode.OK
@@ -94,9 +102,18 @@ def _files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
 
 
+def _secrets(options: argparse.Namespace) -> None:
+    folder: Path | None = options.secrets
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(
+            Problem("--secrets", f"{folder} is not a folder; ${{secret:<name>:<key>}} is DIR/<name>/<key>")
+        )
+
+
 def _run(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.run import RunOptions, run
 
+    _secrets(options)
     return run(
         RunOptions(
             files=options.files,
@@ -113,12 +130,13 @@ def _run(options: argparse.Namespace) -> ExitCode:
 def _validate(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.run import RunOptions, plans, worker_config
 
+    _secrets(options)
     worker = worker_config(
         RunOptions(options.files, None, Path(os.devnull), options.worker, options.secrets, options.log_level)
     )
     planned, warnings = plans(options.files, worker, options.secrets)
     for warning in warnings:
-        _complain(f"warning: {warning}")
+        say(f"warning: {warning}", level=logging.WARNING)
     for one, _ in planned:
         tasks = f"{len(one.tasks)} task{'s' if len(one.tasks) != 1 else ''}"
         guarantee = ""
@@ -145,7 +163,7 @@ def _kafka(options: argparse.Namespace) -> ExitCode:
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: asked.set())
-    with EmbeddedKafka(options.data_dir, port=options.port) as kafka:
+    with EmbeddedKafka(options.data_dir, port=options.port, say=say) as kafka:
         sys.stdout.write(
             json.dumps({"bootstrapServers": kafka.bootstrap_servers, "dataDir": str(kafka.data_dir)}) + "\n"
         )
@@ -155,10 +173,6 @@ def _kafka(options: argparse.Namespace) -> ExitCode:
         if not asked.is_set():
             raise ConnectError(f"Kafka has ended by itself; see {kafka.data_dir}")
     return ExitCode.OK
-
-
-def _complain(text: str) -> None:
-    sys.stderr.write(text + "\n")
 
 
 if __name__ == "__main__":

@@ -4,13 +4,17 @@ import json
 import logging
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from types import TracebackType
 from typing import IO, Any, Final
 
-__all__ = ["JsonLines", "Seldom", "configure"]
+__all__ = ["JsonLines", "Seldom", "Spoken", "alike", "configure", "include_the_rest", "say", "speak"]
 
 _REMEMBERED: Final = 200
+_said = logging.getLogger("penstock")
+_said.setLevel(logging.INFO)
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -54,7 +58,7 @@ class Seldom(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether this one is new."""
-        text = re.sub(r"[0-9]+(ms|s)?\b", "0", record.getMessage())
+        text = alike(record.getMessage())
         now = self._clock()
         if now - self._seen.get(text, -self._seconds) < self._seconds:
             return False
@@ -64,13 +68,62 @@ class Seldom(logging.Filter):
         return True
 
 
+class Spoken(logging.Handler):
+    """What a person at a terminal reads: what is said to them, and warnings; on what standard error is at the moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it in one line."""
+        if record.name == _said.name:
+            sys.stderr.write(f"{record.getMessage()}\n")
+        elif record.levelno >= logging.WARNING:
+            sys.stderr.write(f"penstock: {record.getMessage()}\n")
+        sys.stderr.flush()
+
+
 def configure(
-    *, level: str = "INFO", stream: IO[str] | None = None, context: Callable[[], Mapping[str, Any]] = dict,
-    redact: Callable[[str], str] = str,
+    *, level: str = "INFO", descriptor: int | None = None, stream: IO[str] | None = None,
+    context: Callable[[], Mapping[str, Any]] = dict, redact: Callable[[str], str] = str,
 ) -> None:  # fmt: skip
-    """Send every log line of this process to `stream` (standard error)."""
+    """Send every log line of this process to `stream`, or to a descriptor; else to standard error."""
+    if descriptor is not None:
+        stream = open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115 (it lives as long as we do)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(context, redact))
+    _use(handler, level)
+
+
+def speak(*, level: str = "WARNING", stream: IO[str] | None = None) -> None:
+    """Speak to the person at the terminal; log lines of that level go to `stream`, if there is one."""
+    _use(Spoken(), level)
+    if stream is not None:
+        file = logging.StreamHandler(stream)
+        file.setFormatter(JsonLines(dict, str))
+        logging.getLogger().addHandler(file)
+
+
+def say(text: str, *, level: int = logging.INFO) -> None:
+    """Tell whoever started this: at a terminal in plain words, else as a log line, whatever the level of the log is."""
+    _said.log(level, "%s", text)
+
+
+def include_the_rest() -> None:
+    """Let Python's warnings, and errors that nobody caught, be log lines too."""
+    logging.captureWarnings(capture=True)
+    log = logging.getLogger("python")
+
+    def uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        log.critical("%s: %s", kind.__name__, error, exc_info=(kind, error, trace) if error is not None else None)
+
+    sys.excepthook = uncaught
+    threading.excepthook = lambda a: uncaught(a.exc_type, a.exc_value, a.exc_traceback)
+
+
+def alike(text: str) -> str:
+    """The text without its numbers: what a client repeats differs in the milliseconds only."""
+    return re.sub(r"[0-9]+(ms|s)?\b", "0", text)
+
+
+def _use(handler: logging.Handler, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

@@ -1,13 +1,18 @@
-"""A child that does not outlive its parent, whatever ends the parent (Linux; elsewhere the pipe's end must do)."""
+"""Children that do not outlive their parent, whatever ends the parent (Linux; elsewhere the pipe's end must do)."""
 
 import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
 
-__all__ = ["die_with_parent"]
+import psutil
+
+__all__ = ["die_with_parent", "kill_children"]
 
 _PR_SET_PDEATHSIG = 1
+_ROUNDS = 5
+_END = 1.0  # seconds in which a process that was killed is gone, unless the kernel itself is busy with it
 
 
 def die_with_parent(number: int = signal.SIGTERM) -> None:
@@ -18,3 +23,22 @@ def die_with_parent(number: int = signal.SIGTERM) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:  # it ended before we asked
         os.kill(os.getpid(), number)
+
+
+def kill_children() -> None:
+    """End every process that this one has started, and those that they have, at once; return when they are gone."""
+    for _ in range(_ROUNDS):  # one that is just starting may have started another
+        children = [p for p in psutil.Process().children(recursive=True) if _lives(p)]
+        if not children:
+            return
+        for child in children:
+            with suppress(psutil.Error):
+                child.kill()
+        psutil.wait_procs(children, timeout=_END)
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

@@ -6,13 +6,12 @@ Started by `penstock run`, or as the main process of a pod.
 import argparse
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,13 +29,14 @@ from penstock_runtime.exit_codes import ExitCode
 from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.metrics import TaskMetrics
-from penstock_runtime.parent import die_with_parent
+from penstock_runtime.parent import die_with_parent, kill_children
+from penstock_runtime.scratch import Scratch
 from penstock_runtime.stopping import Stopping
 from penstock_runtime.task_reports import ParentPipe, TaskReports
 
 __all__ = ["main"]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("penstock_runtime.task")
 _TRACE_LIMIT = 16_000
 _LAST_WORD = 0.5
 """Seconds of the grace period that are kept for telling the state of a task that is abandoned."""
@@ -49,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--report-fd", type=int, help="where to send events, as JSON lines")
     parser.add_argument("--metrics-port", type=int, default=0, help="0: any")
     parser.add_argument("--log-level", default="INFO")
+    parser.add_argument("--log-fd", type=int, help="where log lines go, when standard error is for other words")
     options = parser.parse_args(arguments)
 
     die_with_parent()
@@ -60,15 +61,19 @@ def main(arguments: list[str] | None = None) -> int:
         paused.set()
     parent = ParentPipe(options.report_fd)
     context: dict[str, Any] = {"connector": spec.connector, "task": spec.task}
-    logs.configure(level=options.log_level, context=lambda: context)
-    with tempfile.TemporaryDirectory(prefix="penstock-slots-") as slots:
-        code = _run(spec, Path(slots), parent, stopping, paused, options, context)
-    parent.flush()
+    logs.configure(level=options.log_level, descriptor=options.log_fd, context=lambda: context)
+    logs.include_the_rest()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # what a plugin prints is not held back
+    with Scratch() as scratch:
+        scratch.become_temporary()
+        code = _run(spec, scratch, parent, stopping, paused, options, context)
+        parent.flush()
+        kill_children()  # Spark's processes, which would go on to write into the folder
     return code
 
 
 def _run(
-    spec: TaskSpec, slots: Path, parent: ParentPipe, stopping: Stopping, paused: threading.Event,
+    spec: TaskSpec, scratch: Scratch, parent: ParentPipe, stopping: Stopping, paused: threading.Event,
     options: argparse.Namespace, context: dict[str, Any],
 ) -> ExitCode:  # fmt: skip
     reports: TaskReports | None = None
@@ -83,7 +88,9 @@ def _run(
         log.warning("Not at an end %.1f s after SIGTERM; what is under way is abandoned, and comes again", grace)
         if reports is not None:
             reports.state(State.UNASSIGNED, timeout=_LAST_WORD)
-        shutil.rmtree(slots, ignore_errors=True)
+        parent.flush(_LAST_WORD)
+        kill_children()
+        scratch.remove()
         os._exit(ExitCode.OK)
 
     grace = WorkerConfig.parse({}).task_shutdown_graceful_timeout_ms / 1000
@@ -91,16 +98,18 @@ def _run(
     spark: Spark | None = None
     writer: StatusWriter | None = None
     try:
-        setup = Setup.of(spec, slots_dir=slots, on_error=trouble)
+        setup = Setup.of(spec, slots_dir=scratch.slots, on_error=trouble)
         redact = setup.redactor
         grace = max(0.0, setup.worker.task_shutdown_graceful_timeout_ms / 1000 - _LAST_WORD)
         stopping.within(grace, abandon)
         logs.configure(
-            level=options.log_level, redact=redact,
+            level=options.log_level, descriptor=options.log_fd, redact=redact,
             context=lambda: context if reports is None else {**context, "batch": reports.batches},
         )  # fmt: skip
         metrics = TaskMetrics(spec, {f"{place}.plugin": f"{p.alias} {p.version}" for place, p in spec.plugins.items()})
-        parent.send("metrics", port=metrics.serve(options.metrics_port))
+        port = metrics.serve(options.metrics_port)
+        log.info("Metrics are at http://127.0.0.1:%d/metrics", port)
+        parent.send("metrics", port=port)
         writer = StatusWriter(setup.shared, client_id=f"penstock-status-{spec.id}")
         reports = TaskReports(
             connector=spec.connector, task=spec.task, generation=spec.generation,
@@ -108,7 +117,10 @@ def _run(
             writer=writer, topic=setup.status_topic, track_topics=setup.worker.topic_tracking_enable,
             metrics=metrics, parent=parent, redact=redact,
         )  # fmt: skip
-        spark = Spark(cores=setup.cores, conf=spec.spark.conf, name=spec.id, eager=spec.spark.start is SparkStart.EAGER)
+        spark = Spark(
+            cores=setup.cores, conf=spec.spark.conf, name=spec.id, eager=spec.spark.start is SparkStart.EAGER,
+            scratch=scratch,
+        )  # fmt: skip
         task = _task(setup, reports, writer, spark, stopping.asked, paused)
         collect_seldom()
         task.run()
@@ -152,9 +164,10 @@ def _task(
 
 def _leave(code: int) -> NoReturn:
     """End now: an abandoned Spark job's thread must not hold the process up. The JVM ends with our pipe to it."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):  # whoever reads them may be gone
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 

@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from penstock.errors import ConnectError
@@ -24,49 +24,69 @@ _EVERY: Final = 0.5
 class ParentPipe:
     """Events for the process that started this one: JSON lines on an inherited file descriptor.
 
-    Progress is sent twice a second at most, by a thread that sleeps while there is none. A parent that is gone is not
-    an error.
+    A thread writes them, so that a parent that does not read (it is stopped, say) holds nobody up: of each kind of event
+    the latest waits for it, earlier ones are dropped. Progress is written twice a second at most. A parent that is gone
+    is not an error.
     """
 
     def __init__(self, descriptor: int | None) -> None:
         self._fd = descriptor
-        self._lock = threading.Lock()
+        self._news = threading.Condition()
         self._progress: dict[str, Any] = {}
-        self._dirty = threading.Event()
+        self._events: dict[str, dict[str, Any]] = {}
+        self._due = 0.0
+        self._urgent = False
+        self._writing = False
         if descriptor is not None:
-            threading.Thread(target=self._flow, name="progress", daemon=True).start()
+            threading.Thread(target=self._flow, name="reports", daemon=True).start()
 
     def send(self, event: str, **fields: Any) -> None:
-        """Send now, after any progress that waits."""
-        self.flush()
-        self._write({"event": event, **fields})
+        """Send as soon as the parent reads, after the progress that waits; in the place of one that waits likewise."""
+        with self._news:
+            self._events.pop(event, None)  # the latest comes last
+            self._events[event] = fields
+            self._urgent = True
+            self._news.notify_all()
 
     def progress(self, **fields: Any) -> None:
         """Send with the next round; later values replace earlier ones."""
-        with self._lock:
+        with self._news:
             self._progress.update(fields)
-        self._dirty.set()
+            self._news.notify_all()
 
-    def flush(self) -> None:
-        """Send the progress that waits."""
-        with self._lock:
-            fields, self._progress = self._progress, {}
-            self._dirty.clear()
-        if fields:
-            self._write({"event": "progress", **fields})
+    def flush(self, seconds: float = 1.0) -> None:
+        """Wait until all is written, so long at most."""
+        with self._news:
+            self._urgent = True
+            self._news.notify_all()
+            self._news.wait_for(lambda: self._fd is None or not (self._waits or self._writing), seconds)
+
+    @property
+    def _waits(self) -> bool:
+        return bool(self._progress or self._events)
 
     def _flow(self) -> None:
-        while self._dirty.wait():
-            self.flush()
-            time.sleep(_EVERY)
+        while self._fd is not None:
+            with self._news:
+                self._writing = False
+                self._news.notify_all()
+                self._news.wait_for(lambda: self._waits)
+                self._news.wait_for(lambda: self._urgent, max(0.0, self._due - time.monotonic()))
+                events = [{"event": "progress", **self._progress}] if self._progress else []
+                events += [{"event": name, **fields} for name, fields in self._events.items()]
+                self._progress, self._events, self._urgent = {}, {}, False
+                self._writing = True
+                self._due = time.monotonic() + _EVERY
+            self._write(b"".join(json.dumps(e, default=str).encode() + b"\n" for e in events))
 
-    def _write(self, event: Mapping[str, Any]) -> None:
-        if self._fd is None:
-            return
+    def _write(self, lines: bytes) -> None:
         try:
-            os.write(self._fd, json.dumps(event, ensure_ascii=False).encode() + b"\n")
+            while lines and self._fd is not None:
+                lines = lines[os.write(self._fd, lines) :]
         except OSError:
             self._fd = None
+            with self._news:
+                self._news.notify_all()
 
 
 class TaskReports:

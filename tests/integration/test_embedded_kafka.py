@@ -142,6 +142,42 @@ def test_a_taken_port_of_ones_choice_is_an_error(tmp_path: Path) -> None:
         port = other.getsockname()[1]
         with pytest.raises(ConnectError, match=f"port {port} on 127.0.0.1 is taken"):
             EmbeddedKafka(tmp_path / "kafka", port).start()
+    assert not (tmp_path / "kafka").exists()
+
+
+def test_what_java_unpacked_for_a_broker_that_was_killed_is_removed_by_the_next(own_kafka: EmbeddedKafka) -> None:
+    temporary = own_kafka.data_dir / "tmp"
+    own_kafka.kill()
+    (temporary / "left").touch()
+    own_kafka.start()
+    assert not (temporary / "left").exists()
+
+
+def test_a_second_process_shares_the_broker_and_takes_it_over_when_the_first_is_gone(
+    own_kafka: EmbeddedKafka, kafka_on: Callable[[str], EmbeddedKafka]
+) -> None:
+    second = kafka_on("kafka")
+    assert not second.share()
+    assert second.bootstrap_servers == own_kafka.bootstrap_servers
+    assert not second.running
+    assert not second.take_over()
+    second.stop()  # it is not its own to stop
+    assert own_kafka.running
+    produce(own_kafka.bootstrap_servers, "kept", b"a")
+    own_kafka.stop()
+    assert second.take_over()
+    assert second.bootstrap_servers == own_kafka.bootstrap_servers
+    assert consume(second.bootstrap_servers, "kept", 1) == [b"a"]
+
+
+def test_an_address_is_shared_only_while_it_is_that_of_the_folders_broker(
+    own_kafka: EmbeddedKafka, kafka_on: Callable[[str], EmbeddedKafka]
+) -> None:
+    second = kafka_on("kafka")
+    assert second.joins(own_kafka.bootstrap_servers)
+    assert not second.joins("127.0.0.1:1")
+    own_kafka.stop()
+    assert not second.joins(own_kafka.bootstrap_servers)
 
 
 def test_a_remembered_port_that_is_taken_is_replaced_and_said_so(

@@ -1,8 +1,12 @@
 """SIGTERM in the middle of a batch, a second life beside the first, a transaction that times out: source and sink."""
 
+import os
+import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from confluent_kafka import Consumer, TopicPartition
 
 from penstock.source import Limits
@@ -122,3 +126,45 @@ def test_a_batch_that_failed_is_followed_by_a_smaller_one() -> None:
     before = appetite.limits
     appetite.failed()
     assert (appetite.limits.records, appetite.limits.bytes) == (before.records // 4, before.bytes // 4)
+
+
+def test_a_parent_that_is_frozen_with_its_pipe_full_holds_up_no_record_and_no_end(
+    kafka: str, topic: str, processes: Processes, tmp_path: Path
+) -> None:
+    file = tmp_path / "lines"
+    file.write_text("")
+    run = processes.run([manifest(new_name(), "FileStreamSource", file=file, topic=topic)], kafka)
+    run.await_log('"state": "RUNNING"')
+    (task,) = run.tasks()
+    command = task.cmdline()
+    report_pipe = f"/proc/{task.pid}/fd/{command[command.index('--report-fd') + 1]}"
+    run.process.send_signal(signal.SIGSTOP)
+    fill(report_pipe)
+    with Reader(kafka, topic) as reader:
+        for count in range(1, 4):  # each batch has something to report
+            with file.open("a") as lines:
+                lines.write("x\n")
+            reader.count(count)
+    run.process.send_signal(signal.SIGCONT)
+    run.await_log('"records": 3')
+    run.process.send_signal(signal.SIGSTOP)
+    fill(report_pipe)
+    task.terminate()
+    until(lambda: task.status() == psutil.STATUS_ZOMBIE, seconds=GRACE - 1, what=run.last_words)
+    run.process.send_signal(signal.SIGCONT)
+    assert run.await_exit() == 0
+    assert "is abandoned" not in run.log_text()
+
+
+def fill(pipe: str) -> None:
+    """Write empty lines, which say nothing, until not one more goes in."""
+    descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        with suppress(BlockingIOError):
+            while True:
+                os.write(descriptor, b"\n" * 4096)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(descriptor, b"\n")
+    finally:
+        os.close(descriptor)

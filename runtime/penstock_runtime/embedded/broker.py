@@ -12,10 +12,10 @@ from typing import Self
 
 from penstock.errors import ConnectError
 from penstock_runtime.embedded.archive import with_archive
-from penstock_runtime.embedded.folder import choose_ports, format_once, read_identity, write_identity
+from penstock_runtime.embedded.folder import choose_ports, format_once, read_identity, require_free, write_identity
 from penstock_runtime.embedded.jars import kafka_jars
 from penstock_runtime.embedded.jvm import SERVER, Jvm
-from penstock_runtime.embedded.lock import FolderLock
+from penstock_runtime.embedded.lock import FolderInUse, FolderLock
 from penstock_runtime.embedded.process import BrokerProcess
 from penstock_runtime.embedded.settings import LOG, STDERR, write_settings
 from penstock_runtime.java import find_java
@@ -37,7 +37,8 @@ class EmbeddedKafka:
     """A Kafka broker of one's own: a child process that listens on 127.0.0.1 and keeps its data in a folder.
 
     Data, cluster id and ports survive restarts. The broker ends with the process that started it, however that ends,
-    and it does not hear Ctrl-C: `stop` ends it, after whatever still writes to it. It can be started again.
+    and it does not hear Ctrl-C: `stop` ends it, after whatever still writes to it. It can be started again. Other
+    processes may use it (`share`), and the first that finds its owner gone runs it from then on.
 
         with EmbeddedKafka(Path("penstock-data")) as kafka:
             Producer({"bootstrap.servers": kafka.bootstrap_servers})
@@ -78,6 +79,11 @@ class EmbeddedKafka:
         """Whether the broker's process is alive."""
         return self._process is not None and self._process.exit_code is None
 
+    @property
+    def lost(self) -> bool:
+        """Whether our own broker has died by itself."""
+        return self._process is not None and self._process.exit_code is not None
+
     def start(self) -> None:
         """Start the broker and return when clients can produce.
 
@@ -90,6 +96,8 @@ class EmbeddedKafka:
         self._lock.release()  # of a broker that died by itself
         java = find_java()
         jvm = with_archive(Jvm(java, kafka_jars(java, self._say)), self._say)
+        if self._wanted and not self._folder.exists():
+            require_free(self._wanted)  # before anything is left behind
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
@@ -100,6 +108,39 @@ class EmbeddedKafka:
         except BaseException:
             self.kill()
             raise
+
+    def share(self) -> bool:
+        """Start the broker, or use the one that another process runs on the folder, which `take_over` follows.
+
+        Returns:
+            Whether it is ours.
+
+        Raises:
+            ConnectError: as `start`.
+        """
+        try:
+            self.start()
+        except FolderInUse:
+            self._port = read_identity(self._folder).broker_port
+            if not self._port:  # the other process has only just begun
+                raise
+            self._process = None
+            return False
+        return True
+
+    def joins(self, servers: str) -> bool:
+        """Whether that is the broker that another process runs on the folder; then it is used as `share` does."""
+        if not self._lock.taken:
+            return False
+        port = read_identity(self._folder).broker_port
+        if servers not in (f"127.0.0.1:{port}", f"localhost:{port}"):
+            return False
+        self._port = port
+        return True
+
+    def take_over(self) -> bool:
+        """Run the broker that another process ran, at the same address, if that process is gone; whether it was."""
+        return not self._lock.taken and self.share()
 
     def stop(self) -> None:
         """Stop the broker in order, by force after 20 s, and give the data folder back; harmless when none runs."""
@@ -147,7 +188,7 @@ class EmbeddedKafka:
         if not self._process.await_ready(_START_PATIENCE):
             self._refuse(self._process)
         self._port = ports.broker
-        _logger.info(
+        _logger.debug(
             "embedded Kafka on %s after %.1f s, data in %s",
             self.bootstrap_servers,
             time.monotonic() - begin,

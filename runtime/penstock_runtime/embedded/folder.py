@@ -3,6 +3,7 @@
 kafka.json         cluster id and ports, kept so that clients find the broker again after a restart
 topics/            Kafka's own data
 kafka.log          the broker's log, at most two files of 10 MB
+tmp/               what Java unpacks; emptied at every start
 *.lock             see `lock`
 """
 
@@ -21,7 +22,7 @@ from penstock.errors import ConnectError
 from penstock_runtime.embedded.jvm import FORMAT, Jvm
 from penstock_runtime.embedded.settings import TOPICS, Ports, write_settings
 
-__all__ = ["Identity", "choose_ports", "format_once", "read_identity", "write_identity"]
+__all__ = ["Identity", "choose_ports", "format_once", "read_identity", "require_free", "write_identity"]
 
 _logger = logging.getLogger(__name__)
 
@@ -67,8 +68,8 @@ def choose_ports(identity: Identity, wanted: int) -> Ports:
     Raises:
         ConnectError: the wanted port is taken.
     """
-    if wanted and not _is_free(wanted):
-        raise ConnectError(f"port {wanted} on 127.0.0.1 is taken: choose another, or 0 for any")
+    if wanted:
+        require_free(wanted)
     broker = wanted or identity.broker_port
     if broker and not wanted and not _is_free(broker):
         chosen = _free_port(broker)
@@ -79,6 +80,14 @@ def choose_ports(identity: Identity, wanted: int) -> Ports:
     if not controller or controller == broker or not _is_free(controller):
         controller = _free_port(broker)
     return Ports(broker, controller)
+
+
+def require_free(port: int) -> None:
+    """Raise ConnectError when somebody listens on a port of one's choice."""
+    if not _is_free(port):
+        raise ConnectError(
+            f"port {port} on 127.0.0.1 is taken: another program listens there. Choose another, or 0 for any"
+        )
 
 
 def format_once(folder: Path, jvm: Jvm, identity: Identity, ports: Ports) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock_runtime.embedded.settings import TEMPORARY
 from penstock_runtime.java import Java
 
 __all__ = ["FORMAT", "SERVER", "Jvm"]
@@ -35,6 +36,7 @@ class Jvm:
             "-XX:-UsePerfData",
             "-XX:+ExitOnOutOfMemoryError",
             "-Djava.awt.headless=true",
+            f"-Djava.io.tmpdir={TEMPORARY}",
             "-Dlog4j2.configurationFile=log4j2.xml",
             *archive,
             *options,

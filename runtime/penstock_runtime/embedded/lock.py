@@ -13,9 +13,13 @@ from pathlib import Path
 
 from penstock.errors import ConnectError
 
-__all__ = ["FolderLock"]
+__all__ = ["FolderInUse", "FolderLock"]
 
 _ORPHAN_PATIENCE = 30.0  # seconds
+
+
+class FolderInUse(ConnectError):
+    """Another process runs a broker on the folder."""
 
 
 class FolderLock:
@@ -35,7 +39,8 @@ class FolderLock:
         """Take the folder; wait for a broker whose owner was killed.
 
         Raises:
-            ConnectError: another process has the folder; the message names both.
+            FolderInUse: another process has the folder; the message names both.
+            ConnectError: a broker whose owner is gone does not end.
         """
         try:
             self._owner = _open(self._folder / "owner.lock")
@@ -45,6 +50,18 @@ class FolderLock:
         except BaseException:
             self.release()
             raise
+
+    @property
+    def taken(self) -> bool:
+        """Whether some process owns the folder."""
+        try:
+            descriptor = os.open(self._folder / "owner.lock", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            return not _try_lock(descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
 
     def name_broker(self, pid: int) -> None:
         """Note the broker's process, so that a later owner can wait for its end."""
@@ -59,7 +76,7 @@ class FolderLock:
 
     def _own(self) -> None:
         if not _try_lock(self._owner):
-            raise ConnectError(
+            raise FolderInUse(
                 f"the data folder {self._folder} is in use by process {_holder(self._owner)}: "
                 "stop that process or choose another data folder"
             )
@@ -97,9 +114,9 @@ def _open(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
-def _try_lock(descriptor: int) -> bool:
+def _try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

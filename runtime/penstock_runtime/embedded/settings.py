@@ -3,13 +3,15 @@
 Paths are relative to the data folder, which is the broker's working directory: properties files cannot hold every path.
 """
 
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["LOG", "STDERR", "TOPICS", "Ports", "write_settings"]
+__all__ = ["LOG", "STDERR", "TEMPORARY", "TOPICS", "Ports", "write_settings"]
 
 TOPICS = "topics"  # the folder that holds Kafka's own data
 LOG = "kafka.log"
+TEMPORARY = "tmp"
 STDERR = "kafka.stderr"  # what Java itself has to say
 
 
@@ -74,6 +76,8 @@ _LOG4J = f"""\
 
 
 def write_settings(folder: Path, ports: Ports, topics: str = TOPICS) -> None:
-    """Write `server.properties` and `log4j2.xml` into the data folder."""
+    """Write `server.properties` and `log4j2.xml` into the data folder, and empty its folder of temporary files."""
+    shutil.rmtree(folder / TEMPORARY, ignore_errors=True)  # a broker that was killed has left its own
+    (folder / TEMPORARY).mkdir()
     (folder / "server.properties").write_text(_SERVER.format(ports=ports, topics=topics), encoding="ascii")
     (folder / "log4j2.xml").write_text(_LOG4J, encoding="ascii")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.scratch import Scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,12 +42,13 @@ CONF: Final[Mapping[str, str]] = {
     "spark.python.daemon.module": "penstock_runtime.engine.daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.driver.memory": "471m",  # Spark's own least: its heap holds plans, not records
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "
-    f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+    # "Default", so that they hold beside a user's own `spark.driver.extraJavaOptions`. Java's performance data would lie
+    # outside our folder.
+    "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "
+    f"-XX:-UsePerfData -Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.warehouse.dir": "file:/tmp/penstock-no-warehouse",
     "spark.sql.catalogImplementation": "in-memory",
 }
 
@@ -71,13 +73,15 @@ class Spark:
         conf: the user's settings; they go before ours, except those that keep Spark from repeating a stage.
         name: the application's name.
         eager: start beside the first batches (`spec.spark.start`), not when a backlog asks for it.
+        scratch: where Spark's files and sockets go.
     """
 
-    def __init__(self, *, cores: int, conf: Mapping[str, str], name: str, eager: bool) -> None:
+    def __init__(self, *, cores: int, conf: Mapping[str, str], name: str, eager: bool, scratch: Scratch) -> None:
         self.cores = cores
         self._conf = conf
         self._name = name
         self._eager = eager
+        self._scratch = scratch
         self._session: SparkSession | None = None
         self._jvm: subprocess.Popen[bytes] | None = None
         self._failure: BaseException | None = None
@@ -161,7 +165,7 @@ class Spark:
             builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
             fixed = {k: CONF[k] for k in ("spark.task.maxFailures", "spark.stage.maxConsecutiveAttempts",
                                           "spark.speculation")}  # fmt: skip
-            for key, value in {**CONF, **self._conf, **fixed}.items():
+            for key, value in {**CONF, **_places(self._scratch), **self._conf, **fixed}.items():
                 builder = builder.config(key, value)
             session = builder.getOrCreate()
             # The first job starts the process that forks workers; without it the first batch would wait for that.
@@ -203,6 +207,19 @@ class Spark:
             raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e
         finally:
             timer.cancel()
+
+
+def _places(scratch: Scratch) -> dict[str, str]:
+    """The settings that keep all that Spark writes in one folder."""
+    options = f'{CONF["spark.driver.defaultJavaOptions"]} "-Djava.io.tmpdir={scratch.path}"'
+    sockets = scratch.sockets
+    return {
+        "spark.local.dir": str(scratch.path),
+        "spark.sql.warehouse.dir": (scratch.path / "warehouse").as_uri(),
+        "spark.driver.defaultJavaOptions": options,
+        **({"spark.python.unix.domain.socket.enabled": "false"} if sockets is None
+           else {"spark.python.unix.domain.socket.dir": str(sockets)}),
+    }  # fmt: skip
 
 
 def _nothing(part: int) -> int:

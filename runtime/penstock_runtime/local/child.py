@@ -7,18 +7,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from penstock.taskspec import TaskSpec
+from penstock_runtime import scratch
+from penstock_runtime.local.words import Words
 
 __all__ = ["Child"]
 
 
 class Child:
-    """A running task process. Made in the main thread, whose end it does not outlive."""
+    """A running task process. Made in the main thread, whose end it does not outlive.
 
-    def __init__(self, spec: TaskSpec, *, folder: Path, log_level: str, metrics_port: int, log: Any) -> None:
+    Args:
+        spec: what it runs.
+        folder: for the spec; private.
+        log_level: from which level on it logs.
+        metrics_port: of its metrics; 0: any.
+        log: a descriptor, to which it writes its log itself; what else its processes say comes through `events`.
+    """
+
+    def __init__(self, spec: TaskSpec, *, folder: Path, log_level: str, metrics_port: int, log: int) -> None:
         self.spec = spec
         self.started = time.monotonic()
         path = folder / f"{spec.id.replace('/', '_')}.json"
@@ -26,24 +37,32 @@ class Child:
         reading, writing = os.pipe()
         self.events_fd = reading
         os.set_blocking(reading, False)
+        self._words = Words(log, {"connector": spec.connector, "task": spec.task})
         try:
             self.process = subprocess.Popen(
                 [
                     sys.executable, "-m", "penstock_runtime.task", str(path), "--report-fd", str(writing),
-                    "--log-level", log_level, "--metrics-port", str(metrics_port),
+                    "--log-level", log_level, "--metrics-port", str(metrics_port), "--log-fd", str(log),
                 ],
-                pass_fds=(writing,),
+                pass_fds=(writing, log),
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=self._words.writing,
+                stderr=self._words.writing,
                 start_new_session=True,
             )  # fmt: skip
         finally:
             os.close(writing)
+            os.close(self._words.writing)
         self._partial = b""
 
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """What becomes readable when there is something to take in."""
+        return self.events_fd, self._words.descriptor
+
     def events(self) -> Iterator[dict[str, Any]]:
-        """What has come from the child since the last call."""
+        """What has come from the child since the last call; its words go to the log."""
+        self._words.pass_on()
         while True:
             try:
                 data = os.read(self.events_fd, 1 << 16)
@@ -65,9 +84,9 @@ class Child:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of its pipe, once it has ended; its helpers (Spark's JVM) go with it."""
-        os.close(self.events_fd)
-        try:
+        """Let go of its pipes, once it has ended; its helpers (Spark's JVM) go with it, and what they left."""
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return
+        os.close(self.events_fd)
+        self._words.close()
+        scratch.sweep()

@@ -98,7 +98,9 @@ def _fence(setup: Setup, tasks: int) -> Standing:
     try:
         while slots.keys() - written:
             records = [
-                Incarnation(0, 0, "", slots[t], standing.generation, standing.plan).entry(name, t, ids=drivers.get(t, ()))
+                Incarnation(0, 0, "", slots[t], standing.generation, standing.plan).entry(
+                    name, t, ids=drivers.get(t, ())
+                )
                 for t in sorted(slots.keys() - written)
             ]
             writer.write(setup.status_topic, records)

@@ -1,44 +1,39 @@
 """`penstock run`: from manifests to running tasks and back to a clean end."""
 
 import logging
-import os
-import signal
 import socket
 import sys
-import tempfile
-import threading
-import time
 import uuid
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import IO, Final
+from typing import IO
 
-from penstock.errors import ConfigError, ConnectError, Problem, RetriableError
+from penstock.errors import ConfigError, ConnectError, Problem
 from penstock.resources import State as DesiredState
 from penstock.taskspec import TaskSpec, TaskState
 from penstock.worker_config import WorkerConfig
-from penstock_runtime import manifests
+from penstock_runtime import logs, manifests
 from penstock_runtime.discovery import Plugins
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.exit_codes import ExitCode
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.local.prepare import Standing, announce, prepare
+from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
+from penstock_runtime.local.prepare import announce, prepare
 from penstock_runtime.local.restarts import End
+from penstock_runtime.local.signals import Signals
 from penstock_runtime.local.supervisor import Supervisor, Task
-from penstock_runtime.local.view import Lines, Table, View
+from penstock_runtime.local.view import Lines, Table, View, present
+from penstock_runtime.logs import say
 from penstock_runtime.plan import Plan, plan
+from penstock_runtime.scratch import Scratch, sweep
 from penstock_runtime.worker_file import read_worker, worker_from
 
 __all__ = ["RunOptions", "plans", "run"]
 
 log = logging.getLogger(__name__)
-_KAFKA_PATIENCE: Final = 60.0
-_TELL: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -99,49 +94,48 @@ def worker_config(options: RunOptions) -> WorkerConfig:
 
 def run(options: RunOptions) -> ExitCode:
     """Run the connectors of these files until they end or somebody types Ctrl-C."""
-    signals = _Signals()
+    signals = Signals()
     with ExitStack() as stack:
-        kafka: EmbeddedKafka | None = None
         worker = worker_config(options)
         planned, warnings = plans(options.files, worker, options.secrets)
         for warning in warnings:
             log.warning("%s", warning)
         if options.metrics_port:
             _check_ports(options.metrics_port, sum(len(one.tasks) for one, _ in planned))
-        if worker.bootstrap_servers is None:
-            kafka = EmbeddedKafka(options.data_dir, say=_say)
-            kafka.start()
+        kafka, worker = kafka_for(worker, options.data_dir)
+        if kafka is not None:
             stack.callback(kafka.stop)
-            _say(f"Kafka listens on {kafka.bootstrap_servers}, its data is in {options.data_dir}")
-            worker = _with_servers(worker, kafka.bootstrap_servers)
         if signals.asked:
             return ExitCode.OK
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-run-")))
+        sweep()
+        folder = stack.enter_context(Scratch()).path
         setups: list[tuple[Setup, State, Sequence[TaskSpec]]] = []
         tasks: list[Task] = []
         for one, manifest in planned:
-            tasks += _prepared(one, manifest, worker, folder, setups, signals)
+            tasks += _prepared(one, manifest, worker, folder, setups, signals, kafka)
             if signals.asked:
                 return ExitCode.OK
         code = _supervise(tasks, options, folder, signals, stack, kafka)
         if signals.count < 2:
+            lost = {t.spec.connector for t in tasks if t.ended is End.SUPERSEDED}
             for setup, _, specs in setups:
-                _quietly(setup, specs)
+                if setup.spec.connector not in lost:  # whose state is told by whoever runs it now
+                    _quietly(setup, specs)
         return code
 
 
 def _prepared(
     one: Plan, manifest: manifests.Manifest, worker: WorkerConfig, folder: Path,
-    setups: list[tuple[Setup, State, Sequence[TaskSpec]]], signals: "_Signals",
+    setups: list[tuple[Setup, State, Sequence[TaskSpec]]], signals: Signals, kafka: EmbeddedKafka | None,
 ) -> list[Task]:  # fmt: skip
     """The tasks of one connector, ready to start: topics are there, old lives are fenced."""
     desired = manifest.connector.spec.state
     if not one.tasks:
-        _say(f"Connector {one.connector} is Stopped: no task is started")
+        say(f"Connector {one.connector} is Stopped: no task is started")
         return []
     specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in one.tasks]
     setup = Setup.of(specs[0], slots_dir=folder)
-    standing = _until_kafka_answers(lambda: prepare(setup), worker, signals)
+    standing = until_kafka_answers(lambda: prepare(setup), worker, signals, kafka)
     paused = desired is DesiredState.PAUSED
     live = [
         s.live(generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan).model_copy(
@@ -155,74 +149,35 @@ def _prepared(
     return [Task(s, manifest.connector.spec.restart) for s in live]
 
 
-def _until_kafka_answers(work: Callable[[], Standing], worker: WorkerConfig, signals: "_Signals") -> Standing:
-    """Do it, again while Kafka does not answer. In a thread: this one hears Ctrl-C while the client waits.
-
-    Raises:
-        SystemExit: asked to stop meanwhile.
-        ConnectError: Kafka has not answered for a minute, or refuses.
-    """
-    begun, told = time.monotonic(), False
-    trouble: RetriableError | None = None
-    while True:
-        outcome: Future[Standing] = Future()
-        threading.Thread(target=_into, args=(outcome, work), daemon=True).start()
-        while not outcome.done():
-            wait([outcome], timeout=0.1)
-            waited = time.monotonic() - begun
-            if signals.asked:
-                raise SystemExit(ExitCode.INTERRUPTED if signals.count > 1 else ExitCode.OK)
-            if waited > _TELL and not told:
-                told = True
-                _say(f"Waiting for Kafka at {worker.bootstrap_servers} ...")
-            if waited > _KAFKA_PATIENCE:
-                raise ConnectError(
-                    f"Kafka at {worker.bootstrap_servers} has not answered for {_KAFKA_PATIENCE:.0f} s"
-                    f"{f': {trouble}' if trouble else ''}. Check --bootstrap-servers, the network and the security "
-                    f"properties."
-                )
-        try:
-            return outcome.result()
-        except RetriableError as e:
-            trouble = e
-            time.sleep(0.5)
-
-
-def _into(outcome: "Future[Standing]", work: Callable[[], Standing]) -> None:
-    try:
-        outcome.set_result(work())
-    except BaseException as e:  # noqa: BLE001 (raised where it is waited for)
-        outcome.set_exception(e)
-
-
 def _supervise(
     tasks: Sequence[Task],
     options: RunOptions,
     folder: Path,
-    signals: "_Signals",
+    signals: Signals,
     stack: ExitStack,
     kafka: EmbeddedKafka | None,
 ) -> ExitCode:
     if not tasks:
         return ExitCode.OK
-    terminal = sys.stderr.isatty()
-    child_log: IO[bytes] | None = None
-    if terminal:
+    view: View = Lines()
+    log: IO[str] = sys.stderr
+    if sys.stderr.isatty():
         options.data_dir.mkdir(parents=True, exist_ok=True)
         path = options.data_dir / "tasks.log"
-        child_log = stack.enter_context(path.open("ab"))
-        _say(f"Task logs go to {path}")
-    view: View = Table("penstock run (Ctrl-C stops)") if terminal else Lines()
+        say(f"Task logs go to {path}")
+        log = stack.enter_context(path.open("a", buffering=1, encoding="utf-8"))
+        logs.speak(level=options.log_level, stream=log)
+        stack.callback(logs.speak)
+        view = Table("penstock run (Ctrl-C stops)", log)
     supervisor = Supervisor(
-        tasks, folder=folder, log_level=options.log_level, child_log=child_log, on_change=view.show,
-        metrics_port=options.metrics_port, watch=lambda: _revive(kafka),
+        tasks, folder=folder, log_level=options.log_level, log=log.fileno(), on_change=view.show,
+        metrics_port=options.metrics_port, watch=lambda: revive(kafka),
     )  # fmt: skip
     signals.follow(supervisor)
     with view:
         supervisor.run()
         view.show(tasks, last=True)
-    if terminal:
-        _tell(tasks)
+    _tell(tasks)
     if signals.count > 1:
         return ExitCode.INTERRUPTED
     ends = {t.ended for t in tasks}
@@ -234,12 +189,17 @@ def _supervise(
 
 
 def _tell(tasks: Sequence[Task]) -> None:
-    """What a table has no room for: how tasks ended that nobody stopped."""
+    """The last words: how tasks ended that nobody stopped."""
     for task in tasks:
         if task.ended is End.SUPERSEDED:
-            _say(f"{task.name} was taken over by a newer run of the same connector; nothing has failed.")
-        elif task.ended not in (None, End.STOPPED):
-            _say(f"{task.name} has failed: {task.error}")
+            say(
+                f"{task.name} was taken over by a newer run of the same connector and goes on there; nothing has failed."
+            )
+    for task in tasks:
+        if task.ended is None:
+            say(f"{task.name} was not running when it was stopped: {task.error}", level=logging.WARNING)
+        elif task.ended not in (End.STOPPED, End.SUPERSEDED):
+            say(f"{task.name} has ended: {present(task)}", level=logging.ERROR)
 
 
 def _check_ports(first: int, count: int) -> None:
@@ -253,59 +213,8 @@ def _check_ports(first: int, count: int) -> None:
                 raise ConnectError(f"port {port} is taken ({e.strerror}): choose another --metrics-port, or 0") from e
 
 
-def _revive(kafka: EmbeddedKafka | None) -> None:
-    """An embedded broker that died (killed, out of memory) is started again; the tasks wait for it."""
-    if kafka is not None and not kafka.running:
-        log.error("The embedded Kafka has died (its log: %s); starting it again", kafka.data_dir / "kafka.log")
-        kafka.start()
-
-
 def _quietly(setup: Setup, specs: Sequence[TaskSpec]) -> None:
     try:
         announce(setup, State.UNASSIGNED, specs, timeout=2.0)
     except ConnectError as e:
         log.debug("The connector's last state was not written: %s", e)
-
-
-def _with_servers(worker: WorkerConfig, servers: str) -> WorkerConfig:
-    """For the embedded broker, which is alone: one replica of everything."""
-    one = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
-    return WorkerConfig.parse({**worker.raw, **one, "bootstrap.servers": servers})
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
-class _Signals:
-    """Ctrl-C and SIGTERM: the first is graceful, the second immediate."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._supervisor: Supervisor | None = None
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._handle)
-
-    @property
-    def asked(self) -> bool:
-        """Whether somebody asked to stop."""
-        return self.count > 0
-
-    def follow(self, supervisor: Supervisor) -> None:
-        """Tell this one."""
-        self._supervisor = supervisor
-        if self.asked:
-            supervisor.stop()
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
-        if self.count > 2:
-            os._exit(ExitCode.INTERRUPTED)
-        if self._supervisor is not None:
-            if self.count == 1:
-                self._supervisor.stop()
-            else:
-                self._supervisor.kill()
-        elif self.count > 1:
-            os._exit(ExitCode.INTERRUPTED)

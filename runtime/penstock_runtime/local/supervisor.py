@@ -4,7 +4,7 @@ The loop is driven by events: a child's pipe, a child's end, a restart that is d
 `restarts.after` says what follows an end.
 """
 
-import logging
+import math
 import os
 import selectors
 import time
@@ -21,8 +21,9 @@ from penstock_runtime.local.restarts import Again, End, History, after
 
 __all__ = ["Supervisor", "Task"]
 
-log = logging.getLogger(__name__)
 _TICK: Final = 0.5
+_LEAVING: Final = ("FAILED", "UNASSIGNED")
+"""What a task says on its way out, for the status topic; here its process's end tells how it ended."""
 
 
 @dataclass
@@ -35,8 +36,10 @@ class Task:
         state: Connect's word, or STARTING, LOST, SUPERSEDED.
         read, written, bytes, failures: totals of all lives.
         lag: of a sink, None when unknown.
-        error: the last thing that went wrong.
+        error: how a life of it ended that should not have.
+        erred: when that was, in seconds of the monotonic clock.
         trouble: what hinders it now.
+        follows: what comes after its last end, in words.
     """
 
     spec: TaskSpec
@@ -51,6 +54,8 @@ class Task:
     on_spark: bool = False
     topics: list[str] = field(default_factory=list)
     error: str | None = None
+    erred: float = -math.inf
+    follows: str = ""
     trouble: str | None = None
     restarts: int = 0
     metrics_port: int | None = None
@@ -69,8 +74,8 @@ class Task:
         """Take in what the child told."""
         match event["event"]:
             case "state":
-                self._to(event["state"])
-                if event["state"] == "RUNNING":
+                if event["state"] not in _LEAVING:
+                    self._to(event["state"])
                     self.due = None
             case "progress":
                 for name in ("read", "written", "bytes", "failures"):
@@ -79,16 +84,11 @@ class Task:
                 self.lag = event.get("lag", self.lag)
                 self.on_spark = event.get("spark", self.on_spark)
                 self.topics = event.get("topics", self.topics)
-                if "trouble" in event:
-                    self.trouble = event["trouble"]
-                    self.error = event["trouble"] or self.error
+                self.trouble = event.get("trouble", self.trouble)
             case "metrics":
                 self.metrics_port = event["port"]
-            case "failed":
-                self.error = event["message"]
-            case "superseded":
-                self._to("SUPERSEDED")
-                self.error = event["message"]
+            case "failed" | "superseded":
+                self.error, self.erred = event["message"], time.monotonic()
             case _:  # of a newer task process
                 pass
 
@@ -108,10 +108,15 @@ class Task:
         names = {End.STOPPED: "STOPPED", End.FAILED: "FAILED", End.LOST: "LOST", End.REFUSED: "FAILED",
                  End.SUPERSEDED: "SUPERSEDED"}  # fmt: skip
         self._to(names[end])
+        self.follows = ""
         if again.delay is None:
             self.ended = end
+            if end in (End.FAILED, End.LOST):
+                self.follows = again.reason
         else:
             self.due = time.monotonic() + again.delay
+            when = f"in {again.delay:.0f} s" if again.delay else "at once"
+            self.follows = f"{again.reason.removeprefix('failed; ')}; starting again {when}"
 
     def _to(self, state: str) -> None:
         if state != self.state:
@@ -125,14 +130,14 @@ class Supervisor:
         tasks: not started yet.
         folder: for task specs; private.
         log_level: of the children.
-        child_log: where the children's logs go: a file object, or None for this process's standard error.
+        log: where the children's logs go, a descriptor.
         metrics_port: of the first task, the others count up; 0: any.
         watch: called as often; looks after what the tasks need.
         on_change: called after events, at least twice a second.
     """
 
     def __init__(
-        self, tasks: Sequence[Task], *, folder: Path, log_level: str, child_log: Any,
+        self, tasks: Sequence[Task], *, folder: Path, log_level: str, log: int,
         on_change: Callable[[Sequence[Task]], None],
         metrics_port: int = 0,
         watch: Callable[[], None] = lambda: None,
@@ -140,7 +145,7 @@ class Supervisor:
         self.tasks = tasks
         self._folder = folder
         self._log_level = log_level
-        self._child_log = child_log
+        self._log = log
         self._on_change = on_change
         self._metrics_port = metrics_port
         self._watch = watch
@@ -191,9 +196,10 @@ class Supervisor:
 
     def _start(self, task: Task) -> None:
         port = self._metrics_port + self.tasks.index(task) if self._metrics_port else 0
-        child = Child(task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._child_log)
+        child = Child(task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._log)
         task.begin(child)
-        self._selector.register(child.events_fd, selectors.EVENT_READ, task)
+        for descriptor in child.descriptors:
+            self._selector.register(descriptor, selectors.EVENT_READ, task)
         if self._stopping:  # asked while the child was being made
             child.stop()
 
@@ -215,7 +221,8 @@ class Supervisor:
             return
         for event in child.events():  # what came between
             task.event(event)
-        self._selector.unregister(child.events_fd)
+        for descriptor in child.descriptors:
+            self._selector.unregister(descriptor)
         child.close()
         end = End.of(code)
         again = after(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
@@ -223,12 +230,8 @@ class Supervisor:
             again = replace(again, delay=None)
             end = End.STOPPED if end in (End.LOST, End.STOPPED) else end
         elif end is End.LOST:
-            task.error = f"the process was lost ({_cause(code)})"
+            task.error, task.erred = f"the process was lost ({_cause(code)})", time.monotonic()
         task.finish(end, again)
-        if again.delay is not None:
-            log.warning("Task %s %s; starting it again in %.0f s", task.name, again.reason, again.delay)
-        elif end not in (End.STOPPED, End.SUPERSEDED):
-            log.error("Task %s %s: %s", task.name, again.reason, task.error)
 
 
 def _cause(code: int) -> str:

@@ -4,13 +4,22 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from typing import IO, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
+from penstock_runtime import logs
 from penstock_runtime.local.supervisor import Task
 
-__all__ = ["Lines", "Table", "View", "quantity"]
+__all__ = ["Lines", "Table", "View", "past", "present", "quantity"]
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
 
 _EVERY: Final = 5.0
+_REMEMBERED: Final = 300.0
+"""Seconds for which an end that was overcome is shown."""
+_BAD: Final = ("FAILED", "LOST")
+_AWAY: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT")
+"""librdkafka's codes, which stand in messages, for brokers that cannot be reached."""
 
 
 class View(Protocol):
@@ -41,7 +50,7 @@ class _Rates:
 
 
 class Lines:
-    """JSON lines: at every change of state or error, and a summary every five seconds while records move."""
+    """JSON lines: at every change of state or trouble, and a summary every five seconds while records move."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -63,7 +72,8 @@ class Lines:
         if due:
             self._next = now + _EVERY
         for task in tasks:
-            key = (task.state, task.trouble, task.error, task.restarts, task.child is None)
+            # A client whose broker is away alternates between several ways to say so.
+            key = (_state(task)[0], "" if away(task) else logs.alike(present(task)), task.restarts)
             rate, size = self._rates.of(task, window=_EVERY)
             if key != self._told.get(task.name) or (due and task.written != self._moved.get(task.name, 0)):
                 self._told[task.name] = key
@@ -71,26 +81,36 @@ class Lines:
                 self._write(task, rate, size)
 
     def _write(self, task: Task, rate: float, size: float) -> None:
+        error = present(task)
         line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": "task",
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "level": "error" if task.state in _BAD else "warning" if error else "info",
+            "event": "task", "message": _sentence(task, rate),
             "connector": task.spec.connector, "task": task.spec.task, "state": task.state, "records": task.written,
             "recordsPerSecond": round(rate), "bytesPerSecond": round(size), "lag": task.lag,
             "topics": task.topics, "restarts": task.restarts, "failures": task.failures,
-            "metricsPort": task.metrics_port, "error": task.trouble or (task.error if task.child is None else None),
+            "metricsPort": task.metrics_port, "error": error or None,
         }  # fmt: skip
         self._stream.write(json.dumps({k: v for k, v in line.items() if v not in (None, [])}) + "\n")
         self._stream.flush()
 
 
 class Table:
-    """A table that is drawn over itself, for terminals."""
+    """A table that is drawn over itself, for terminals; `Lines` go to the log meanwhile, with every word.
 
-    def __init__(self, title: str) -> None:
+    Args:
+        title: stands above.
+        log: takes the lines.
+        console: draws it; None is standard error.
+    """
+
+    def __init__(self, title: str, log: IO[str], console: "Console | None" = None) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(stderr=True)
+        self._console = console or Console(stderr=True)
         self._title = title
+        self._lines = Lines(log)
         self._rates = _Rates()
         self._live = Live(console=self._console, refresh_per_second=4, transient=False)
         self._next = 0.0
@@ -104,27 +124,78 @@ class Table:
 
     def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
         """Draw."""
-        from rich.table import Table as Grid
-        from rich.text import Text
-
+        self._lines.show(tasks)
         now = time.monotonic()
         if now < self._next and not last:
             return
         self._next = now + 0.25
-        grid = Grid(title=self._title, title_justify="left", caption_justify="left", expand=False)
-        for heading in ("task", "state", "records", "records/s", "MB/s", "lag", "topics", "last error"):
+        self._live.update(self._drawn(tasks), refresh=last)
+
+    def _drawn(self, tasks: Sequence[Task]) -> "Group":
+        """The table, and below it, as wide as the terminal, what is or was wrong."""
+        from rich.console import Group
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        grid = Grid(title=self._title, title_justify="left", expand=False)
+        for heading in ("task", "state", "records", "records/s", "MB/s", "lag", "topics"):
             right = heading in ("records", "records/s", "MB/s", "lag")
-            grid.add_column(heading, justify="right" if right else "left", no_wrap=heading != "last error")
+            grid.add_column(heading, justify="right" if right else "left", no_wrap=heading != "topics")
+        notes = []
         for task in tasks:
             rate, size = self._rates.of(task)
-            colour = {"RUNNING": "green", "FAILED": "red", "LOST": "red", "PAUSED": "yellow"}.get(task.state, "cyan")
-            error = task.trouble or task.error or ""
+            state, colour = _state(task)
             grid.add_row(
-                task.name, Text(task.state, style=colour), quantity(task.written), quantity(rate), f"{size / 1e6:.1f}",
+                task.name, Text(state, style=colour), quantity(task.written), quantity(rate), f"{size / 1e6:.1f}",
                 "" if task.lag is None else quantity(task.lag), ", ".join(task.topics[:3]),
-                Text(error.splitlines()[0][:80] if error else "", style="red" if task.trouble else "dim"),
             )  # fmt: skip
-        self._live.update(grid)
+            if now := present(task):
+                notes.append(Text(f"{task.name}: {now}", style="red"))
+            elif before := past(task):
+                notes.append(Text(f"{task.name}: {before}", style="dim"))
+        return Group(grid, *notes)
+
+
+def present(task: Task) -> str:
+    """What is wrong with a task now, in full: what hinders it, or why it does not run; empty when nothing is."""
+    if task.child is not None:
+        return task.trouble or ""
+    if task.state not in _BAD and task.state != "SUPERSEDED":
+        return ""
+    return "; ".join(part for part in (task.error, task.follows) if part)
+
+
+def past(task: Task) -> str:
+    """How its last life ended, for some minutes after it was overcome."""
+    ago = time.monotonic() - task.erred
+    if task.error is None or ago > _REMEMBERED:
+        return ""
+    return f"{ago:.0f} s ago, overcome: {task.error}"
+
+
+def away(task: Task) -> bool:
+    """Whether Kafka is out of a task's reach now."""
+    return task.child is not None and any(code in (task.trouble or "") for code in _AWAY)
+
+
+def _state(task: Task) -> tuple[str, str]:
+    """Connect's word, and beside it that something hinders the task, which that word does not tell."""
+    if task.trouble is None or task.child is None:
+        colours = {"RUNNING": "green", "FAILED": "red", "LOST": "red", "PAUSED": "yellow"}
+        return task.state, colours.get(task.state, "cyan")
+    if away(task):
+        return f"{task.state}, Kafka away", "red"
+    return f"{task.state}, {'waiting' if task.trouble.startswith('Waiting') else 'held up'}", "yellow"
+
+
+def _sentence(task: Task, rate: float) -> str:
+    if error := present(task):
+        return f"{task.name} is {task.state}: {error}"
+    if not task.written:
+        return f"{task.name} is {task.state}"
+    lag = "" if task.lag is None else f", {quantity(task.lag)} behind"
+    pace = f", {quantity(rate)} a second" if task.state == "RUNNING" else ""
+    return f"{task.name} is {task.state}: {quantity(task.written)} records{pace}{lag}"
 
 
 def quantity(number: float) -> str:

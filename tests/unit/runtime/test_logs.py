@@ -3,6 +3,12 @@
 import io
 import json
 import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from penstock_runtime import logs
 
@@ -43,14 +49,61 @@ def test_a_repeated_message_is_let_through_once_in_thirty_seconds() -> None:
     assert passes("broker 1 down after 12ms")
 
 
-def test_configure_sends_every_logger_to_one_stream() -> None:
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    """The root of all loggers, put back as it was."""
+    found = logging.getLogger()
+    handlers, level = found.handlers[:], found.level
+    yield found
+    found.handlers[:] = handlers
+    found.setLevel(level)
+
+
+def test_configure_sends_every_logger_to_one_stream(root: logging.Logger) -> None:
     stream = io.StringIO()
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    try:
-        logs.configure(level="INFO", stream=stream)
-        logging.getLogger("somebody.else").info("hello")
-    finally:
-        root.handlers[:], level = before[0], before[1]
-        root.setLevel(level)
+    logs.configure(level="INFO", stream=stream)
+    logging.getLogger("somebody.else").info("hello")
     assert json.loads(stream.getvalue())["logger"] == "somebody.else"
+
+
+def test_lines_can_go_to_a_descriptor(root: logging.Logger, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as file:
+        logs.configure(descriptor=file.fileno())
+        logging.getLogger("x").warning("hello")
+    assert json.loads((tmp_path / "log").read_text())["message"] == "hello"
+
+
+def test_what_is_said_is_a_line_even_where_only_errors_are_logged(root: logging.Logger) -> None:
+    stream = io.StringIO()
+    logs.configure(level="ERROR", stream=stream)
+    logs.say("Kafka listens")
+    assert json.loads(stream.getvalue())["message"] == "Kafka listens"
+
+
+def test_at_a_terminal_people_read_words_and_the_log_goes_elsewhere(
+    root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = io.StringIO()
+    logs.speak(level="INFO", stream=stream)
+    logs.say("Kafka listens")
+    logging.getLogger("x").info("detail")
+    logging.getLogger("x").warning("look here")
+    assert capsys.readouterr().err == "Kafka listens\npenstock: look here\n"
+    assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == [
+        "Kafka listens", "detail", "look here",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise ValueError('no')", "ValueError: no"),
+        ("import threading; threading.Thread(target=lambda: 1 / 0).start()", "ZeroDivisionError: division by zero"),
+        ("import warnings; warnings.warn('old hat')", "old hat"),
+    ],
+)
+def test_what_python_itself_says_is_a_line(code: str, said: str) -> None:
+    program = f"from penstock_runtime import logs; logs.configure(); logs.include_the_rest()\n{code}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    (line,) = done.stderr.splitlines()
+    assert said in json.loads(line)["message"]

@@ -1,0 +1,94 @@
+"""The Kafka of a `penstock run`: the user's, or an embedded one, which other runs on the same data folder share."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import Final, TypeVar
+
+from penstock.errors import ConnectError, RetriableError
+from penstock.worker_config import WorkerConfig
+from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.exit_codes import ExitCode
+from penstock_runtime.local.signals import Signals
+from penstock_runtime.logs import say
+
+__all__ = ["kafka_for", "revive", "until_kafka_answers"]
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+_PATIENCE: Final = 60.0
+_TELL: Final = 2.0
+
+
+def kafka_for(worker: WorkerConfig, data_dir: Path) -> tuple[EmbeddedKafka | None, WorkerConfig]:
+    """The embedded Kafka, if it is to be used, and the worker configuration with its address."""
+    kafka = EmbeddedKafka(data_dir, say=say)
+    if worker.bootstrap_servers is not None:
+        return (kafka if kafka.joins(worker.bootstrap_servers) else None), worker
+    whose = "" if kafka.share() else " (another process runs it)"
+    say(f"Kafka listens on {kafka.bootstrap_servers}, its data is in {data_dir}{whose}")
+    return kafka, _with_servers(worker, kafka.bootstrap_servers)
+
+
+def revive(kafka: EmbeddedKafka | None) -> None:
+    """A broker that died (killed, out of memory) is started again, here or by whoever runs it; the tasks wait for it."""
+    if kafka is None or kafka.running:
+        return
+    if kafka.lost:
+        log.error("The embedded Kafka has died (its log: %s); starting it again", kafka.data_dir / "kafka.log")
+        kafka.share()
+    elif kafka.take_over():
+        say(f"The process that ran Kafka on {kafka.bootstrap_servers} has ended; this one runs it now.")
+
+
+def until_kafka_answers(
+    work: Callable[[], T], worker: WorkerConfig, signals: Signals, kafka: EmbeddedKafka | None
+) -> T:
+    """Do it, again while Kafka does not answer. In a thread: this one hears Ctrl-C while the client waits.
+
+    Raises:
+        SystemExit: asked to stop meanwhile.
+        ConnectError: Kafka has not answered for a minute, or refuses.
+    """
+    begun, told = time.monotonic(), False
+    trouble: RetriableError | None = None
+    while True:
+        outcome: Future[T] = Future()
+        threading.Thread(target=_into, args=(outcome, work), daemon=True).start()
+        while not outcome.done():
+            wait([outcome], timeout=0.1)
+            revive(kafka)
+            waited = time.monotonic() - begun
+            if signals.asked:
+                raise SystemExit(ExitCode.INTERRUPTED if signals.count > 1 else ExitCode.OK)
+            if waited > _TELL and not told:
+                told = True
+                say(f"Waiting for Kafka at {worker.bootstrap_servers} ...")
+            if waited > _PATIENCE:
+                raise ConnectError(
+                    f"Kafka at {worker.bootstrap_servers} has not answered for {_PATIENCE:.0f} s"
+                    f"{f': {trouble}' if trouble else ''}. Check --bootstrap-servers, the network and the security "
+                    f"properties."
+                )
+        try:
+            return outcome.result()
+        except RetriableError as e:
+            trouble = e
+            time.sleep(0.5)
+
+
+def _into(outcome: "Future[T]", work: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(work())
+    except BaseException as e:  # noqa: BLE001 (raised where it is waited for)
+        outcome.set_exception(e)
+
+
+def _with_servers(worker: WorkerConfig, servers: str) -> WorkerConfig:
+    """For the embedded broker, which is alone: one replica of everything."""
+    one = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
+    return WorkerConfig.parse({**worker.raw, **one, "bootstrap.servers": servers})

@@ -1,0 +1,14 @@
+"""A source that says things on standard output and standard error, as plugins do."""
+
+import sys
+import warnings
+
+from penstock_plugins.file_source import FileSource, FileSourceConfig, FileStreamSource
+
+
+class Noisy(FileStreamSource):
+    def source(self, config: FileSourceConfig) -> FileSource:
+        print("a plain word")
+        warnings.warn("old hat", DeprecationWarning, stacklevel=1)
+        sys.stderr.write("half a line")
+        return super().source(config)
