@@ -71,6 +71,28 @@ class Writer(ABC):
         letter queue only after `write`; where even a crash between the two may lose none, store offsets in `Sink.commit`.
         """
 
+    def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
+        """Write records where they do not count yet, for `Sink.commit` to make them final.
+
+        Asked instead of `write` for a backlog, where the connector says that it is `staged`: then several processes stage
+        one part of a batch each, ranges of one Kafka partition among them. A part is any number of calls of `stage`, then
+        one of `staged`. What is staged and never committed, because its batch failed, is void with the next `Sink.open`.
+
+        Arguments and errors are those of `write`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not stage")
+
+    def staged(self) -> Any:
+        """This process's part of the batch is complete. By now the one before it was committed, or is void.
+
+        Returns:
+            A message for `Sink.commit`, which gets those of all parts in the order of their records; None for nothing.
+
+        Raises:
+            RetriableError, Exception: as `write`.
+        """
+        return None
+
     def close(self) -> None:
         """Let go of everything. Called once, nothing is called after it."""
 
@@ -137,6 +159,9 @@ class SinkConnector(Connector):
 
     single_writer: ClassVar[bool] = False
     """The whole batch is written in one place, so that two processes never write at once."""
+
+    staged: ClassVar[bool] = False
+    """Its writers stage a backlog (`Writer.stage`), in as many processes as there are, and `Sink.commit` makes it final."""
 
     @property
     def kind(self) -> str:

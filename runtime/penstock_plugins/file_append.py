@@ -1,6 +1,7 @@
 """A file that grows by whole lines, and how it gets to disk."""
 
 import logging
+import mmap
 import os
 import stat
 from contextlib import suppress
@@ -8,7 +9,7 @@ from contextlib import suppress
 from penstock import ConnectError, RetriableError
 from penstock_plugins.file_handles import open_again, who
 
-__all__ = ["LineFile", "make_durable"]
+__all__ = ["CurrentFile", "LineFile", "make_durable"]
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class LineFile:
             return False
         return (found.st_dev, found.st_ino) == (self.device, self.inode)
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes | mmap.mmap) -> None:
         """Add bytes at the end: all of them, or none.
 
         Raises:
@@ -60,12 +61,14 @@ class LineFile:
                 else has appended behind it.
         """
         before = os.fstat(self._fd).st_size
-        left = memoryview(data)
+        size = written = len(data)
         try:
-            while left:
-                left = left[os.write(self._fd, left[:_AT_ONCE]) :]
+            with memoryview(data) as view:
+                written = 0
+                while written < size:
+                    written += os.write(self._fd, view[written : written + _AT_ONCE])
         except OSError as e:
-            rest = self._take_back(before, len(data) - len(left))
+            rest = self._take_back(before, written)
             raise RetriableError(f"Cannot write {len(data)} bytes to file {self._path}: {e.strerror}.{rest}") from e
 
     def _take_back(self, before: int, written: int) -> str:
@@ -85,6 +88,28 @@ class LineFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+class CurrentFile:
+    """The file that has the name now: after a rotation, the new one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: LineFile | None = None
+
+    def get(self) -> LineFile:
+        """The file, opened where it must be. Raises as `LineFile`."""
+        if self._file is not None and not self._file.is_current():
+            self.close()
+        if self._file is None:
+            self._file = LineFile(self._path)
+        return self._file
+
+    def close(self) -> None:
+        """Let go of it; calling it again does nothing."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 def make_durable(path: str, device: int, inode: int) -> None:

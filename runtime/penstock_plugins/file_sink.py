@@ -1,7 +1,8 @@
 """FileStreamSink: one line for each record, as Kafka Connect's connector of that name writes them.
 
 A line is the Java text of the value. Lines are appended whole or not at all where the file system allows it, and are on
-disk before their offsets are committed. Standard output, which Connect takes without `file`, is not written to.
+disk before their offsets are committed. Of a backlog, several processes make lines ready and one appends them in their
+order. Standard output, which Connect takes without `file`, is not written to.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,8 @@ from penstock import (
     Writer,
     prop,
 )
-from penstock_plugins.file_append import LineFile, make_durable
+from penstock_plugins.file_append import CurrentFile, LineFile, make_durable
+from penstock_plugins.file_staging import Stage, append_staged, discard_staged
 from penstock_plugins.java_text import texts
 
 __all__ = ["FileSink", "FileSinkConfig", "FileStreamSink", "FileWriter"]
@@ -52,6 +54,7 @@ class FileStreamSink(SinkConnector):
     Config: ClassVar[type[Config]] = FileSinkConfig
     java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSinkConnector",)
     single_writer: ClassVar[bool] = True
+    staged: ClassVar[bool] = True
 
     def validate(self, config: FileSinkConfig) -> Iterable[Problem]:
         """Refuse what is wrong wherever the task runs, which may be another machine, with other folders, than this."""
@@ -74,20 +77,44 @@ class FileStreamSink(SinkConnector):
 
 
 class FileSink(Sink):
-    """The driver half: sees to it that lines are on disk before their offsets are committed."""
+    """The driver half: appends what was staged, and sees to it that lines are on disk before their offsets are committed."""
 
     def __init__(self, path: str) -> None:
+        self._file = CurrentFile(path)
         self._path = path
+        self._appended: set[str] = set()
+        self._written: set[tuple[int, int]] = set()
 
     def start(self) -> None:
         """Fail at once when the file cannot be written."""
         LineFile(self._path).close()
 
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """What a batch that failed has staged is void."""
+        discard_staged(self._path)
+        return {}
+
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Bring every file that was written to disk; more than one when it was rotated meanwhile."""
-        for device, inode in {(m["device"], m["inode"]) for m in messages}:
+        """Append what was staged, then bring every file that was written to disk; more than one when it was rotated."""
+        for message in messages:
+            name = message.get("staged")
+            if name is None:
+                self._written.add((message["device"], message["inode"]))
+            elif name not in self._appended:  # when this is called again
+                file = self._file.get()
+                append_staged(file, name, message["bytes"])
+                self._appended.add(name)
+                self._written.add((file.device, file.inode))
+        for device, inode in self._written:
             make_durable(self._path, device, inode)
+        self._appended.clear()
+        self._written.clear()
         return offsets
+
+    def stop(self) -> None:
+        """Close the file."""
+        self._file.close()
+        discard_staged(self._path)
 
 
 class FileWriter(Writer):
@@ -95,28 +122,42 @@ class FileWriter(Writer):
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._file: LineFile | None = None
+        self._file = CurrentFile(path)
+        self._stage = Stage(path)
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
         """Append the lines of all records, or none of them."""
-        lines = [line for batch in batches for line in _lines(batch)]
-        if not lines:
+        data = _data(batches)
+        if not data:
             return None
-        lines.append("")
-        # Lone surrogates become "?", as Java's encoder makes them.
-        data = "\n".join(lines).encode("utf-8", "replace")
-        if self._file is not None and not self._file.is_current():
-            self.close()
-        if self._file is None:
-            self._file = LineFile(self._path)
-        self._file.append(data)
-        return {"path": self._path, "bytes": len(data), "device": self._file.device, "inode": self._file.inode}
+        file = self._file.get()
+        file.append(data)
+        return {"path": self._path, "bytes": len(data), "device": file.device, "inode": file.inode}
+
+    def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
+        """Keep the lines of all records in a temporary file, for `FileSink.commit`."""
+        data = _data(batches)
+        if data:
+            self._stage.add(data)
+
+    def staged(self) -> Any:
+        """Where this process's lines are kept."""
+        part = self._stage.end()
+        return None if part is None else {"staged": part[0], "bytes": part[1]}
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._file.close()
+        self._stage.close()
+
+
+def _data(batches: Sequence[RecordBatch]) -> bytes:
+    lines = [line for batch in batches for line in _lines(batch)]
+    if not lines:
+        return b""
+    lines.append("")
+    # Lone surrogates become "?", as Java's encoder makes them.
+    return "\n".join(lines).encode("utf-8", "replace")
 
 
 def _lines(batch: RecordBatch) -> list[str]:

@@ -34,6 +34,26 @@ def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Pat
     assert len({e["process"] for e in lab.journal.of("wrote")}) > 1
 
 
+@pytest.mark.parametrize("transactional", [False, True])
+def test_a_backlog_of_one_partition_that_is_staged_in_parts_is_in_the_file_once_and_in_order(
+    lab: Lab, tmp_path: Path, transactional: bool
+) -> None:
+    topic, out = lab.topic(), tmp_path / "out.txt"
+    offsets = fill(lab, topic, 0, 2 * BACKLOG, transactional=transactional)
+    name = new_name()
+    config = {**STRING, "topics": topic, "file": out}
+    _, task = lab.start(manifest(name, "FileStreamSink", config))
+    lab.wait_committed(name, topic, offsets[-1] + 1 + transactional)
+    task.stop()
+    assert list(map(int, out.read_text().splitlines())) == numbers(offsets, transactional=transactional)
+    assert any(e.get("spark") for e in task.events)
+
+
+def numbers(offsets: list[int], *, transactional: bool) -> list[int]:
+    """What `fill` wrote at these offsets."""
+    return [o % 2_501 for o in offsets] if transactional else offsets
+
+
 def fill(lab: Lab, topic: str, partition: int, count: int, *, transactional: bool) -> list[int]:
     """Small records; in transactions of a thousand, every fifth of which is aborted. The offsets of those that show."""
     config = {"bootstrap.servers": lab.servers, "linger.ms": 20, "batch.num.messages": 10_000,

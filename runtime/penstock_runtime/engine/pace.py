@@ -46,7 +46,7 @@ class Appetite:
     scale: int = 0
 
     _SMALLEST: ClassVar = Limits(2_000, 256 << 10)
-    _BACKLOG: ClassVar = 3
+    BACKLOG: ClassVar = 3
     """From this scale on a batch is worth a Spark job (some 100 ms)."""
 
     @property
@@ -60,7 +60,7 @@ class Appetite:
     @property
     def backlog(self) -> bool:
         """Whether there is so much that Spark should do it."""
-        return self.scale >= self._BACKLOG
+        return self.scale >= self.BACKLOG
 
     def done(self, records: int, size: int, seconds: float) -> None:
         """Learn from a batch that was delivered."""

@@ -1,14 +1,14 @@
 """Reading an exact range of offsets in a Spark worker, with a consumer that is kept from job to job."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 
-__all__ = ["RangeReader"]
+__all__ = ["RangeReader", "gathered"]
 
 _PATIENCE: Final = 60.0
 
@@ -71,6 +71,20 @@ class RangeReader:
     def close(self) -> None:
         """Let go of the connection."""
         self._consumer.close()
+
+
+def gathered(portions: Iterable[Consumed], most: int) -> Iterator[list[Consumed]]:
+    """Portions in lists that hold `most` records each, or a portion more."""
+    found: list[Consumed] = []
+    count = 0
+    for portion in portions:
+        found.append(portion)
+        count += len(portion.offset)
+        if count >= most:
+            yield found
+            found, count = [], 0
+    if found:
+        yield found
 
 
 def _split(consumed: Consumed, end: int) -> tuple[Consumed | None, Consumed | None]:

@@ -319,6 +319,11 @@ class Setup:
         """Whether the sink writes in one place only."""
         return cast("SinkConnector", self.connector).single_writer
 
+    @property
+    def staged(self) -> bool:
+        """Whether the sink's writers stage a backlog, in several processes at once."""
+        return cast("SinkConnector", self.connector).staged
+
     def sink(self) -> Sink:
         """The driver half of the sink."""
         return cast("SinkConnector", self.connector).sink(self.plugin_config)

@@ -86,8 +86,8 @@ class SinkProcess:
         self._patient = patient
         self._dead_letters: PlainProducer | None = None
 
-    def put(self, consumed: Sequence[Consumed]) -> Summary:
-        """Write these records; on return all of them are written, staged, dropped or handed back.
+    def put(self, consumed: Sequence[Consumed], *, stage: bool = False) -> Summary:
+        """Write these records, or stage them; on return all of them are written, staged, dropped or handed back.
 
         Raises:
             ConnectError: a record failed and `errors.tolerance` is `none`, or the writer failed.
@@ -98,9 +98,17 @@ class SinkProcess:
             self.finish(summary)
         if batches:
             started = time.perf_counter()
-            self._write(batches, consumed, summary)
+            self._write(batches, consumed, summary, stage=stage)
             summary.spend("deliver", time.perf_counter() - started)
         return summary
+
+    def staged(self) -> list[Any]:
+        """The message of what was staged since this was last asked, if there is one.
+
+        Raises: as `put`.
+        """
+        message = None if self._writer is None else self._writer.staged()
+        return [] if message is None else [message]
 
     def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
         """Converted and transformed records; failures are settled."""
@@ -134,15 +142,17 @@ class SinkProcess:
         if self._dead_letters is not None:
             self._dead_letters.close()
 
-    def _write(self, batches: Sequence[RecordBatch], consumed: Sequence[Consumed], summary: Summary) -> None:
+    def _write(
+        self, batches: Sequence[RecordBatch], consumed: Sequence[Consumed], summary: Summary, *, stage: bool
+    ) -> None:
         if self._writer is None:
             self._writer = self._make_writer()
-        writer = self._writer
+        put = self._writer.stage if stage else self._writer.write
         reported: list[tuple[Record, Exception]] = []
 
         def write() -> Any:
             reported.clear()
-            return writer.write(batches, self._reporter(reported))
+            return put(batches, self._reporter(reported))
 
         try:
             message = self.retrying(write, summary)

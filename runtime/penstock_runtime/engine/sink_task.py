@@ -7,14 +7,16 @@ and written by Spark's workers while this consumer stands still. Offsets go to t
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.assignment import assigned
+from penstock_runtime.engine.dealing import Range, cut, dealt
 from penstock_runtime.engine.frames import FramePut
+from penstock_runtime.engine.pace import Appetite
 from penstock_runtime.engine.patience import until_done
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
@@ -62,6 +64,7 @@ class SinkTask:
             self._sink, self._consumer, reports, stopping=stopping, interval=setup.commit_seconds, clock=clock
         )
         self._next_refresh = 0.0
+        self._appetite = Appetite(setup.limits, setup.batch_seconds, scale=Appetite.BACKLOG)
         self._failures = 0
         self._losses = 0
         self._spark_rests_until = 0.0
@@ -180,8 +183,7 @@ class SinkTask:
             self._consumer.assign({})
             self._read_here = False
         begun = self._clock()
-        groups = [ranges] if self._setup.single_writer else _dealt(ranges, self._spark.cores)
-        payloads = [worker.range_payload(self._setup, group) for group in groups]
+        payloads = [worker.range_payload(self._setup, group) for group in self._groups(ranges, self._spark.cores)]
         total = Summary()
         try:
             for result in self._spark.run(worker.consume, payloads, timeout=self._setup.batch_timeout):
@@ -196,7 +198,12 @@ class SinkTask:
         self._wrote(total, self._clock() - begun, on_spark=True)
         self._report_lag()
 
-    def _ranges(self) -> list[tuple[TopicPartition, int, int]]:
+    def _groups(self, ranges: list[Range], cores: int) -> list[list[Range]]:
+        if self._setup.staged:
+            return cut(ranges, cores, least=self._setup.put_records)
+        return [ranges] if self._setup.single_writer else dealt(ranges, cores)
+
+    def _ranges(self) -> list[Range]:
         """What lies before us, cut to the batch limits; none when positions must be found by the consumer first."""
         found = []
         for of, position in self._offsets.positions.items():
@@ -207,12 +214,14 @@ class SinkTask:
                 return []
             if position < high:
                 found.append((of, position, high))
-        share = max(1, self._setup.limits.records // max(1, len(found)))
+        share = max(1, self._appetite.limits.records // max(1, len(found)))
         return [(of, position, min(high, position + share)) for of, position, high in found]
 
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool) -> None:
         self._offsets.wrote(summary)
         self._doubtful = False
+        if on_spark:
+            self._appetite.done(summary.read, summary.bytes, seconds)
         self._reports.active(summary.topics)
         self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
         if on_spark:
@@ -318,16 +327,3 @@ def _quietly(what: str, work: Callable[[], None]) -> None:
         work()
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
         log.warning("The sink could not %s: %s", what, e)
-
-
-def _dealt(
-    ranges: Sequence[tuple[TopicPartition, int, int]], groups: int
-) -> list[list[tuple[TopicPartition, int, int]]]:
-    """The ranges in at most that many groups of about the same size."""
-    found: list[list[tuple[TopicPartition, int, int]]] = [[] for _ in range(min(groups, len(ranges)))]
-    sizes = [0] * len(found)
-    for one in sorted(ranges, key=lambda r: r[1] - r[2]):
-        smallest = sizes.index(min(sizes))
-        found[smallest].append(one)
-        sizes[smallest] += one[2] - one[1]
-    return found

@@ -24,7 +24,7 @@ from penstock.taskspec import TaskSpec
 from penstock_runtime import logs
 from penstock_runtime.engine import summary as summaries
 from penstock_runtime.engine.incarnation import Life
-from penstock_runtime.engine.ranges import RangeReader
+from penstock_runtime.engine.ranges import RangeReader, gathered
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.source_process import SourceProcess, Work
@@ -47,6 +47,8 @@ class _Ranges(msgspec.Struct):
     spec: str
     slots: str
     ranges: list[tuple[str, int, int, int]]
+    put_records: int
+    stage: bool
 
 
 class _Answer(msgspec.Struct):
@@ -114,7 +116,13 @@ def deliver(data: bytes) -> bytes:
 def range_payload(setup: Setup, ranges: Sequence[tuple[TopicPartition, int, int]]) -> bytes:
     """What a worker needs to read and write these ranges of offsets."""
     return msgspec.msgpack.encode(
-        _Ranges(spec=setup.spec_text, slots=str(setup.slots_dir), ranges=[(*of, a, b) for of, a, b in ranges])
+        _Ranges(
+            spec=setup.spec_text,
+            slots=str(setup.slots_dir),
+            ranges=[(*of, a, b) for of, a, b in ranges],
+            put_records=setup.put_records,
+            stage=setup.staged,
+        )
     )
 
 
@@ -125,9 +133,11 @@ def consume(data: bytes) -> bytes:
         reader, process = _sink(task)
         total = Summary()
         for topic, partition, start, end in task.ranges:
-            for portion in reader.read(TopicPartition(topic, partition), start, end):
-                total.add(process.put([portion]))
+            for portions in gathered(reader.read(TopicPartition(topic, partition), start, end), task.put_records):
+                total.add(process.put(portions, stage=task.stage))
         total.offsets = []  # the driver knows the ends
+        if task.stage:
+            total.messages = process.staged()
         return msgspec.msgpack.encode(_Answer(summary=summaries.encode(total)))
     except Exception as e:  # noqa: BLE001 (errors travel as data)
         _let_go()  # what the reader had fetched is not to be trusted
@@ -160,6 +170,9 @@ def _setup(spec: str, slots: str) -> Setup:
     return setup
 
 
+_PORTION: Final = 1_000
+"""Records that are converted together: as many as stay in the processor's cache."""
+
 _sinks: dict[str, tuple[RangeReader, SinkProcess]] = {}
 
 
@@ -180,7 +193,7 @@ def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
         client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
         consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client)
         found = _sinks[task.spec] = (
-            RangeReader(consumer, most=setup.put_records),
+            RangeReader(consumer, most=min(setup.put_records, _PORTION)),
             setup.writing_process(lambda: False, patient=False),
         )
         atexit.register(found[1].close)

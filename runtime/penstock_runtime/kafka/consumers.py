@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -28,6 +29,7 @@ __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+_MILLISECONDS: Final = itemgetter(1)
 _RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
 _TIMESTAMP_TYPES: Final = {
     TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
@@ -115,6 +117,7 @@ class RecordConsumer:
         config["auto.offset.reset"] = "error"  # librdkafka would skip what is gone without a word: see `OutOfRange`
         with translating(f"Starting a consumer for {self._servers}"):
             self._consumer = Consumer(config)
+        self._only: TopicPartition | None = None
         self.trouble: str | None = None
         """What the last error was that may pass (a broker away, a topic deleted); None after records came."""
 
@@ -151,6 +154,7 @@ class RecordConsumer:
         unknown = OFFSET_END if self.reset == "latest" else OFFSET_BEGINNING
         with translating("Assigning partitions"):
             self._consumer.assign([Position(t, p, unknown if o is None else o) for (t, p), o in positions.items()])
+        self._only = next(iter(positions)) if len(positions) == 1 else None
         self.trouble = None  # of partitions that are perhaps no longer among them
 
     def watermarks(self, partition: TopicPartition, *, cached: bool = True) -> tuple[int, int]:
@@ -199,7 +203,7 @@ class RecordConsumer:
             messages = records
         if messages or ends:
             self.trouble = None
-        return [_columns(of, run) for of, run in _runs(messages).items()], ends
+        return [_columns(of, run) for of, run in _runs(messages, self._only).items()], ends
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit to the group, as a client that is no member of it.
@@ -257,8 +261,10 @@ def _bytes(column: Sequence[bytes | None]) -> int:
     return sum(map(len, filter(None, column)))
 
 
-def _runs(messages: list[Message]) -> dict[TopicPartition, list[Message]]:
-    """The records of each partition, in order."""
+def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPartition, list[Message]]:
+    """The records of each partition, in order; `only` is the one that is read, if it is one."""
+    if only is not None and messages and all((m.topic(), m.partition()) == only for m in (messages[0], messages[-1])):
+        return {only: messages}  # what is left of an assignment before would come first
     topics, partitions = set(map(Message.topic, messages)), set(map(Message.partition, messages))
     if len(topics) == len(partitions) == 1:
         return {TopicPartition(topics.pop() or "", partitions.pop() or 0): messages}
@@ -271,7 +277,7 @@ def _runs(messages: list[Message]) -> dict[TopicPartition, list[Message]]:
 def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
     keys = list(map(Message.key, run))
     headers = list(map(Message.headers, run))
-    timestamp: list[int | None] = [milliseconds for _, milliseconds in map(Message.timestamp, run)]
+    timestamp: list[int | None] = list(map(_MILLISECONDS, map(Message.timestamp, run)))
     # A topic changes from one type to another once in its life, if ever: to ask each record would cost and tell nothing.
     kind: int | list[int] = run[0].timestamp()[0]
     if kind != run[-1].timestamp()[0]:
@@ -282,7 +288,7 @@ def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
         source=of,
         offset=list(map(Message.offset, run)),  # type: ignore[arg-type]
         value=list(map(Message.value, run)),
-        key=keys if any(k is not None for k in keys) else None,
+        key=None if keys.count(None) == len(keys) else keys,
         headers=[h or [] for h in headers] if any(headers) else None,  # type: ignore[misc]
         timestamp=timestamp,
         timestamp_type=kind,

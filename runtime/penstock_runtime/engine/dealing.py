@@ -1,0 +1,44 @@
+"""Who reads what of a backlog: ranges of offsets, dealt to Spark's workers."""
+
+from collections.abc import Sequence
+
+from penstock.sink import TopicPartition
+
+__all__ = ["Range", "cut", "dealt"]
+
+Range = tuple[TopicPartition, int, int]
+"""A partition, the first offset, and the one after the last."""
+
+
+def dealt(ranges: Sequence[Range], groups: int) -> list[list[Range]]:
+    """The ranges, each whole, in at most that many groups of about the same size."""
+    found: list[list[Range]] = [[] for _ in range(min(groups, len(ranges)))]
+    sizes = [0] * len(found)
+    for one in sorted(ranges, key=lambda r: r[1] - r[2]):
+        smallest = sizes.index(min(sizes))
+        found[smallest].append(one)
+        sizes[smallest] += one[2] - one[1]
+    return found
+
+
+def cut(ranges: Sequence[Range], groups: int, *, least: int) -> list[list[Range]]:
+    """The ranges in their order, in at most that many groups of about the same size, those at the borders cut in two.
+
+    Args:
+        ranges: what there is to read.
+        groups: how many may be made.
+        least: below this number of offsets a group is not worth its while.
+    """
+    total = sum(end - start for _, start, end in ranges)
+    count = max(1, min(groups, total // least))
+    found: list[list[Range]] = [[]]
+    room = border = -(-total // count)
+    for of, start, end in ranges:
+        while start < end:
+            if not room:
+                found.append([])
+                room = border
+            taken = min(room, end - start)
+            found[-1].append((of, start, start + taken))
+            start, room = start + taken, room - taken
+    return found

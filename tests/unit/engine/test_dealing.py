@@ -1,0 +1,51 @@
+"""A backlog is shared out evenly, and what is cut keeps its order."""
+
+from itertools import chain
+
+import pytest
+
+from penstock import TopicPartition
+from penstock_runtime.engine.dealing import Range, cut, dealt
+
+A, B, C = (TopicPartition("t", n) for n in range(3))
+
+
+def sizes(groups: list[list[Range]]) -> list[int]:
+    return [sum(end - start for _, start, end in group) for group in groups]
+
+
+class TestDealt:
+    def test_partitions_stay_whole_and_groups_are_of_about_the_same_size(self) -> None:
+        ranges = [(A, 0, 100), (B, 0, 60), (C, 10, 60)]
+        groups = dealt(ranges, 2)
+        assert sorted(chain.from_iterable(groups)) == sorted(ranges)
+        assert sizes(groups) == [100, 110]
+
+    def test_there_are_no_groups_without_work(self) -> None:
+        assert dealt([(A, 0, 5)], 4) == [[(A, 0, 5)]]
+
+
+class TestCut:
+    def test_one_partition_is_cut_into_parts_that_follow_each_other(self) -> None:
+        assert cut([(A, 10, 110)], 2, least=1) == [[(A, 10, 60)], [(A, 60, 110)]]
+
+    def test_only_the_ranges_at_a_border_are_cut(self) -> None:
+        assert cut([(A, 0, 30), (B, 0, 50), (C, 0, 20)], 2, least=1) == [
+            [(A, 0, 30), (B, 0, 20)],
+            [(B, 20, 50), (C, 0, 20)],
+        ]
+
+    def test_a_part_that_is_not_worth_a_process_is_not_made(self) -> None:
+        assert cut([(A, 0, 100)], 4, least=60) == [[(A, 0, 100)]]
+        assert len(cut([(A, 0, 120)], 4, least=60)) == 2
+
+    @pytest.mark.parametrize("lengths", [[1], [7, 1, 1], [3, 3, 3], [1] * 11, [100, 1], [1, 100]])
+    @pytest.mark.parametrize("groups", [1, 2, 3, 5])
+    def test_every_offset_is_in_one_part_and_their_order_stays(self, lengths: list[int], groups: int) -> None:
+        ranges = [(TopicPartition("t", n), 5, 5 + length) for n, length in enumerate(lengths)]
+        found = cut(ranges, groups, least=1)
+        offsets = [(of, o) for group in found for of, start, end in group for o in range(start, end)]
+        assert offsets == [(of, o) for of, start, end in ranges for o in range(start, end)]
+        assert 1 <= len(found) <= groups
+        assert all(sizes(found))
+        assert max(sizes(found)) <= -(-sum(lengths) // len(found)) or len(found) < groups
