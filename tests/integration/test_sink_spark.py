@@ -2,6 +2,8 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -35,23 +37,33 @@ def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Pat
 
 
 @pytest.mark.parametrize("transactional", [False, True])
-def test_a_backlog_of_one_partition_that_is_staged_in_parts_is_in_the_file_once_and_in_order(
+def test_a_backlog_of_one_partition_is_staged_in_parts_and_is_in_the_file_once_and_in_order(
     lab: Lab, tmp_path: Path, transactional: bool
 ) -> None:
-    topic, out = lab.topic(), tmp_path / "out.txt"
-    offsets = fill(lab, topic, 0, 2 * BACKLOG, transactional=transactional)
-    name = new_name()
-    config = {**STRING, "topics": topic, "file": out}
-    _, task = lab.start(manifest(name, "FileStreamSink", config))
-    lab.wait_committed(name, topic, offsets[-1] + 1 + transactional)
+    topic, out, name = lab.topic(), tmp_path / "out.txt", new_name("staged")
+    lab.produce(topic, "first")
+    with gate(lab, topic):
+        _, task = lab.start(manifest(name, "FileStreamSink", {**STRING, "topics": topic, "file": out}, spark="Eager"))
+        task.await_log("Spark is up")
+        shown = fill(lab, topic, 0, 2 * BACKLOG, transactional=transactional)
+    markers = 1 + (2 * BACKLOG // 2_500 if transactional else 0)
+    lab.wait_committed(name, topic, 2 + 2 * BACKLOG + markers)
     task.stop()
-    assert list(map(int, out.read_text().splitlines())) == numbers(offsets, transactional=transactional)
-    assert any(e.get("spark") for e in task.events)
+    numbers = [o % 2_501 for o in shown] if transactional else shown  # as `fill` wrote them, with a marker after 2,500
+    assert out.read_text().splitlines() == ["first", "gate", *map(str, numbers)]
+    task.await_batch_on_spark()
 
 
-def numbers(offsets: list[int], *, transactional: bool) -> list[int]:
-    """What `fill` wrote at these offsets."""
-    return [o % 2_501 for o in offsets] if transactional else offsets
+@contextmanager
+def gate(lab: Lab, topic: str) -> Iterator[None]:
+    """What is written meanwhile can be read afterwards, all at once: a transaction before it is open."""
+    producer = Producer({"bootstrap.servers": lab.servers, "transactional.id": new_name("gate")})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, "gate", partition=0)
+    producer.flush(30)
+    yield
+    producer.commit_transaction(30)
 
 
 def fill(lab: Lab, topic: str, partition: int, count: int, *, transactional: bool) -> list[int]:

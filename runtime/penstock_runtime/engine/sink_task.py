@@ -69,6 +69,7 @@ class SinkTask:
         self._losses = 0
         self._spark_rests_until = 0.0
         self._read_here = True
+        self._ends: dict[TopicPartition, tuple[int, int]] = {}
         self._doubtful = False
         """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
         self._waiting_for: str | None = None
@@ -258,6 +259,7 @@ class SinkTask:
 
     def _assign(self) -> None:
         self._read_here = not self._paused.is_set()
+        self._ends.clear()
         self._consumer.assign(self._offsets.places if self._read_here else {})
 
     def _failed(self, error: RetriableError) -> None:
@@ -307,8 +309,11 @@ class SinkTask:
         total = 0
         for tp in self._offsets.positions:
             low, high = self._consumer.watermarks(tp, cached=self._read_here)
-            if high < 0:
-                return None
+            if high < 0:  # nothing was fetched of it yet: while others fill the client's queue, that may be long
+                try:
+                    low, high = self._ends[tp] = self._ends.get(tp) or self._consumer.watermarks(tp, cached=False)
+                except RetriableError:
+                    return None
             total += self._offsets.behind(tp, low, high)
         return total
 

@@ -191,7 +191,7 @@ def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
     if found is None:
         setup = _setup(task.spec, task.slots)
         client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
-        consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client)
+        consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client, hurried=True)
         found = _sinks[task.spec] = (
             RangeReader(consumer, most=min(setup.put_records, _PORTION)),
             setup.writing_process(lambda: False, patient=False),

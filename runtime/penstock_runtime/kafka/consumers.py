@@ -29,6 +29,7 @@ __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+_HURRY: Final = 10
 _MILLISECONDS: Final = itemgetter(1)
 _RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
 _TIMESTAMP_TYPES: Final = {
@@ -105,10 +106,15 @@ class RecordConsumer:
         settings: how to connect.
         group: the consumer group that offsets are committed to.
         client_id: as brokers see it.
+        hurried: what is asked for is there, so that no broker need wait for more to come.
     """
 
-    def __init__(self, settings: ClientSettings, *, group: str, client_id: str) -> None:
+    def __init__(self, settings: ClientSettings, *, group: str, client_id: str, hurried: bool = False) -> None:
         config = settings.for_consumer(group_id=group, client_id=client_id)
+        self._hurried = hurried
+        self._known: set[str] = set()
+        if hurried:
+            config["fetch.wait.max.ms"] = _HURRY
         config.pop("max.poll.records", None)
         self.group = group
         self._servers = config.get("bootstrap.servers")
@@ -151,11 +157,24 @@ class RecordConsumer:
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
         """Read these from now on, from these offsets; None is where `auto.offset.reset` says."""
+        if self._hurried:
+            self._look_up({topic for topic, _ in positions})
         unknown = OFFSET_END if self.reset == "latest" else OFFSET_BEGINNING
         with translating("Assigning partitions"):
             self._consumer.assign([Position(t, p, unknown if o is None else o) for (t, p), o in positions.items()])
         self._only = next(iter(positions)) if len(positions) == 1 else None
         self.trouble = None  # of partitions that are perhaps no longer among them
+
+    def _look_up(self, topics: set[str]) -> None:
+        """Learn where topics are now: what is assigned unknown to a new client may be looked up a second later only.
+
+        Raises:
+            RetriableError: no broker answered.
+        """
+        for topic in topics - self._known:
+            with translating(f"Asking {self._servers} for topic '{topic}'"):
+                self._consumer.list_topics(topic, timeout=_SECONDS)
+            self._known.add(topic)
 
     def watermarks(self, partition: TopicPartition, *, cached: bool = True) -> tuple[int, int]:
         """The first offset and the end (for `read_committed` the last stable offset); -1001 where not known yet.
