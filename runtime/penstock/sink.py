@@ -83,7 +83,9 @@ class Writer(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not stage")
 
     def staged(self) -> Any:
-        """This process's part of the batch is complete. By now the one before it was committed, or is void.
+        """This process's part of the batch is complete.
+
+        The part before it is being committed while this one is staged; those before that are committed, or void.
 
         Returns:
             A message for `Sink.commit`, which gets those of all parts in the order of their records; None for nothing.

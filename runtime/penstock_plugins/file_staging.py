@@ -19,12 +19,16 @@ _AT_ONCE: Final = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
 
 
 class Stage:
-    """A process's temporary file for lines that are to go to the file at `path`; part after part begins at its start."""
+    """A process's temporary files for lines that are to go to the file at `path`: two that take turns.
+
+    While the lines of one part are appended, those of the next are kept in the other.
+    """
 
     def __init__(self, path: str) -> None:
+        self._folder = _folder(path)
         self._path = path
-        self._name = ""
-        self._fd = -1
+        self._files: list[tuple[int, str] | None] = [None, None]
+        self._turn = 0
         self._size = 0
 
     def add(self, data: bytes) -> None:
@@ -33,37 +37,50 @@ class Stage:
         Raises:
             RetriableError: there is no room for it.
         """
-        folder = _folder(self._path)
         try:
-            if self._fd < 0 or not os.fstat(self._fd).st_nlink:
-                self.close()
-                folder.mkdir(mode=0o700, exist_ok=True)
-                self._fd, self._name = tempfile.mkstemp(dir=folder)
+            fd = self._opened()
             # Over what an earlier part has left: memory that is written anew costs a tenth of new memory.
             left, at = memoryview(data), self._size
             while left:
-                written = os.pwrite(self._fd, left, at)
+                written = os.pwrite(fd, left, at)
                 left, at = left[written:], at + written
         except OSError as e:
             raise RetriableError(
-                f"Cannot keep {len(data)} bytes for file {self._path} in the temporary folder {folder}: {e.strerror}. Make "
-                f"room there, or set TMPDIR to a folder that has some (up to `batch.max.bytes`)."
+                f"Cannot keep {len(data)} bytes for file {self._path} in the temporary folder {self._folder}: {e.strerror}. "
+                f"Make room there, or set TMPDIR to a folder that has some (twice `batch.max.bytes`)."
             ) from e
         self._size = at
 
     def end(self) -> tuple[str, int] | None:
         """End the part: the file's name and how many of its bytes count; None when it is empty."""
-        size, self._size = self._size, 0
-        return (self._name, size) if size else None
+        file, size = self._files[self._turn], self._size
+        if file is None or not size:
+            return None
+        self._size = 0
+        self._turn = 1 - self._turn
+        return file[1], size
 
     def close(self) -> None:
-        """Remove the file; calling it again does nothing."""
+        """Remove the files; calling it again does nothing."""
         self._size = 0
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        for turn in range(2):
+            self._remove(turn)
+
+    def _opened(self) -> int:
+        file = self._files[self._turn]
+        if file is not None and (self._size or os.fstat(file[0]).st_nlink):
+            return file[0]
+        self._remove(self._turn)  # it was discarded with a batch that failed
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._files[self._turn] = file = tempfile.mkstemp(dir=self._folder)
+        return file[0]
+
+    def _remove(self, turn: int) -> None:
+        file, self._files[turn] = self._files[turn], None
+        if file is not None:
+            os.close(file[0])
             with suppress(OSError):
-                os.unlink(self._name)  # noqa: PTH108 (beside the calls that made it)
+                os.unlink(file[1])  # noqa: PTH108 (beside the calls that made it)
 
 
 def append_staged(file: LineFile, name: str, size: int) -> None:

@@ -1,6 +1,5 @@
 """Messages to schemas and values: the exact way for one, msgspec for many where it reads what Jackson would."""
 
-import math
 import re
 from collections.abc import Sequence
 from itertools import chain
@@ -175,10 +174,11 @@ def _sure(fields: Fields) -> bool:
             continue
         if isinstance(column, Same) or not types <= _NUMBERS:
             return False
-        numbers = column if len(types) == 1 else [v for v in column if type(v) is int or type(v) is float]
-        if not (min(numbers) >= -(2**63) and max(numbers) < 2**63):
-            return False
-        if float in types and 0 in numbers and any(v == 0 and math.copysign(1, v) < 0 for v in numbers):
+        if int in types:
+            whole = column if len(types) == 1 else [v for v in column if type(v) is int]
+            if min(whole) < -(2**63) or max(whole) >= 2**63:
+                return False
+        if float in types and 0 in column and any(type(v) is float and v == 0 and str(v) == "-0.0" for v in column):
             return False
     return True
 

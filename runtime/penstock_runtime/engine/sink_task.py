@@ -109,10 +109,10 @@ class SinkTask:
             if self._worth_spark():
                 self._doubtful = True
                 self._on_spark()
+                self._doubtful = False
             else:
                 self._here()
-            self._doubtful = False
-            self._offsets.commit_if_due()
+                self._offsets.commit_if_due()
         except RetriableError as e:
             self._failed(e)
             return
@@ -124,6 +124,8 @@ class SinkTask:
     def _here(self) -> None:
         """Read and write what there is, in this process."""
         if not self._read_here:
+            if self._offsets.pending:  # what was staged last
+                self._offsets.commit()
             self._assign()
         if not self._offsets.positions:
             self._stopping.wait(_WAIT)
@@ -174,7 +176,7 @@ class SinkTask:
         return ready
 
     def _on_spark(self) -> None:
-        """One batch of ranges, read and written by Spark's workers."""
+        """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next."""
         assert self._spark is not None
         ranges = self._ranges()
         if not ranges:
@@ -186,10 +188,14 @@ class SinkTask:
         begun = self._clock()
         payloads = [worker.range_payload(self._setup, group) for group in self._groups(ranges, self._spark.cores)]
         total = Summary()
+        before = self._offsets.commit if self._setup.staged and self._offsets.pending else None
         try:
-            for result in self._spark.run(worker.consume, payloads, timeout=self._setup.batch_timeout):
+            for result in self._spark.run(
+                worker.consume, payloads, timeout=self._setup.batch_timeout, meanwhile=before
+            ):
                 total.add(worker.unwrap(result))
         except RetriableError as e:
+            self._appetite.failed()
             if not isinstance(e, WorkerLost):  # the outside asks to wait: that is done here, as long as the user says
                 self._spark_rests_until = self._clock() + _REST
             raise
@@ -225,7 +231,7 @@ class SinkTask:
             self._appetite.done(summary.read, summary.bytes, seconds)
         self._reports.active(summary.topics)
         self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
-        if on_spark:
+        if on_spark and not self._setup.staged:
             self._offsets.commit()
 
     def _refresh(self) -> None:

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -133,15 +133,30 @@ class Spark:
             raise ConnectError("Spark could not be started")
         return self._session
 
-    def run(self, entry: Entry, payloads: Sequence[bytes], *, timeout: float) -> list[bytes]:
+    def run(
+        self, entry: Entry, payloads: Sequence[bytes], *, timeout: float, meanwhile: Callable[[], None] | None = None
+    ) -> list[bytes]:
         """Run `entry` once for each payload, in parallel, and give the results in order.
+
+        Args:
+            entry: runs in a worker.
+            payloads: what it is given, one each.
+            timeout: when a worker counts as lost, in seconds.
+            meanwhile: is done here while they work; where it raises, that is raised once they have ended.
 
         Raises:
             WorkerLost: a worker died, or the job did not end within `timeout` seconds.
             SparkLost: the JVM is gone, or does not even answer that the job is to be cancelled.
         """
+        job = self._jobs.submit(self._run, entry, payloads, timeout)
+        if meanwhile is not None:
+            try:
+                meanwhile()
+            except BaseException:
+                wait([job], timeout + _LATE)
+                raise
         try:
-            return self._jobs.submit(self._run, entry, payloads, timeout).result(timeout + _LATE)
+            return job.result(timeout + _LATE)
         except TimeoutError as e:
             raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s") from e
 
