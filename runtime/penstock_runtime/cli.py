@@ -99,7 +99,7 @@ def _files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="YAML manifests; - is standard input")
     parser.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration, Connect's own form too")
     parser.add_argument("--secrets", type=Path, metavar="DIR", help="${secret:<name>:<key>} is DIR/<name>/<key>")
-    parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    parser.add_argument("--log-level", default="INFO", type=str.upper, choices=("DEBUG", "INFO", "WARNING", "ERROR"))
 
 
 def _secrets(options: argparse.Namespace) -> None:
