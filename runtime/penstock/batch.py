@@ -29,13 +29,15 @@ class RecordBatch:
         topic: `str`, or a list of them. None only in Kafka Connect's odd case of a record without a topic.
         partition: None (the partitioner chooses), a number, or a list.
         key, value: a list of values, or None when no record has one.
-        fields: the same values by columns, where they are held so, else None. `value` makes dicts of them when it is read.
+        fields: the same values by columns, where they are held so, else None. `value` makes dicts of them when it is read;
+            from then on an owned batch holds only those.
         key_schema, value_schema: the schema of every record (None: without a schema), or a list.
         headers: `()` when no record has any, else a list of tuples of `Header`.
         timestamp: milliseconds, None, or a list.
         offset: None, or the offsets in Kafka of sink records, rising.
         positions: which rows of the first batch these are; dropped rows leave gaps.
-        owned: the containers in `value` belong to this batch alone, so that a stage may change them in place.
+        owned: the containers in `value` belong to this batch alone, so that a stage may change them in place (themselves,
+            not what is inside them).
         original_topic, original_partition: where sink records came from (KIP-793); the offset is `offset`.
     """
 
@@ -85,6 +87,8 @@ class RecordBatch:
         """A list of values, or None when no record has one."""
         if self._value is None and self.fields is not None:
             self._value = self.fields.rows()
+            if self.owned:  # they may be changed in place, which columns would not show
+                self.fields = None
         return self._value
 
     def _hold(self, value: list[Any] | Fields | None) -> None:

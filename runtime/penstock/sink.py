@@ -75,17 +75,16 @@ class Writer(ABC):
         """Write records where they do not count yet, for `Sink.commit` to make them final.
 
         Asked instead of `write` for a backlog, where the connector says that it is `staged`: then several processes stage
-        one part of a batch each, ranges of one Kafka partition among them. A part is any number of calls of `stage`, then
-        one of `staged`. What is staged and never committed, because its batch failed, is void with the next `Sink.open`.
+        parts of a batch, ranges of one Kafka partition among them. A part is any number of calls of `stage`, then one of
+        `staged`. One process may be given several parts of a batch, and be gone before they are committed. What is staged
+        and never committed, because its batch failed, is void with the next `Sink.open`.
 
         Arguments and errors are those of `write`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not stage")
 
     def staged(self) -> Any:
-        """This process's part of the batch is complete.
-
-        The part before it is being committed while this one is staged; those before that are committed, or void.
+        """A part of the batch is complete. Parts before it may wait for their commit, or be under way to it.
 
         Returns:
             A message for `Sink.commit`, which gets those of all parts in the order of their records; None for nothing.
@@ -125,7 +124,8 @@ class Sink(ABC):
         """Make what was written final.
 
         Args:
-            messages: what the `write`s since the last commit returned, None left out.
+            messages: what `write` and `staged` have returned since the last commit, in the order of the records of each
+                partition, None left out.
             offsets: the next offset of each partition, everything before it written, dropped or handed back.
 
         Returns:

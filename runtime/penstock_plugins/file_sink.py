@@ -13,6 +13,7 @@ from pydantic import field_validator
 
 from penstock import (
     Config,
+    ConnectError,
     Importance,
     Problem,
     RecordBatch,
@@ -96,6 +97,11 @@ class FileSink(Sink):
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Append what was staged, then bring every file that was written to disk; more than one when it was rotated."""
+        names = [message["staged"] for message in messages if "staged" in message]
+        if len(set(names)) < len(names):
+            raise ConnectError(
+                f"Two parts of a batch for file {self._path} name one temporary file: {', '.join(names)}"
+            )
         for message in messages:
             name = message.get("staged")
             if name is None:
@@ -107,6 +113,8 @@ class FileSink(Sink):
                 self._written.add((file.device, file.inode))
         for device, inode in self._written:
             make_durable(self._path, device, inode)
+        if not names:  # the backlog is over
+            discard_staged(self._path, only_free=True)
         self._appended.clear()
         self._written.clear()
         return offsets

@@ -3,6 +3,7 @@
 import mmap
 import os
 import tempfile
+import uuid
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -18,17 +19,21 @@ _AT_ONCE: Final = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
 """Linux maps all pages in one go."""
 
 
-class Stage:
-    """A process's temporary files for lines that are to go to the file at `path`: two that take turns.
+_PART: Final = "part-"
+_FREE: Final = "free-"
 
-    While the lines of one part are appended, those of the next are kept in the other.
+
+class Stage:
+    """One process's way to keep lines that are to go to the file at `path`, part after part, each in a file of its own.
+
+    A part's file belongs to its message until `append_staged` or `discard_staged`; then any process may take it for another
+    part. So many parts may wait at once as there are, whoever staged them.
     """
 
     def __init__(self, path: str) -> None:
         self._folder = _folder(path)
         self._path = path
-        self._files: list[tuple[int, str] | None] = [None, None]
-        self._turn = 0
+        self._part: tuple[int, str] | None = None
         self._size = 0
 
     def add(self, data: bytes) -> None:
@@ -38,11 +43,11 @@ class Stage:
             RetriableError: there is no room for it.
         """
         try:
-            fd = self._opened()
-            # Over what an earlier part has left: memory that is written anew costs a tenth of new memory.
+            if self._part is None:
+                self._part = self._taken() or self._made()
             left, at = memoryview(data), self._size
             while left:
-                written = os.pwrite(fd, left, at)
+                written = os.pwrite(self._part[0], left, at)
                 left, at = left[written:], at + written
         except OSError as e:
             raise RetriableError(
@@ -52,43 +57,42 @@ class Stage:
         self._size = at
 
     def end(self) -> tuple[str, int] | None:
-        """End the part: the file's name and how many of its bytes count; None when it is empty."""
-        file, size = self._files[self._turn], self._size
-        if file is None or not size:
+        """End the part: its file's name and how many of the file's bytes count; None when it is empty."""
+        part, size = self._part, self._size
+        self._part, self._size = None, 0
+        if part is None:
             return None
-        self._size = 0
-        self._turn = 1 - self._turn
-        return file[1], size
+        os.close(part[0])
+        return part[1], size
 
     def close(self) -> None:
-        """Remove the files; calling it again does nothing."""
-        self._size = 0
-        for turn in range(2):
-            self._remove(turn)
-
-    def _opened(self) -> int:
-        file = self._files[self._turn]
-        if file is not None and (self._size or os.fstat(file[0]).st_nlink):
-            return file[0]
-        self._remove(self._turn)  # it was discarded with a batch that failed
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        self._files[self._turn] = file = tempfile.mkstemp(dir=self._folder)
-        return file[0]
-
-    def _remove(self, turn: int) -> None:
-        file, self._files[turn] = self._files[turn], None
-        if file is not None:
-            os.close(file[0])
+        """Forget the part that is not at its end; calling it again does nothing."""
+        part = self.end()
+        if part is not None:
             with suppress(OSError):
-                os.unlink(file[1])  # noqa: PTH108 (beside the calls that made it)
+                os.unlink(part[0])  # noqa: PTH108 (beside the calls that made it)
+
+    def _taken(self) -> tuple[int, str] | None:
+        """A file that is free: memory that is written again costs a tenth of new memory."""
+        with suppress(FileNotFoundError):
+            for free in self._folder.glob(f"{_FREE}*"):
+                name = str(self._folder / f"{_PART}{uuid.uuid4().hex}")
+                with suppress(FileNotFoundError):  # another process was first
+                    free.rename(name)
+                    return os.open(name, os.O_RDWR | os.O_CLOEXEC), name
+        return None
+
+    def _made(self) -> tuple[int, str]:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        return tempfile.mkstemp(prefix=_PART, dir=self._folder)
 
 
 def append_staged(file: LineFile, name: str, size: int) -> None:
-    """Append the first `size` bytes of a process's temporary file.
+    """Append the first `size` bytes of a part's file, and free it for another part.
 
     Raises:
-        RetriableError: the file's device is full; nothing of it is appended.
-        ConnectError: the temporary file is gone.
+        RetriableError: the file's device is full; nothing of it is appended, and the part stays.
+        ConnectError: the part is gone.
     """
     try:
         with Path(name).open("rb") as staged:
@@ -99,12 +103,14 @@ def append_staged(file: LineFile, name: str, size: int) -> None:
             f"records are not committed and come again after a restart."
         ) from e
     file.append(data)
-
-
-def discard_staged(path: str) -> None:
-    """Forget what is kept for the file at `path`: the records come again."""
     with suppress(OSError):
-        for staged in _folder(path).iterdir():
+        Path(name).rename(Path(name).with_name(f"{_FREE}{uuid.uuid4().hex}"))
+
+
+def discard_staged(path: str, *, only_free: bool = False) -> None:
+    """Forget what is kept for the file at `path`: the records come again. Or give back the room that no part needs."""
+    with suppress(OSError):
+        for staged in _folder(path).glob(f"{_FREE}*" if only_free else "*"):
             with suppress(OSError):
                 staged.unlink()
 

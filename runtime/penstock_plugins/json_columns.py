@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from penstock import Fields, Same, Schema, Type
+from penstock_plugins.connect_values import LOGICAL
 from penstock_plugins.json_batch import is_plain
 from penstock_plugins.json_shapes import Shape, shape_of
 from penstock_plugins.json_writer import JsonWriter
@@ -40,7 +41,11 @@ class ColumnWriter:
         """
         schemas: Sequence[Schema | None] = [None] * len(fields.columns)
         if schema is not None:
-            if schema.type is not Type.STRUCT or tuple(fields.columns) != tuple(f.name for f in schema.fields):
+            if (
+                schema.type is not Type.STRUCT
+                or schema.name in LOGICAL
+                or tuple(fields.columns) != tuple(f.name for f in schema.fields)
+            ):
                 return None
             schemas = [f.schema for f in schema.fields]
         row = self._row(tuple(fields.columns))

@@ -21,8 +21,11 @@ _ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in 
 _LONG_NUMBER: Final = b"0" * 19
 _BEFORE_NUMBER: Final = b":,[ \n\t\r"
 _DEPTH: Final = 1000
-_UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])")
-"""Numbers that may not fit 64 bits, and negative zeros: Jackson has neither."""
+_UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])|[0-9][eE][+-]?[0-9]{3}")
+"""Numbers that may not fit 64 bits, negative zeros, exponents that may be out of range: Jackson has none of them."""
+
+_ZERO: Final = re.compile(rb"-0|[0-9][eE][+-]?[0-9]{3}")
+"""What may have become 0.0, and was not."""
 
 _NOT_AN_ENVELOPE: Final = (
     'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
@@ -97,7 +100,7 @@ class JsonReader:
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
             return [self._either(message) for message in data]
         fields = Fields.of(values)
-        if fields is not None and _sure(fields) and max(map(len, data)) <= 2 * _DEPTH:  # type: ignore[arg-type]
+        if fields is not None and _sure(fields, data):  # type: ignore[arg-type]
             return fields
         for i in _doubtful(data, values):
             values[i] = self.read(data[i])[1]
@@ -166,8 +169,12 @@ def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
     return first if all(s is first for s in schemas) else schemas
 
 
-def _sure(fields: Fields) -> bool:
-    """Whether these are flat rows whose numbers Jackson reads as msgspec does: no negative zero, none beyond 64 bits."""
+def _sure(fields: Fields, messages: Sequence[bytes]) -> bool:
+    """Whether these are flat rows whose numbers Jackson reads as msgspec does: no negative zero, none beyond its bounds."""
+    if (
+        max(map(len, messages)) > _DEPTH
+    ):  # so long may be a number that Jackson refuses, so deep what another value hides
+        return False
     for name, column in fields.columns.items():
         types = fields.types(name)
         if types <= _SURE:
@@ -178,7 +185,7 @@ def _sure(fields: Fields) -> bool:
             whole = column if len(types) == 1 else [v for v in column if type(v) is int]
             if min(whole) < -(2**63) or max(whole) >= 2**63:
                 return False
-        if float in types and 0 in column and any(type(v) is float and v == 0 and str(v) == "-0.0" for v in column):
+        if float in types and 0 in column and _ZERO.search(b"\n".join(messages)):
             return False
     return True
 
@@ -192,7 +199,7 @@ def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[i
         return []
     there = [m or b"" for m in messages] if None in messages else messages
     joined = b"\n".join(there)  # type: ignore[arg-type]
-    numbers = _negative_zero(joined) or _LONG_NUMBER in joined.translate(_ZEROED)
+    numbers = _negative_zero(joined) or _LONG_NUMBER in joined.translate(_ZEROED) or _ZERO.search(joined) is not None
     long = max(map(len, there)) > 2 * _DEPTH  # type: ignore[arg-type]
     if not numbers and not long:
         return []

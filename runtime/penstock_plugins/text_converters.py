@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from penstock import Config, ConfigError, Converter, DataError, Importance, Problem, Schema, Type, prop
+from penstock import Config, ConfigError, Converter, DataError, Fields, Importance, Problem, Schema, Type, prop
 from penstock.schema import OPTIONAL_BYTES, OPTIONAL_STRING
 from penstock_plugins import java_text
 from penstock_plugins.connect_values import java_class
@@ -107,7 +107,7 @@ class StringConverter(Converter):
         values: Sequence[Any],
     ) -> list[bytes | None]:
         """As `from_connect`."""
-        if None in values:
+        if not isinstance(values, Fields) and None in values:
             found: list[bytes | None] = [None] * len(values)
             rows = [i for i, v in enumerate(values) if v is not None]
             for row, data in zip(rows, self._encoded(schema, [values[i] for i in rows]), strict=True):

@@ -58,6 +58,43 @@ class SinkSuite(ConnectorSuite):
         if again:  # a sink that knows the records by their keys or offsets stores them once
             assert exactly(again) == exactly(found[before:]), "the same records are stored otherwise the second time"
 
+    def test_what_is_staged_counts_with_the_commit_and_in_the_order_of_its_messages(self, request: Any) -> None:
+        """Whoever staged the parts, one process several of them; asked for again, a commit does nothing twice."""
+        if not make(self.plugin).staged:
+            return
+        properties = self.example(request)
+        with _Life(self, properties) as life, _Life(self, properties) as other:
+            before = list(self.stored(properties) or ())
+            last = other.part(self.records[7:])
+            first = [life.part(self.records[:3]), life.part(self.records[3:4]), life.part(self.records[4:7])]
+            assert list(self.stored(properties) or ()) == before, "what is staged shows before its commit"
+            for message in (*first, last):
+                life.messages.append(message)
+            life.commit(len(self.records))
+            staged = list(self.stored(properties) or ())[len(before) :]
+            life.write(self.records)
+            life.commit(len(self.records))
+        written = list(self.stored(properties) or ())[len(before) + len(staged) :]
+        assert not written or exactly(staged) == exactly(written), (
+            "what is staged is stored otherwise than what is written"
+        )
+
+    def test_what_a_failed_batch_has_staged_is_void(self, request: Any) -> None:
+        """`open` comes before the batch is staged again."""
+        if not make(self.plugin).staged:
+            return
+        properties = self.example(request)
+        with _Life(self, properties) as life:
+            before = len(self.stored(properties) or ())
+            life.part(self.records[:5])
+            life.sink.close([_T0])
+            life.sink.open([_T0])
+            for cut in (slice(0, 5), slice(5, None)):
+                life.messages.append(life.part(self.records[cut]))
+            life.commit(len(self.records))
+        found = self.stored(properties)
+        assert found is None or len(found) == before + len(self.records)
+
     def test_nothing_to_write_is_no_trouble(self, request: Any) -> None:
         """Batches may be empty, and commits may come without a write."""
         properties = self.example(request)
@@ -140,6 +177,14 @@ class _Life:
         message = self.writer.write([batch], _no_report)
         if message is not None:
             self.messages.append(wire(message))
+
+    def part(self, records: Sequence[Record]) -> Any:
+        if self.writer is None:
+            return None
+        for start in range(0, len(records), 2):
+            self.writer.stage([RecordBatch.of(records[start : start + 2])], _no_report)
+        message = self.writer.staged()
+        return None if message is None else wire(message)
 
     def commit(self, offset: int) -> Mapping[TopicPartition, int]:
         messages, self.messages = self.messages, []

@@ -188,7 +188,16 @@ class SinkTask:
         begun = self._clock()
         payloads = [worker.range_payload(self._setup, group) for group in self._groups(ranges, self._spark.cores)]
         total = Summary()
-        before = self._offsets.commit if self._setup.staged and self._offsets.pending else None
+        failures: list[RetriableError] = []
+
+        def commit() -> None:
+            """What the batch before this one has staged."""
+            try:
+                self._offsets.commit()
+            except RetriableError as e:  # nothing that a worker met
+                failures.append(e)
+
+        before = commit if self._setup.staged and self._offsets.pending else None
         try:
             for result in self._spark.run(
                 worker.consume, payloads, timeout=self._setup.batch_timeout, meanwhile=before
@@ -203,6 +212,8 @@ class SinkTask:
         for of, _, end in ranges:
             total.offsets.append((*of, end))
         self._wrote(total, self._clock() - begun, on_spark=True)
+        if failures:
+            raise failures[0]
         self._report_lag()
 
     def _groups(self, ranges: list[Range], cores: int) -> list[list[Range]]:

@@ -68,6 +68,48 @@ def test_a_part_without_records_has_no_message(path: Path) -> None:
     assert writer.staged() is None
 
 
+def test_one_process_may_stage_several_parts_before_any_is_committed(path: Path) -> None:
+    writer, sink = FileWriter(str(path)), FileSink(str(path))
+    sink.commit([part(writer, "before")], OFFSETS)
+    messages = [part(writer, name) for name in "abcd"]
+    sink.commit(messages, OFFSETS)
+    assert path.read_text() == "before\na\nb\nc\nd\n"
+
+
+def test_two_parts_in_one_file_are_refused_before_anything_is_lost(path: Path) -> None:
+    writer, sink = FileWriter(str(path)), FileSink(str(path))
+    message = part(writer, "a")
+    with pytest.raises(ConnectError, match="name one temporary file"):
+        sink.commit([message, message], OFFSETS)
+
+
+def test_parts_outlive_the_process_that_staged_them(path: Path) -> None:
+    writer, sink = FileWriter(str(path)), FileSink(str(path))
+    message = part(writer, "a")
+    writer.close()
+    sink.commit([message], OFFSETS)
+    assert path.read_text() == "a\n"
+
+
+def test_files_are_used_again_and_given_back_when_the_backlog_is_over(path: Path) -> None:
+    writer, sink = FileWriter(str(path)), FileSink(str(path))
+    for n in range(10):
+        sink.commit([part(writer, str(n))], OFFSETS)
+    assert len(kept(path)) == 1
+    sink.commit([], OFFSETS)
+    assert kept(path) == []
+    assert path.read_text().split() == [str(n) for n in range(10)]
+
+
+def test_a_part_that_is_discarded_while_it_is_written_does_not_count_by_half(path: Path) -> None:
+    writer, sink = FileWriter(str(path)), FileSink(str(path))
+    writer.stage([batch("a")], report)
+    sink.open([TopicPartition("t", 0)])
+    writer.stage([batch("b")], report)
+    with pytest.raises(ConnectError, match="nothing is lost"):
+        sink.commit([writer.staged()], OFFSETS)
+
+
 def test_lines_that_were_written_at_once_come_before_those_that_were_staged_after_them(path: Path) -> None:
     writer, sink = FileWriter(str(path)), FileSink(str(path))
     at_once = writer.write([batch("a")], report)

@@ -86,3 +86,12 @@ class TestInABatch:
         merged = RecordBatch.merged(one, other)
         assert merged.value == [{"a": 1}, "x", {"a": 3}]
         assert merged.topic == ["t", "u", "t"]
+
+    def test_a_change_in_place_counts_in_an_owned_batch_whatever_form_it_is_read_in(self) -> None:
+        fields = Fields.of([{"a": "x"}, {"a": "y"}])
+        batch = RecordBatch(length=2, topic="t", value=fields, owned=True)
+        for value in batch.value or ():
+            value["a"] = value["a"].upper()
+        for found in (batch, batch.replace(topic="u"), batch.take([0, 1])):
+            assert found.fields is None
+            assert found.value == [{"a": "X"}, {"a": "Y"}]

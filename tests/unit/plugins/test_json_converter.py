@@ -143,8 +143,15 @@ def same(one: object, other: object) -> bool:
     return repr(one) == repr(other)
 
 
+numbers = st.sampled_from(
+    ["0", "-0", "0.0", "-0.0", "-0e5", "1", "1.0", "1e2", "9223372036854775807", "9223372036854775808", "1e400",
+     "0." + "1" * 1001, "1e-9999999999", "0e9999999999", "1e-400", "0.1234567890123456789012", "null", "true", '"x"', "[]", "[-0.0]"]
+)  # fmt: skip
+rows = st.builds(lambda a, b: f'{{"a":{a},"b":{b}}}'.encode(), numbers, numbers)
+
+
 @settings(max_examples=500, deadline=None)
-@given(st.lists(messages | envelopes, min_size=1, max_size=4))
+@given(st.lists(messages | envelopes, min_size=1, max_size=4) | st.lists(rows, min_size=1, max_size=4))
 def test_reading_a_batch_is_reading_each_message(batch: list[bytes | None]) -> None:
     for plugin in (BARE, ENVELOPED, FIXED):
         fast = outcome(partial(plugin.to_connect_batch, "t", batch))
