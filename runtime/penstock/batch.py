@@ -93,6 +93,8 @@ class RecordBatch:
 
     def _hold(self, value: list[Any] | Fields | None) -> None:
         if isinstance(value, Fields):
+            if len(value) != self.length:
+                raise ValueError(f"{len(value)} rows of fields for a batch of {self.length}")
             self.fields, self._value = value, None
         else:
             self.fields, self._value = None, value
