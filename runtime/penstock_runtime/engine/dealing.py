@@ -3,11 +3,25 @@
 from collections.abc import Sequence
 
 from penstock.sink import TopicPartition
+from penstock.source import Limits
 
-__all__ = ["Range", "cut", "dealt"]
+__all__ = ["Range", "bounded", "cut", "dealt"]
 
 Range = tuple[TopicPartition, int, int]
 """A partition, the first offset, and the one after the last."""
+
+
+def bounded(ranges: Sequence[Range], limits: Limits, *, record_bytes: float) -> list[Range]:
+    """The beginning of each range: as much as one batch may hold, shared out evenly.
+
+    Args:
+        ranges: what there is to read.
+        limits: of the batch.
+        record_bytes: what a record holds, as far as one can know before it is read.
+    """
+    most = min(limits.records, int(limits.bytes / max(1.0, record_bytes)))
+    share = max(1, most // max(1, len(ranges)))
+    return [(of, start, min(end, start + share)) for of, start, end in ranges]
 
 
 def dealt(ranges: Sequence[Range], groups: int) -> list[list[Range]]:

@@ -47,7 +47,7 @@ class TransactionalIds:
 
     def slot(self, number: int) -> str:
         """`<group.id>-<connector>-<task>/<slot>`, slots counted from 1."""
-        return f"{self.driver}/{number}"
+        return _slot(self.driver, number)
 
     def slots(self, count: int) -> Sequence[str]:
         """The ids of slots 1 to `count`."""
@@ -56,7 +56,11 @@ class TransactionalIds:
 
 def all_ids(drivers: Iterable[str], slots: int) -> list[str]:
     """The transactional ids of these drivers, and of their workers in slots 1 to `slots`."""
-    return [name for d in drivers for name in (d, *(f"{d}/{n}" for n in range(1, slots + 1)))]
+    return [name for d in drivers for name in (d, *(_slot(d, n) for n in range(1, slots + 1)))]
+
+
+def _slot(driver: str, number: int) -> str:
+    return f"{driver}/{number}"
 
 
 class Life:

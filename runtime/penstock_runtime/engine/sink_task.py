@@ -14,7 +14,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.assignment import assigned
-from penstock_runtime.engine.dealing import Range, cut, dealt
+from penstock_runtime.engine.dealing import Range, bounded, cut, dealt
 from penstock_runtime.engine.frames import FramePut
 from penstock_runtime.engine.pace import Appetite
 from penstock_runtime.engine.patience import until_done
@@ -34,6 +34,8 @@ _WAIT: Final = 0.2
 _FEW: Final = 100
 _REST: Final = 60.0
 """Seconds for which a sink that asked to wait is written to here, not by Spark."""
+_RECORD_BYTES: Final = 8192.0
+"""What a record is taken to hold until some were read: the first batch of a backlog is rather too small than too large."""
 _SOON: Final = 5.0
 """How often a topic that is listed and does not exist is looked for, in seconds."""
 
@@ -69,6 +71,7 @@ class SinkTask:
         self._losses = 0
         self._spark_rests_until = 0.0
         self._read_here = True
+        self._record_bytes = _RECORD_BYTES
         self._ends: dict[TopicPartition, tuple[int, int]] = {}
         self._doubtful = False
         """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
@@ -232,12 +235,13 @@ class SinkTask:
                 return []
             if position < high:
                 found.append((of, position, high))
-        share = max(1, self._appetite.limits.records // max(1, len(found)))
-        return [(of, position, min(high, position + share)) for of, position, high in found]
+        return bounded(found, self._appetite.limits, record_bytes=self._record_bytes)
 
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool) -> None:
         self._offsets.wrote(summary)
         self._doubtful = False
+        if summary.read:
+            self._record_bytes = summary.bytes / summary.read
         if on_spark:
             self._appetite.done(summary.read, summary.bytes, seconds)
         self._reports.active(summary.topics)

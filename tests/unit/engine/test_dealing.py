@@ -4,14 +4,29 @@ from itertools import chain
 
 import pytest
 
-from penstock import TopicPartition
-from penstock_runtime.engine.dealing import Range, cut, dealt
+from penstock import Limits, TopicPartition
+from penstock_runtime.engine.dealing import Range, bounded, cut, dealt
 
 A, B, C = (TopicPartition("t", n) for n in range(3))
 
 
 def sizes(groups: list[list[Range]]) -> list[int]:
     return [sum(end - start for _, start, end in group) for group in groups]
+
+
+class TestBounded:
+    def test_a_batch_holds_no_more_records_than_its_limit_shared_by_its_partitions(self) -> None:
+        found = bounded([(A, 5, 1_000), (B, 0, 10), (C, 0, 1_000)], Limits(300, 1 << 20), record_bytes=10.0)
+        assert found == [(A, 5, 105), (B, 0, 10), (C, 0, 100)]
+
+    def test_large_records_make_it_shorter_so_that_it_keeps_to_its_bytes(self) -> None:
+        assert bounded([(A, 0, 10_000)], Limits(5_000, 1 << 20), record_bytes=1 << 14) == [(A, 0, 64)]
+
+    def test_a_record_that_is_larger_than_all_limits_passes_by_itself(self) -> None:
+        assert bounded([(A, 7, 10)], Limits(5_000, 1_000), record_bytes=1e9) == [(A, 7, 8)]
+
+    def test_records_without_content_are_bounded_by_their_number(self) -> None:
+        assert bounded([(A, 0, 10_000)], Limits(5_000, 1 << 20), record_bytes=0.0) == [(A, 0, 5_000)]
 
 
 class TestDealt:
