@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
+from penstock.exit_codes import ExitCode
 from penstock_runtime import logs
-from penstock_runtime.exit_codes import ExitCode
 from penstock_runtime.logs import say
 
 __all__ = ["main"]
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        The exit code (`penstock_runtime.exit_codes`).
+        The exit code (`penstock.exit_codes`).
     """
     options = _parser().parse_args(arguments)
     # What runs for long speaks to a program unless it sits at a terminal; what answers once speaks to a person.

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from penstock import ConfigError, Problem
-from penstock_runtime.redaction import Redactor
-from penstock_runtime.variables import Secret
+from penstock.redaction import Redactor
+from penstock.variables import Secret
 
 __all__ = ["put_back"]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from penstock.errors import ConfigError, Superseded
+from penstock.exit_codes import ExitCode
 from penstock.taskspec import SparkStart, TaskSpec, TaskState
 from penstock.worker_config import WorkerConfig
 from penstock_runtime import logs
@@ -25,7 +26,6 @@ from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_task import SinkTask
 from penstock_runtime.engine.source_task import SourceTask
 from penstock_runtime.engine.spark import Spark, SparkLost
-from penstock_runtime.exit_codes import ExitCode
 from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.metrics import TaskMetrics

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock import ConfigError, Problem
+from penstock.client_properties import translate_layers
 from penstock.java_properties import parse_properties
+from penstock.redaction import Redactor, client_secrets
+from penstock.variables import resolve
 from penstock.worker_config import CLIENT_KINDS, WorkerConfig
 from penstock.worker_warnings import warnings
-from penstock_runtime.client_properties import translate_layers
-from penstock_runtime.redaction import Redactor, client_secrets
-from penstock_runtime.variables import resolve
 
 __all__ = ["Worker", "read_worker", "worker_from"]
 

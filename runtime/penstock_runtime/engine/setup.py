@@ -12,16 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
 
-from penstock import stages
+from penstock import client_properties, stages, variables
 from penstock.connector_config import SinkConfig, SourceConfig
 from penstock.errors import ConfigError
 from penstock.java_regex import compile_java
 from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
+from penstock.redaction import Redactor, client_secrets, literal_secrets
 from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock.source import Limits, PollingSource, Source, SourceConnector
 from penstock.taskspec import TaskSpec
 from penstock.worker_config import ClientKind, WorkerConfig
-from penstock_runtime import client_properties, plugin_ref, variables
+from penstock_runtime import plugin_ref
 from penstock_runtime.engine.chain import Converters, Step
 from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.frames import FramePut
@@ -32,7 +33,6 @@ from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.tolerance import ErrorPolicy
 from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.redaction import Redactor, client_secrets, literal_secrets
 
 __all__ = ["Setup"]
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import IO
 
 from penstock.errors import ConfigError, ConnectError, Problem
+from penstock.exit_codes import ExitCode
 from penstock.resources import State as DesiredState
+from penstock.restarts import End
 from penstock.taskspec import TaskSpec, TaskState
 from penstock.worker_config import WorkerConfig
 from penstock_runtime import logs, manifests
 from penstock_runtime.discovery import Plugins
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.engine.setup import Setup
-from penstock_runtime.exit_codes import ExitCode
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
 from penstock_runtime.local.prepare import announce, prepare
-from penstock_runtime.local.restarts import End
 from penstock_runtime.local.signals import Signals
 from penstock_runtime.local.supervisor import Supervisor, Task
 from penstock_runtime.local.view import Lines, Table, View, present

@@ -4,7 +4,7 @@ import os
 import signal
 from types import FrameType
 
-from penstock_runtime.exit_codes import ExitCode
+from penstock.exit_codes import ExitCode
 from penstock_runtime.local.supervisor import Supervisor
 
 __all__ = ["Signals"]

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.resources import Restart
+from penstock.restarts import Again, End, History, after
 from penstock.taskspec import TaskSpec
 from penstock_runtime.local.child import Child
-from penstock_runtime.local.restarts import Again, End, History, after
 
 __all__ = ["Supervisor", "Task"]
 

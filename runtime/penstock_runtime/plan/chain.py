@@ -6,12 +6,12 @@ from typing import Any
 
 from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform, stages
 from penstock.config import nearest
+from penstock.redaction import literal_secrets
 from penstock.stages import Place, TransformPlace
+from penstock.variables import Secret
 from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plan.findings import Findings
 from penstock_runtime.plan.pinned import check_syntax, check_version
-from penstock_runtime.redaction import literal_secrets
-from penstock_runtime.variables import Secret
 
 __all__ = ["Chain", "check_chain"]
 

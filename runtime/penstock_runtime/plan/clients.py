@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from penstock import Problem
+from penstock.client_properties import refused, translate_layers
 from penstock.worker_config import CLIENT_KINDS, ClientKind, WorkerConfig
-from penstock_runtime.client_properties import refused, translate_layers
 from penstock_runtime.plan.findings import Findings
 
 __all__ = ["OVERRIDES", "check_clients", "unused_overrides"]

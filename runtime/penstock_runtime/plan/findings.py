@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from penstock import ConfigError, ConnectError, Problem
+from penstock.redaction import Redactor
 from penstock.resource_draft import Reading
-from penstock_runtime.redaction import Redactor
 
 __all__ = ["Findings", "names_of"]
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from penstock import Connector, Plugin, Problem, SourceConnector, resources
 from penstock.config import Config
 from penstock.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
+from penstock.redaction import Redactor, client_secrets, literal_secrets
 from penstock.resource_draft import PLACEHOLDER
 from penstock.taskspec import TaskSpec
+from penstock.variables import Resolved, dangling, resolve
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plan.chain import check_chain
@@ -18,8 +20,6 @@ from penstock_runtime.plan.findings import Findings, names_of
 from penstock_runtime.plan.pinned import check_version
 from penstock_runtime.plan.tasks import fingerprint, own_properties, split, task_specs
 from penstock_runtime.plan.unknown import typed_properties, unknown_properties
-from penstock_runtime.redaction import Redactor, client_secrets, literal_secrets
-from penstock_runtime.variables import Resolved, dangling, resolve
 
 __all__ = ["Plan", "plan"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from penstock import ConfigError, Connector, Plugin, Problem, resources, stages
 from penstock.config import Config
 from penstock.taskspec import SparkSpec, TaskSpec, TaskState
+from penstock.variables import Resolved
 from penstock_runtime.discovery import PluginRef
 from penstock_runtime.plan.clients import OVERRIDES
 from penstock_runtime.references import put_back
-from penstock_runtime.variables import Resolved
 
 __all__ = ["fingerprint", "own_properties", "split", "task_specs"]
 

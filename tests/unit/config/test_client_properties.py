@@ -4,9 +4,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from penstock import librdkafka
+from penstock.client_properties import refused, translate, translate_layers
 from penstock.worker_config import ClientKind
-from penstock_runtime import librdkafka
-from penstock_runtime.client_properties import refused, translate, translate_layers
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="anna" password="p\\"w=1;";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required username='anna' password=pw;"

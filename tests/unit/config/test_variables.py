@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock import ConfigError, Problem
-from penstock_runtime.redaction import Redactor, client_secrets
+from penstock.redaction import Redactor, client_secrets
+from penstock.variables import Secret, resolve
 from penstock_runtime.references import put_back
-from penstock_runtime.variables import Secret, resolve
 
 ENVIRONMENT = {"USER_NAME": "anna", "EMPTY": ""}
 

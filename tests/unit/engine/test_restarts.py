@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.exit_codes import ExitCode
 from penstock.resources import Restart
-from penstock_runtime.exit_codes import ExitCode
-from penstock_runtime.local.restarts import Again, End, History, after
+from penstock.restarts import Again, End, History, after
 
 POLICY = Restart.model_validate(
     {"maxRestarts": 4, "backoff": {"initial": "10s", "factor": 3, "max": "2m"}, "resetAfter": "30m"}

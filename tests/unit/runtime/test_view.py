@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from penstock.resources import Restart
+from penstock.restarts import Again, End, History
 from penstock.taskspec import TaskSpec
 from penstock_runtime.local.child import Child
-from penstock_runtime.local.restarts import Again, End, History
 from penstock_runtime.local.supervisor import Task
 from penstock_runtime.local.view import Lines, Table
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from penstock.exit_codes import ExitCode
 from penstock.resources import Restart
-from penstock_runtime.exit_codes import ExitCode
 
 __all__ = ["Again", "End", "History", "after"]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from penstock import Problem
+from penstock.client_security import SECRET_NAMES, jaas_secrets
 from penstock.config import Config
-from penstock_runtime.client_security import SECRET_NAMES, jaas_secrets
-from penstock_runtime.variables import Secret
+from penstock.variables import Secret
 
 __all__ = ["HIDDEN", "Redactor", "client_secrets", "literal_secrets"]
 

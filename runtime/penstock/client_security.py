@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from penstock import Problem
+from penstock import Problem, librdkafka
 from penstock.config import nearest
-from penstock_runtime import librdkafka
 
 __all__ = ["SECRET_NAMES", "jaas_secrets", "translate"]
 

@@ -7,11 +7,10 @@ the reason, and never ignored in silence.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from penstock import Problem
+from penstock import Problem, client_security, librdkafka
+from penstock.client_reasons import reason
 from penstock.config import nearest
 from penstock.worker_config import ClientKind
-from penstock_runtime import client_security, librdkafka
-from penstock_runtime.client_reasons import reason
 
 __all__ = ["Translated", "refused", "translate", "translate_layers"]
 
