@@ -1,0 +1,75 @@
+"""What a task pod is told besides its task spec: which life of the task this is. A contract with its own version. Pure."""
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from penstock.errors import ConfigError, Problem
+from penstock.taskspec import TaskSpec, TaskState
+
+__all__ = ["Life", "Standing"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+class Standing(_Part):
+    """A plan's place among the plans of its connector (`TaskSpec.generation`, `TaskSpec.plan`): the greater one fences.
+
+    Made by whoever shut out the tasks of earlier plans.
+    """
+
+    generation: int
+    plan: str
+
+
+class Life(_Part):
+    """One life of one task, in a pod.
+
+    Attributes:
+        connector_uid: of the Connector resource; reports carry it, control records of another uid are not for us.
+        connector_generation: `metadata.generation` for which the pod was made; a control record of a higher one wins.
+        standing: the plan's.
+        incarnation: the lives of this task, counted over all plans.
+        token: unique per life.
+        state: what to do from the first moment on.
+    """
+
+    api_version: Literal["penstock.dev/life/v1"] = "penstock.dev/life/v1"
+    connector_uid: str
+    connector_generation: int
+    standing: Standing
+    incarnation: int = Field(ge=1)
+    token: str
+    state: TaskState = TaskState.RUNNING
+
+    def of(self, spec: TaskSpec) -> TaskSpec:
+        """The task spec of this life."""
+        live = spec.live(
+            generation=self.standing.generation,
+            incarnation=self.incarnation,
+            token=self.token,
+            plan=self.standing.plan,
+        )
+        return live.model_copy(update={"state": self.state})
+
+    def to_json(self) -> str:
+        """As the environment variable holds it."""
+        return self.model_dump_json(by_alias=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read it.
+
+        Raises:
+            ConfigError: not a life of this version.
+        """
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as e:
+            raise ConfigError(
+                Problem(".".join(map(str, error["loc"])), f"not a life that this runtime reads: {error['msg']}")
+                for error in e.errors(include_url=False, include_input=False)
+            ) from None

@@ -1,0 +1,50 @@
+"""Where things stand in the pods that the operator makes and the runtime runs in. Pure.
+
+Both sides read these names; a pinned runtime image meets a newer operator, so a name here is never changed, only added.
+"""
+
+from typing import Final
+
+__all__ = [
+    "ANSWER_PREFIX",
+    "JOB_CONTAINER",
+    "JOB_MODULE",
+    "LIFE_VARIABLE",
+    "METRICS_PORT",
+    "NODE_VARIABLE",
+    "POD_NAME_VARIABLE",
+    "POD_UID_VARIABLE",
+    "REQUEST_FILE",
+    "SECRETS_DIR",
+    "TASK_CONTAINER",
+    "TASK_FILE",
+    "TASK_MODULE",
+    "TERMINATION_LIMIT",
+    "TERMINATION_LOG",
+]
+
+TASK_CONTAINER: Final = "task"
+TASK_MODULE: Final = "penstock_runtime.task"
+"""`python -m penstock_runtime.task <TASK_FILE>`."""
+TASK_FILE: Final = "/etc/penstock/task/task.json"
+"""A `TaskSpec`, from the plan's ConfigMap."""
+LIFE_VARIABLE: Final = "PENSTOCK_LIFE"
+"""A `Life`, as JSON."""
+
+JOB_CONTAINER: Final = "job"
+JOB_MODULE: Final = "penstock_runtime.job"
+"""`python -m penstock_runtime.job <REQUEST_FILE>`."""
+REQUEST_FILE: Final = "/etc/penstock/job/request.json"
+"""A `JobRequest`, from a ConfigMap of its own."""
+ANSWER_PREFIX: Final = "penstock-answer: "
+"""How the line of standard output begins that holds a `JobAnswer` as JSON."""
+
+SECRETS_DIR: Final = "/etc/penstock/secrets"
+"""`${secret:<name>:<key>}` is the file `<SECRETS_DIR>/<name>/<key>`."""
+POD_NAME_VARIABLE: Final = "PENSTOCK_POD_NAME"
+POD_UID_VARIABLE: Final = "PENSTOCK_POD_UID"
+NODE_VARIABLE: Final = "PENSTOCK_NODE"
+METRICS_PORT: Final = 9404
+TERMINATION_LOG: Final = "/dev/termination-log"
+"""Where the last word of a process goes (`LastWord`)."""
+TERMINATION_LIMIT: Final = 4096  # bytes; what Kubernetes keeps of it
