@@ -1,0 +1,1 @@
+"""A Connector's life: gather what is live, decide (pure), apply."""

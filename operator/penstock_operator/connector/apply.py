@@ -1,0 +1,166 @@
+"""Carries a decision out: in a fixed order, so that being killed between any two writes is harmless."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.job import Action, JobRequest
+from penstock.pod_layout import SECRETS_DIR
+from penstock_operator.connector import plans
+from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
+from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.gather import Remembered
+from penstock_operator.connector.names import FINALIZER, UID_LABEL, label, plan_name, pod_name
+from penstock_operator.connector.notes import notes
+from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.status import same, status
+from penstock_operator.context import Context
+from penstock_operator.errors import Refused
+from penstock_operator.key import Key
+from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD
+
+__all__ = ["Applied", "apply"]
+
+log = logging.getLogger(__name__)
+_MANAGER: Final = "penstock"
+_STATUS_MANAGER: Final = "penstock-status"
+_REFUSED_AGAIN: Final = 10.0
+_THEIRS: Final = ("offsetsActions",)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What came of it: look again after so many seconds; 0: at once, None: when something happens."""
+
+    again: float | None = None
+
+
+async def apply(
+    document: Mapping[str, Any], facts: Facts, decision: Decision, maker: Maker, context: Context,
+    remembered: Remembered,
+) -> Applied:  # fmt: skip
+    """Carry it out.
+
+    Raises:
+        OperatorError: the API server did not do as asked; what is left is decided again.
+    """
+    own = facts.connector.metadata
+    key = Key(own.namespace or "", own.name)
+    kube = context.kube
+    if decision.save is not None:
+        await context.run(kube.create, plans.manifest(decision.save, maker.plan_metadata(decision.save)))
+    if not await _status(document, facts, decision, context):
+        return Applied(0.0)  # another Connector has its name now
+    for pod in decision.delete:
+        await context.run(kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
+        if pod.role == "job":
+            await context.run(kube.delete, CONFIG_MAP, key.namespace, pod.name)
+            context.job_slots.give_back(f"{key.namespace}/{pod.name}")
+    remembered.refusals.clear()
+    again: float | None = None
+    for wish in decision.create:
+        try:
+            again = _sooner(again, await _create(key, wish, maker, context))
+        except Refused as e:
+            remembered.refusals[_name(own.name, wish)] = (_reason(e), e.answer or str(e))
+            remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
+            told = facts.refusals.get(_name(own.name, wish)) == remembered.refusals[_name(own.name, wish)]
+            again = _sooner(again, _REFUSED_AGAIN if told else 0.0)
+    for plan in decision.drop:
+        await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan))
+    if decision.finalizer is not None and not await _finalizer(document, key, decision.finalizer, context):
+        again = 0.0
+    if decision.save is not None:
+        again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
+    return Applied(again)
+
+
+async def _status(document: Mapping[str, Any], facts: Facts, decision: Decision, context: Context) -> bool:
+    own = facts.connector.metadata
+    found = status(facts, decision)
+    if same(found, document.get("status"), besides=_THEIRS):
+        return True
+    written = await context.run(
+        context.kube.apply_status, CONNECTOR, own.namespace or "", own.name, found, uid=own.uid or "",
+        manager=_STATUS_MANAGER,
+    )  # fmt: skip
+    if written is None:
+        return False
+    for note in notes(facts.memory, decision):
+        log.info("%s", note.message, extra={"connector": f"{own.namespace}/{own.name}", "reason": note.reason})
+        await context.run(
+            context.kube.event, document, type_="Warning" if note.warning else "Normal", reason=note.reason,
+            message=note.message, action=note.action,
+        )  # fmt: skip
+    return True
+
+
+async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> float | None:
+    """Create a pod; seconds after which to look again when that is not possible now."""
+    kube = context.kube
+    if isinstance(wish, CreateTask):
+        pod = maker.task(wish.plan, wish.task, wish.incarnation, wish.standing, wish.state)
+    else:
+        slot = f"{key.namespace}/{wish.name}"
+        if not context.job_slots.take(slot, key):
+            return 1.0
+        request = maker.request(wish.name, _request(wish, maker, context))
+        await context.run(kube.create, request)
+        pod = maker.job(wish.name, wish.action, wish.key)
+    try:
+        made = await context.run(kube.create, pod)
+    except Exception:
+        if isinstance(wish, CreateJob):
+            context.job_slots.give_back(f"{key.namespace}/{wish.name}")
+        raise
+    if made is None:  # it is there: ours from a moment ago, or somebody else's
+        there = await context.run(kube.get, POD, key.namespace, pod["metadata"]["name"])
+        if there is not None and label(there, UID_LABEL) != maker.connector.metadata.uid:
+            raise Refused(
+                f"Creating pod {pod['metadata']['name']}",
+                answer=f"a pod of the name {pod['metadata']['name']} is there that is not this Connector's; remove it",
+                reason="PodNameTaken",
+            )
+    return None
+
+
+def _request(wish: CreateJob, maker: Maker, context: Context) -> JobRequest:
+    task = None
+    if wish.action is Action.PREPARE and wish.plan is not None:
+        task = wish.plan.tasks[0]
+    return JobRequest(
+        action=wish.action, id=wish.key, connector=maker.document(), worker=dict(context.settings.worker),
+        secrets_dir=SECRETS_DIR if maker.secrets else None, prepare=wish.prepare, task=task,
+    )  # fmt: skip
+
+
+async def _finalizer(document: Mapping[str, Any], key: Key, wanted: bool, context: Context) -> bool:
+    metadata = document["metadata"]
+    others = [f for f in metadata.get("finalizers") or () if f != FINALIZER]
+    finalizers = [*others, FINALIZER] if wanted else others
+    return bool(
+        await context.run(
+            context.kube.finalizers, CONNECTOR, key.namespace, key.name, finalizers,
+            resource_version=metadata["resourceVersion"],
+        )
+    )  # fmt: skip
+
+
+def _name(connector: str, wish: CreateJob | CreateTask) -> str:
+    return wish.name if isinstance(wish, CreateJob) else pod_name(connector, wish.task, wish.incarnation)
+
+
+def _reason(refused: Refused) -> str:
+    """Why a pod was refused, in a word that people can act on."""
+    if refused.over_quota:
+        return "QuotaExceeded"
+    if "violates PodSecurity" in refused.answer:
+        return "PodSecurityViolation"
+    if "admission webhook" in refused.answer:
+        return "AdmissionDenied"
+    return refused.reason or "PodRefused"
+
+
+def _sooner(one: float | None, other: float | None) -> float | None:
+    return min((w for w in (one, other) if w is not None), default=None)

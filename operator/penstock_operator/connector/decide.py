@@ -1,0 +1,71 @@
+"""What becomes of a Connector: from everything that is so to what follows. Pure; the table of tests is its specification.
+
+Nothing here remembers, waits or writes: the same facts give the same decision, and a decision that was carried out leads
+to facts from which nothing follows.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from penstock.resources import State
+from penstock_operator.connector.decision import Decision, waiting
+from penstock_operator.connector.ending import deleting, stopped, without_tasks
+from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.life_of import LifeOf
+from penstock_operator.connector.memory import JobMemory
+from penstock_operator.connector.planning import planned
+from penstock_operator.connector.requests import remembered, requests
+from penstock_operator.connector.running import run
+from penstock_operator.connector.verdict import Kind, Verdict
+
+__all__ = ["decide"]
+
+_LOOK: Final = 2.0
+
+
+def decide(facts: Facts, life: LifeOf) -> Decision:
+    """What follows.
+
+    Args:
+        facts: gathered live, at one moment.
+        life: what a task's pod must be made from.
+    """
+    if facts.deleting is not None:
+        return deleting(facts)
+    found = _standing(facts, life)
+    # Ours is there as long as deletion is to reset the offsets, and not a moment longer.
+    wanted = facts.connector.spec.deletion.offsets == "Reset"
+    return found if wanted == facts.finalizer else replace(found, finalizer=wanted)
+
+
+def _standing(facts: Facts, life: LifeOf) -> Decision:
+    if facts.rival is not None:
+        message = (
+            f"the name {facts.connector.connect_name} in Kafka belongs to {facts.rival.who}, which is older; "
+            f"give this one another name, or another spec.connectName"
+        )
+        return without_tasks(facts, Verdict(Kind.STALLED, "NameConflict", message), "Failed")
+    if facts.connector.spec.state is State.STOPPED:
+        return stopped(facts)
+    if facts.foreign_pods:
+        message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(facts.foreign_pods))}"
+        return waiting(facts, "Waiting", message, again=_LOOK)
+    if facts.stale_records and facts.kafka_trouble is None:
+        found = waiting(facts, "Waiting", "records of an earlier Connector of this name are removed", again=_LOOK)
+        return replace(found, forget=True)
+    return _living(facts, life)
+
+
+def _living(facts: Facts, life: LifeOf) -> Decision:
+    memory = facts.memory
+    annotations = facts.connector.metadata.annotations
+    asked = requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
+    memory = replace(memory, handled=remembered(memory, asked.handled))
+    if asked.all:  # everything anew: planning, the place among earlier plans, and so all tasks
+        memory = replace(memory, standing=None, fence="", job=JobMemory())
+    facts = replace(facts, memory=memory)
+    plan, decision = planned(facts)
+    facts = replace(facts, memory=decision.memory)
+    last = plan or facts.plan(decision.memory.plan)
+    found = decision if last is None else run(facts, last, life, asked, decision)
+    return replace(found, again=0.0) if asked.handled else found  # planning goes by what was handled

@@ -1,0 +1,143 @@
+"""What a decision asks for: frozen values that `apply` carries out in a fixed order. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.job import Action
+from penstock.life import Standing
+from penstock.taskspec import TaskState
+from penstock_operator.connector import job_step
+from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.pod_facts import Pod
+from penstock_operator.connector.verdict import Config, Kind, Verdict
+
+__all__ = ["CreateJob", "CreateTask", "Decision", "config_known", "job_facts", "named", "refused", "valid", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateJob:
+    """A short pod and its request.
+
+    Attributes:
+        name: of both.
+        action: what it is to do.
+        key: echoed in its answer.
+        prepare: PLAN: prepare as well.
+        plan: PREPARE: whose first task it prepares for.
+    """
+
+    name: str
+    action: Action
+    key: str
+    prepare: bool = False
+    plan: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTask:
+    """A task's pod."""
+
+    plan: Plan
+    task: int
+    incarnation: int
+    standing: Standing
+    state: TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What follows from the facts.
+
+    Carried out in this order, so that being killed between any two writes is harmless: a plan is kept, status says what
+    is about to happen, running tasks are told, pods go, pods come, what is over is removed, the finalizer comes or goes.
+
+    Attributes:
+        memory: for status.
+        verdict, config: for the conditions.
+        state: the connector's, in a word.
+        plan: that its tasks are made from.
+        save: a plan to keep.
+        tell: what running tasks are to do.
+        delete: pods.
+        create: pods.
+        drop: plans to remove, by hash.
+        forget: the status topic's records of this Connect name.
+        finalizer: whether ours is to be on the Connector; None: as it is.
+        again: decide again after so many seconds; None: when something happens.
+    """
+
+    memory: Memory
+    verdict: Verdict
+    config: Config
+    state: str
+    plan: Plan | None = None
+    save: Plan | None = None
+    tell: TaskState | None = None
+    delete: tuple[Pod, ...] = ()
+    create: tuple[CreateJob | CreateTask, ...] = ()
+    drop: tuple[str, ...] = ()
+    forget: bool = False
+    finalizer: bool | None = None
+    again: float | None = None
+
+
+def waiting(
+    facts: Facts, reason: str, message: str, *, memory: Memory | None = None, config: Config | None = None,
+    again: float | None = None,
+) -> Decision:  # fmt: skip
+    """Something must come first."""
+    verdict = Verdict(Kind.UNDER_WAY, reason, message)
+    return Decision(memory or facts.memory, verdict, config or config_known(facts), "Pending", again=again)
+
+
+def refused(facts: Facts, memory: Memory, problems: Sequence[str]) -> Decision:
+    """The configuration is wrong: a person must change it."""
+    many = f"{len(problems)} problems: " if len(problems) > 1 else ""
+    config = invalid(problems)
+    rest = "; the tasks go on with the last good configuration" if facts.task_pods else ""
+    return Decision(
+        memory, Verdict(Kind.STALLED, "ConfigInvalid", f"{many}{'; '.join(problems)}{rest}"), config, "Failed"
+    )
+
+
+def valid(plan: Plan) -> Config:
+    """The plugin has accepted the configuration, perhaps with warnings."""
+    return Config(True, "Valid", plan.warnings or ("the plugin accepts the configuration",))
+
+
+def invalid(problems: Sequence[str]) -> Config:
+    """Everything that is wrong, at once."""
+    many = [f"{len(problems)} problems"] if len(problems) > 1 else []
+    return Config(False, "ConfigInvalid", [*many, *problems])
+
+
+def unknown(why: str) -> Config:
+    """Nobody has looked yet."""
+    return Config(None, "NotChecked", (f"the configuration {why}",))
+
+
+def config_known(facts: Facts) -> Config:
+    """What is known of the configuration without asking anybody."""
+    if facts.connector.reading.flaws:
+        return invalid([str(p) for p in facts.connector.reading.flaws])
+    if (plan := facts.plan(facts.due)) is not None:
+        return valid(plan)
+    if facts.due is not None and facts.memory.refused == facts.due:
+        return invalid(facts.memory.refusal)
+    return unknown("is checked when the connector starts")
+
+
+def job_facts(facts: Facts, action: Action, key: str) -> job_step.JobFacts:
+    """What is known of a short pod."""
+    name = job_step.name_of(facts.connector.metadata.name, action, key)
+    return job_step.JobFacts(
+        name=name, action=action, key=key, pods=facts.job_pods, answers=facts.answers, memory=facts.memory.job,
+        slot=facts.slot, refusal=facts.refusals.get(name), now=facts.now,
+    )  # fmt: skip
+
+
+def named(pods: Sequence[Pod]) -> str:
+    """The pods, for a message."""
+    return ", ".join(sorted(p.name for p in pods))

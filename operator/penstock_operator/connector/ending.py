@@ -1,0 +1,79 @@
+"""A connector without tasks: stopped, shut out of its name, or on its way out. Pure."""
+
+from dataclasses import replace
+from typing import Final
+
+from penstock.job import Action
+from penstock_operator.connector import job_step
+from penstock_operator.connector.decision import CreateJob, Decision, config_known, job_facts, named
+from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.memory import JobMemory, TaskMemory
+from penstock_operator.connector.names import digest
+from penstock_operator.connector.requests import remembered, requests
+from penstock_operator.connector.verdict import Kind, Verdict
+
+__all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
+
+RELEASED_AFTER: Final = 600.0
+"""Seconds after which a Connector that is being deleted is let go although its offsets could not be reset."""
+
+
+def stopped(facts: Facts) -> Decision:
+    """`spec.state: Stopped`."""
+    asked = requests(facts.connector.metadata.annotations, facts.memory, wanted=False, tasks=(), now=facts.now)
+    facts = replace(facts, memory=replace(facts.memory, handled=remembered(facts.memory, asked.handled)))
+    verdict = Verdict(Kind.READY, "Stopped", "no task lives; configuration and offsets stay")
+    return without_tasks(facts, verdict, "Stopped")
+
+
+def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
+    """Pods that there are go; what is said of a connector that reaches its aim so is said once they are gone."""
+    pods = [*facts.task_pods, *facts.job_pods]
+    config = config_known(facts)
+    busy = {p.task for p in facts.task_pods}
+    tasks = {
+        # A task's counts begin anew with its next start; its incarnation goes on.
+        n: t.to("Stopping", facts.now, "Stopped") if n in busy else _resting(t, facts.now)
+        for n, t in facts.memory.tasks.items()
+        if n in busy or t.incarnation
+    }
+    memory = replace(facts.memory, tasks=tasks, job=JobMemory())
+    found = Decision(memory, verdict, config, state, delete=tuple(p for p in pods if p.leaving is None))
+    if pods and verdict.kind is Kind.READY:
+        text = f"waits for the end of {named(pods)}"
+        return replace(found, verdict=Verdict(Kind.UNDER_WAY, "Stopping", text), state="Stopping")
+    return found
+
+
+def _resting(task: TaskMemory, now: float) -> TaskMemory:
+    since = task.since if task.state == "Stopped" else float(int(now))
+    return TaskMemory(task.id, state="Stopped", since=since, incarnation=task.incarnation, reason="Stopped")
+
+
+def deleting(facts: Facts) -> Decision:
+    """It is being deleted: its tasks end, its offsets are reset where that is asked, then it is let go."""
+    found = without_tasks(facts, Verdict(Kind.UNDER_WAY, "Deleting", "its pods end"), "Stopping")
+    if not facts.finalizer or facts.deleting is None:
+        return found
+    if facts.namespace_ends:
+        text = "its namespace is being deleted, where nothing can be started: its offsets stay"
+        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, "OffsetsKept", text))
+    left = RELEASED_AFTER - (facts.now - facts.deleting)
+    if left <= 0:
+        why = facts.memory.job.message or named(facts.task_pods) or "no short pod could be started"
+        text = f"its offsets could not be reset within {RELEASED_AFTER / 60:.0f} minutes, and stay: {why}"
+        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, "OffsetsKept", text))
+    if facts.task_pods:
+        verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(facts.task_pods)}")
+        return replace(found, verdict=verdict, again=left)
+    key = digest(facts.connector.metadata.uid, "reset")
+    step = job_step.step(job_facts(facts, Action.RESET_OFFSETS, key))
+    memory = replace(found.memory, job=step.memory)
+    if step.answer is not None:
+        verdict = Verdict(Kind.UNDER_WAY, "Deleting", "its offsets are reset")
+        return replace(found, memory=memory, verdict=verdict, delete=step.delete, finalizer=False)
+    create = () if step.create is None else (CreateJob(step.create, Action.RESET_OFFSETS, key),)
+    return replace(
+        found, memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message), create=create,
+        delete=step.delete, again=min(left, step.again if step.again is not None else left),
+    )  # fmt: skip

@@ -1,0 +1,86 @@
+"""Everything that a decision about one Connector rests on, gathered at one moment. Frozen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock.job import JobAnswer
+from penstock.report import Control, Report
+from penstock.resources import Connector
+from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.pod_facts import JobPod, TaskPod
+from penstock_operator.connector.secrets import Secrets
+
+__all__ = ["ActiveTopic", "Facts", "Rival"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveTopic:
+    """A topic that the connector has written to or read from (KIP-558); `since` in seconds since 1970."""
+
+    name: str
+    task: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Another Connector with the same Connect name, which has the older right to it."""
+
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is so.
+
+    Attributes:
+        connector: the resource, as far as it can be read; `reading.flaws` is what is wrong with it.
+        memory: what its status remembers.
+        deleting: since when it is being deleted, seconds since 1970; None: it is not.
+        finalizer: whether ours is on it.
+        namespace_ends: its namespace is being deleted: nothing can be created there.
+        due: the hash of what its plan depends on now; None: not known (a secret is missing).
+        plans: those that are kept, the oldest first.
+        task_pods, job_pods: of this Connector's uid.
+        foreign_pods: names of pods of another uid under this Connector's name: of one that was deleted.
+        answers: of short pods that ended, by pod name.
+        reports: of its tasks, by number; of this uid only.
+        stale_records: the status topic holds records of an earlier Connector of this name.
+        topics: active ones.
+        control: what its tasks were told last; of this uid only.
+        secrets: what is known of the Secrets that it refers to.
+        rival: who owns its Connect name; None: it does.
+        kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
+        refusals: why the API server refused a pod a moment ago, by pod name: reason and sentence.
+        slot: whether one more short pod may live.
+        patience: seconds after which a pod that does not go is taken to be on a node that is away.
+        now: seconds since 1970.
+    """
+
+    connector: Connector
+    memory: Memory
+    now: float
+    due: str | None
+    deleting: float | None = None
+    finalizer: bool = False
+    namespace_ends: bool = False
+    plans: Sequence[Plan] = ()
+    task_pods: Sequence[TaskPod] = ()
+    job_pods: Sequence[JobPod] = ()
+    foreign_pods: Sequence[str] = ()
+    answers: Mapping[str, JobAnswer | None] = field(default_factory=dict)
+    reports: Mapping[int, Report] = field(default_factory=dict)
+    stale_records: bool = False
+    topics: Sequence[ActiveTopic] = ()
+    control: Control | None = None
+    secrets: Secrets = field(default_factory=Secrets)
+    rival: Rival | None = None
+    kafka_trouble: str | None = None
+    refusals: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    slot: bool = True
+    patience: float = 30.0
+
+    def plan(self, plan_hash: str | None) -> Plan | None:
+        """A plan that is kept."""
+        return next((p for p in self.plans if p.hash == plan_hash), None) if plan_hash else None

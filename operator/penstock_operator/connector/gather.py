@@ -1,0 +1,165 @@
+"""Everything that a decision rests on, looked up live."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from penstock.job import JobAnswer
+from penstock.pod_layout import JOB_CONTAINER
+from penstock.resources import Connector
+from penstock_operator.connector import names, plans, secrets
+from penstock_operator.connector.connect_names import Names, older
+from penstock_operator.connector.facts import ActiveTopic, Facts, Rival
+from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
+from penstock_operator.context import Context
+from penstock_operator.kafka import StatusTopic
+from penstock_operator.key import Key
+from penstock_operator.kinds import CONFIG_MAP, POD, SECRET
+
+__all__ = ["Names", "Remembered", "facts", "ours", "pods_of"]
+
+_ANSWER_BYTES: Final = 4 << 20
+_TROUBLE_TOLD: Final = 30.0
+"""Seconds for which Kafka may be out of the operator's reach before every connector says so."""
+
+
+@dataclass
+class Remembered:
+    """Of one Connector, from one run to the next; nothing that could not be found out again.
+
+    Attributes:
+        refusals: why the API server refused a pod, by name: reason, sentence.
+        namespace_ends: it said so.
+        answers: of short pods, by uid.
+        plans: that were read, by the ConfigMap's uid: they are immutable.
+    """
+
+    refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
+    namespace_ends: bool = False
+    answers: dict[str, JobAnswer | None] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+
+
+async def facts(
+    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, known: Names
+) -> Facts:
+    """Gather.
+
+    Raises:
+        OperatorError: the API server does not answer as it should.
+    """
+    own, settings, now = connector.metadata, context.settings, context.clock()
+    key = Key(own.namespace or "", own.name)
+    memory = Memory.of(document.get("status"))
+    manifests = await context.run(pods_of, context, key)
+    pods = [p for p in (pod_of(m, now) for m in manifests) if p is not None]
+    mine = [p for p in pods if p.owner == own.uid]
+    jobs = tuple(p for p in mine if isinstance(p, JobPod))
+    context.job_slots.keep_only(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.phase is not Phase.ENDED))
+    answers = {p.name: await _answer(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
+    remembered.answers = {p.uid: answers[p.name] for p in jobs if p.name in answers}
+    wanted = secrets.references(connector.spec.config, settings.worker)
+    found = await _secrets(context, key, wanted) if settings.secrets.watch else None
+    about = secrets.look(wanted, found, context.hmac_key)
+    due = None
+    if not about.missing:
+        due = plans.due(connector, settings.worker, settings.images.runtime, about.hash, memory.restarted)
+    name, status = connector.connect_name, context.status
+    reports, control = status.reports(name), status.control(name)
+    return Facts(
+        connector=connector,
+        memory=memory,
+        now=now,
+        due=due,
+        deleting=instant(document["metadata"].get("deletionTimestamp")),
+        finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
+        namespace_ends=remembered.namespace_ends,
+        plans=await _plans(context, key, own.uid or "", remembered),
+        task_pods=tuple(p for p in mine if isinstance(p, TaskPod)),
+        job_pods=jobs,
+        foreign_pods=tuple(p.name for p in pods if p.owner != own.uid),
+        answers=answers,
+        reports={n: r for n, r in reports.items() if r.connector_uid == own.uid},
+        stale_records=any(r.connector_uid != own.uid for r in reports.values()),
+        topics=tuple(ActiveTopic(t.name, t.task, t.discovered / 1000) for t in status.active_topics(name)),
+        control=control if control is not None and control.connector_uid == own.uid else None,
+        secrets=about,
+        rival=_rival(connector, document, key, context, known),
+        kafka_trouble=_trouble(status, context.clock()),
+        refusals=dict(remembered.refusals),
+        slot=len(context.job_slots) < settings.limits.job_pods,
+        patience=float(settings.task.node_lost_seconds),
+    )
+
+
+def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
+    """The pods of all Connectors that ever had this name."""
+    return context.kube.list(
+        POD, key.namespace, labels={names.MANAGED_BY[0]: names.MANAGED_BY[1], names.CONNECTOR_LABEL: key.name}
+    )
+
+
+def ours(status: StatusTopic, name: str) -> bool:
+    """Whether the status topic has records of this Connect name that one of ours wrote."""
+    return bool(status.reports(name)) or status.control(name) is not None or status.claim(name) is not None
+
+
+async def _answer(context: Context, key: Key, pod: JobPod, remembered: Remembered) -> JobAnswer | None:
+    if pod.uid in remembered.answers:
+        return remembered.answers[pod.uid]
+    text = await context.run(context.kube.log, key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES)
+    return JobAnswer.in_log(text)
+
+
+async def _secrets(
+    context: Context, key: Key, wanted: tuple[secrets.Reference, ...]
+) -> dict[str, Mapping[str, Any] | None]:
+    return {
+        name: await context.run(context.kube.get, SECRET, key.namespace, name)
+        for name in sorted({r.name for r in wanted})
+    }
+
+
+async def _plans(context: Context, key: Key, uid: str, remembered: Remembered) -> tuple[Plan, ...]:
+    labels = {names.UID_LABEL: uid, names.ROLE_LABEL: "plan"}
+    kept: dict[str, Plan] = {}
+    for config_map in await context.run(context.kube.list, CONFIG_MAP, key.namespace, labels=labels):
+        own = config_map["metadata"]["uid"]
+        plan = remembered.plans.get(own) or plans.stored(config_map)
+        if plan is not None:
+            kept[own] = plan
+    remembered.plans = kept
+    return tuple(sorted(kept.values(), key=lambda p: p.created))
+
+
+def _rival(connector: Connector, document: Mapping[str, Any], key: Key, context: Context, known: Names) -> Rival | None:
+    """Who has the older right to the Connect name: among those that we see, and those whose claim stands in Kafka."""
+    other = known.older(key, connector.connect_name)
+    if other is not None:
+        return Rival(f"Connector {other}")
+    claim = context.status.claim(connector.connect_name)
+    own = connector.metadata.uid or ""
+    if claim is None or claim.connector_uid == own or known.sees(claim.connector_uid):
+        return None
+    created = document["metadata"].get("creationTimestamp", "")
+    if claim.operator in ("", context.settings.release.label) or not older(
+        (claim.created, claim.connector_uid), (created, own)
+    ):
+        return None  # of ours, and gone; or younger than this one
+    return Rival(f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}")
+
+
+_troubled: dict[int, float] = {}
+
+
+def _trouble(status: StatusTopic, now: float) -> str | None:
+    """Kafka's trouble once it has lasted."""
+    trouble = status.trouble
+    if trouble is None:
+        _troubled.pop(id(status), None)
+        return None
+    since = _troubled.setdefault(id(status), time.monotonic())
+    return trouble if time.monotonic() - since >= _TROUBLE_TOLD else None

@@ -1,0 +1,79 @@
+"""Names and labels of what the operator makes for a Connector. Pure.
+
+Names are deterministic, so that a doubled create is a harmless 409.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = [
+    "CONNECTOR_LABEL",
+    "FINALIZER",
+    "INCARNATION_ANNOTATION",
+    "LIFE_ANNOTATION",
+    "OPERATOR_LABEL",
+    "ROLE_LABEL",
+    "TASK_LABEL",
+    "UID_LABEL",
+    "digest",
+    "job_name",
+    "labels",
+    "plan_name",
+    "pod_name",
+]
+
+MANAGED_BY: Final = ("app.kubernetes.io/managed-by", "penstock")
+OPERATOR_LABEL: Final = "penstock.dev/operator"
+CONNECTOR_LABEL: Final = "penstock.dev/connector"
+UID_LABEL: Final = "penstock.dev/connector-uid"
+ROLE_LABEL: Final = "penstock.dev/role"
+TASK_LABEL: Final = "penstock.dev/task"
+INCARNATION_ANNOTATION: Final = "penstock.dev/incarnation"
+LIFE_ANNOTATION: Final = "penstock.dev/life"
+"""On a task pod: the hash of everything that it was made from; another one means that the pod is out of date."""
+FINALIZER: Final = "penstock.dev/reset-offsets"
+"""On a Connector with `deletion.offsets: Reset`, and on no other."""
+
+_HASH: Final = 16
+_SHORT: Final = 10
+
+
+def digest(*parts: Any) -> str:
+    """A short text for these JSON values, equal for equal ones."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH]
+
+
+def labels(*, operator: str, connector: str, uid: str, role: str, task: int | None = None) -> dict[str, str]:
+    """The labels of everything that belongs to one Connector."""
+    found = {
+        MANAGED_BY[0]: MANAGED_BY[1],
+        OPERATOR_LABEL: operator,
+        CONNECTOR_LABEL: connector,
+        UID_LABEL: uid,
+        ROLE_LABEL: role,
+    }
+    return found if task is None else {**found, TASK_LABEL: str(task)}
+
+
+def pod_name(connector: str, task: int, incarnation: int) -> str:
+    """Of a task's pod."""
+    return f"{connector}-{task}-{incarnation}"
+
+
+def job_name(connector: str, action: str, key: str) -> str:
+    """Of a short pod and its request: `orders-in-plan-1a2b3c4d5e`."""
+    return f"{connector}-{action}-{key[:_SHORT]}"
+
+
+def plan_name(connector: str, plan: str) -> str:
+    """Of the ConfigMap that holds a plan."""
+    return f"{connector}-plan-{plan[:_SHORT]}"
+
+
+def label(manifest: Mapping[str, Any], name: str) -> str | None:
+    """The value of a label."""
+    found = (manifest.get("metadata", {}).get("labels") or {}).get(name)
+    return None if found is None else str(found)

@@ -1,0 +1,77 @@
+"""The plan for what is asked now, or what is done to come to one. Pure."""
+
+from dataclasses import replace
+from typing import Final
+
+from penstock.job import Action, JobAnswer, Outcome
+from penstock_operator.connector import job_step
+from penstock_operator.connector.decision import (
+    CreateJob,
+    Decision,
+    job_facts,
+    refused,
+    unknown,
+    valid,
+    waiting,
+)
+from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.pod_facts import JobPod, Phase
+from penstock_operator.connector.verdict import Kind, Verdict
+
+__all__ = ["planned"]
+
+_UNWATCHED_AGAIN: Final = 60.0
+"""Where Secrets are not watched, nobody tells that one has come which a refused configuration named."""
+_STARTING: Final = Verdict(Kind.UNDER_WAY, "Starting", "the tasks are about to start")
+
+
+def planned(facts: Facts) -> tuple[Plan | None, Decision]:
+    """The plan, and a decision that what runs is added to; without a plan, what is done to come to one."""
+    memory = facts.memory
+    if facts.connector.reading.flaws:
+        found = refused(facts, replace(memory, refused="", refusal=()), [str(p) for p in facts.connector.reading.flaws])
+        return None, replace(found, delete=_jobs(facts))
+    if facts.due is None:
+        reason = "WorkerSecretMissing" if facts.secrets.worker_missing else "SecretMissing"
+        found = waiting(facts, reason, "; ".join(facts.secrets.missing), config=unknown("waits for a secret"))
+        return None, found
+    if (known := facts.plan(facts.due)) is not None:
+        memory = replace(memory, plan=known.hash, refused="", refusal=())
+        return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known)
+    if memory.refused == facts.due:
+        found = refused(facts, memory, memory.refusal)
+        again = _UNWATCHED_AGAIN if facts.secrets.names and facts.secrets.hash is None else None
+        return None, replace(found, delete=_jobs(facts), again=again)
+    return _by_job(facts, facts.due)
+
+
+def _by_job(facts: Facts, due: str) -> tuple[Plan | None, Decision]:
+    alive = any(p.phase is not Phase.ENDED for p in facts.task_pods)
+    step = job_step.step(job_facts(facts, Action.PLAN, due))
+    memory = replace(facts.memory, job=step.memory)
+    if step.answer is None:
+        config = unknown("is being checked")
+        found = waiting(facts, step.reason, step.message, memory=memory, again=step.again, config=config)
+        # Where no task lives there is nothing to interrupt, and the same pod may shut out those that were.
+        create = () if step.create is None else (CreateJob(step.create, Action.PLAN, due, prepare=not alive),)
+        return None, replace(found, create=create, delete=step.delete)
+    if step.answer.outcome is Outcome.INVALID or step.answer.plan is None:
+        problems = tuple(map(str, step.answer.problems)) or (step.answer.message or "the plugin refuses it",)
+        found = refused(facts, replace(memory, refused=due, refusal=problems), problems)
+        return None, replace(found, delete=step.delete)
+    plan = _plan(facts, due, step.answer)
+    memory = replace(memory, plan=due, refused="", refusal=())
+    if step.answer.standing is not None and not alive:
+        memory = replace(memory, standing=step.answer.standing, fence=plan.fence(facts.connector.connect_name))
+    return plan, Decision(memory, _STARTING, valid(plan), "Pending", plan=plan, save=plan, delete=step.delete)
+
+
+def _plan(facts: Facts, due: str, answer: JobAnswer) -> Plan:
+    assert answer.plan is not None
+    restarts = facts.connector.spec.on_secret_change == "Restart"  # noqa: S105 (no password)
+    return Plan.of(due, answer.plan, tuple(map(str, answer.warnings)), facts.secrets.hash if restarts else None)
+
+
+def _jobs(facts: Facts) -> tuple[JobPod, ...]:
+    return tuple(p for p in facts.job_pods if p.leaving is None)

@@ -1,0 +1,229 @@
+"""What a pod's status says, in the few words that decisions need. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from penstock.exit_codes import ExitCode
+from penstock.report import LastWord
+from penstock_operator.connector import names
+
+__all__ = ["Ended", "JobPod", "Phase", "Pod", "TaskPod", "instant", "pod_of"]
+
+_TELLING: Final = frozenset(
+    ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable",
+     "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "CrashLoopBackOff",
+     "ImageInspectError", "SignatureValidationFailed")
+)  # fmt: skip
+"""Reasons of a waiting container that do not pass by themselves in a second."""
+_SLOW: Final = 10.0
+"""So many seconds a pod may be made ready without a word about it."""
+_EVICTIONS: Final = frozenset(("Evicted", "NodeLost", "NodeShutdown", "Terminated", "Preempting", "NodeAffinity",
+                               "Shutdown", "UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods"))  # fmt: skip
+
+
+class Phase(StrEnum):
+    """Where a pod stands."""
+
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    ENDED = "Ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a pod's container ended.
+
+    Attributes:
+        code: its exit code; None when Kubernetes ended the pod without one.
+        reason: Kubernetes' word (`OOMKilled`, `Evicted`, `Error`, `Completed`).
+        message: Kubernetes' sentence.
+        word: what the process said last.
+        at: when, seconds since 1970.
+    """
+
+    code: int | None
+    reason: str
+    message: str
+    word: LastWord | None
+    at: float
+
+    @property
+    def lost(self) -> bool:
+        """Whether the infrastructure ended it, and not the process itself."""
+        return self.code is None or self.reason == "OOMKilled" or self.code > 128 or self.code == ExitCode.LOST
+
+    def told(self) -> str:
+        """What happened, in a sentence."""
+        if self.reason == "OOMKilled":
+            return "OOMKilled: the task used more memory than its limit; raise spec.template.resources.limits.memory"
+        if self.code is None or self.reason in _EVICTIONS:
+            return f"{self.reason}: {self.message}" if self.message else self.reason
+        if self.word is not None and self.word.message:
+            return self.word.message
+        if self.code > 128:
+            return f"the process was ended by signal {self.code - 128}"
+        text = self.message if self.message and not self.message.startswith("{") else ""
+        return f"exit code {self.code}" + (f": {text}" if text else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of ours.
+
+    Attributes:
+        name, uid: its own.
+        owner: the Connector's uid.
+        role: `task` or `job`.
+        phase: where it stands.
+        created: seconds since 1970.
+        started: of its container; None: not yet.
+        leaving: when it was asked to go (deletion); None: it was not.
+        leaves_by: when that should have been carried out.
+        hindrance: a reason and a sentence, why it does not start; None: nothing to tell (yet).
+        ended: how its container ended.
+        node: where it runs.
+    """
+
+    name: str
+    uid: str
+    owner: str
+    role: str
+    phase: Phase
+    created: float
+    started: float | None = None
+    leaving: float | None = None
+    leaves_by: float | None = None
+    hindrance: tuple[str, str] | None = None
+    ended: Ended | None = None
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPod(Pod):
+    """A task's pod: `life` is the hash of what it was made from."""
+
+    task: int = 0
+    incarnation: int = 0
+    life: str = ""
+    generation: int = 0
+    state: str = "Running"
+
+
+@dataclass(frozen=True, slots=True)
+class JobPod(Pod):
+    """A short pod: `key` tells what for."""
+
+    action: str = ""
+    key: str = ""
+
+
+def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
+    """A pod of ours; None for any other."""
+    metadata = manifest["metadata"]
+    annotations = metadata.get("annotations") or {}
+    marks = metadata.get("labels") or {}
+    status = manifest.get("status") or {}
+    ended = _ended(status, instant(metadata.get("creationTimestamp")) or now)
+    started = _started(status)
+    leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
+    common: dict[str, Any] = {
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "owner": marks.get(names.UID_LABEL, ""),
+        "role": marks.get(names.ROLE_LABEL, ""),
+        "phase": Phase.ENDED if ended is not None else Phase.RUNNING if started is not None else Phase.WAITING,
+        "created": instant(metadata.get("creationTimestamp")) or now,
+        "started": started,
+        # `deletionTimestamp` is when the grace period ends.
+        "leaving": None if leaving is None else leaving - grace,
+        "leaves_by": leaving,
+        "hindrance": None if started is not None or ended is not None else _hindrance(manifest, status, now),
+        "ended": ended,
+        "node": (manifest.get("spec") or {}).get("nodeName", ""),
+    }
+    match common["role"]:
+        case "task":
+            return TaskPod(
+                **common,
+                task=int(marks.get(names.TASK_LABEL, -1)),
+                incarnation=int(annotations.get(names.INCARNATION_ANNOTATION, 0)),
+                life=annotations.get(names.LIFE_ANNOTATION, ""),
+                generation=int(annotations.get("penstock.dev/generation", 0)),
+                state=annotations.get("penstock.dev/state", "Running"),
+            )
+        case "job":
+            return JobPod(
+                **common,
+                action=annotations.get("penstock.dev/action", ""),
+                key=annotations.get("penstock.dev/key", ""),
+            )
+        case _:
+            return None
+
+
+def instant(text: str | None) -> float | None:
+    """Kubernetes' time as seconds since 1970."""
+    return None if not text else datetime.fromisoformat(text).timestamp()
+
+
+def timestamp(seconds: float) -> str:
+    """Seconds since 1970 as Kubernetes' time."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or ()
+    return next((c for c in found if c["name"] in ("task", "job")), {})
+
+
+def _started(status: Mapping[str, Any]) -> float | None:
+    state = _main_container(status).get("state") or {}
+    return instant((state.get("running") or state.get("terminated") or {}).get("startedAt"))
+
+
+def _ended(status: Mapping[str, Any], created: float) -> Ended | None:
+    terminated = (_main_container(status).get("state") or {}).get("terminated")
+    over = status.get("phase") in ("Failed", "Succeeded")
+    if terminated is None and not over:
+        return None
+    terminated = terminated or {}
+    pod_reason = status.get("reason") or ""
+    evicted = over and pod_reason != ""
+    message = terminated.get("message") or ""
+    killed = terminated.get("reason") == "ContainerStatusUnknown"
+    return Ended(
+        code=None if evicted or killed else terminated.get("exitCode"),
+        reason=pod_reason or terminated.get("reason") or _disruption(status) or "Lost",
+        message=(status.get("message") if evicted else message) or "",
+        word=LastWord.of(message.encode()) if message.startswith("{") else None,
+        at=instant(terminated.get("finishedAt")) or created,
+    )
+
+
+def _disruption(status: Mapping[str, Any]) -> str:
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
+            return str(condition.get("reason") or "Disrupted")
+    return ""
+
+
+def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: float) -> tuple[str, str] | None:
+    """Why it does not start. What passes by itself within seconds is no hindrance."""
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    for container in containers:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") in _TELLING:
+            return waiting["reason"], waiting.get("message") or f"container {container['name']} cannot start"
+    age = now - (instant(manifest["metadata"].get("creationTimestamp")) or now)
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return condition.get("reason") or "Unschedulable", condition.get("message") or "no node takes the pod"
+    if age > _SLOW and containers:
+        reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
+        if reason:
+            name = manifest["metadata"]["name"]
+            return "PodNotStarting", f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
+    return None

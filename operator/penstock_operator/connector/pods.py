@@ -1,0 +1,230 @@
+"""The pods of a connector and what they read: manifests, with the secure defaults of `resources.md`. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock import pod_layout as layout
+from penstock.job import Action, JobRequest
+from penstock.life import Life, Standing
+from penstock.resources import Connector
+from penstock.taskspec import TaskState
+from penstock_operator.connector import names
+from penstock_operator.connector.merge import merged
+from penstock_operator.connector.plans import Plan
+from penstock_operator.settings import Resources, Settings
+
+__all__ = ["Maker", "metadata"]
+
+_USER: Final = 65532
+_CONTAINER_FIELDS: Final = frozenset(
+    ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
+)
+"""Of `spec.template`, what belongs to the task's container; the rest belongs to the pod."""
+_GENERATION: Final = "penstock.dev/generation"
+_STATE: Final = "penstock.dev/state"
+_SCRATCH: Final = "scratch"
+
+
+def metadata(
+    connector: Connector, name: str, *, operator: str, role: str, task: int | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The metadata of an object that belongs to a connector, and goes with it."""
+    own = connector.metadata
+    found: dict[str, Any] = {
+        "name": name,
+        "namespace": own.namespace,
+        "labels": names.labels(operator=operator, connector=own.name, uid=own.uid or "", role=role, task=task),
+        "ownerReferences": [
+            {
+                "apiVersion": connector.api_version,
+                "kind": connector.kind,
+                "name": own.name,
+                "uid": own.uid,
+                "controller": True,
+                "blockOwnerDeletion": False,
+            }
+        ],
+    }
+    if annotations:
+        found["annotations"] = dict(annotations)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes the pods of one connector.
+
+    Attributes:
+        connector: the resource.
+        settings: of the release.
+        secrets: names of the Secrets that its configuration and the worker's refer to.
+    """
+
+    connector: Connector
+    settings: Settings
+    secrets: tuple[str, ...]
+
+    @property
+    def operator(self) -> str:
+        """The release."""
+        return self.settings.release.label
+
+    def life(self, plan: Plan, task: int) -> str:
+        """What a task's pod is made from, as a hash: a pod of another one is out of date."""
+        return names.digest(plan.tasks[task].to_json(), plan.secrets, self._task_pod(plan, task, "", None))
+
+    def task(self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState) -> dict[str, Any]:
+        """A task's pod."""
+        own = self.connector.metadata
+        life = Life(
+            connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
+            incarnation=incarnation, token=f"{own.uid}/{task}/{incarnation}", state=state,
+        )  # fmt: skip
+        pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), life)
+        annotations = {
+            names.INCARNATION_ANNOTATION: str(incarnation),
+            names.LIFE_ANNOTATION: self.life(plan, task),
+            _GENERATION: str(own.generation),
+            _STATE: state.value,
+        }
+        found = pod["metadata"]
+        return {**pod, "metadata": {**found, "annotations": {**found.get("annotations", {}), **annotations}}}
+
+    def job(self, name: str, action: Action, key: str) -> dict[str, Any]:
+        """A short pod that works on the request of the same name."""
+        settings = self.settings
+        spec = self._spec(layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, settings.job.resources)
+        mount = {"name": "request", "configMap": {"name": name}}
+        spec["volumes"] = [mount, *spec["volumes"]]
+        spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
+        spec["activeDeadlineSeconds"] = settings.job.deadline_seconds
+        spec["terminationGracePeriodSeconds"] = 5
+        annotations = {"penstock.dev/action": action.value, "penstock.dev/key": key}
+        meta = metadata(self.connector, name, operator=self.operator, role="job", annotations=annotations)
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        return self._with_template(pod, layout.JOB_CONTAINER, besides=("resources",))
+
+    def request(self, name: str, request: JobRequest) -> dict[str, Any]:
+        """The ConfigMap of a request."""
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata(self.connector, name, operator=self.operator, role="job"),
+            "immutable": True,
+            "data": {layout.REQUEST_FILE.rpartition("/")[2]: request.to_json()},
+        }
+
+    def plan_metadata(self, plan: Plan) -> dict[str, Any]:
+        """Of the ConfigMap that keeps a plan."""
+        name = names.plan_name(self.connector.metadata.name, plan.hash)
+        return metadata(self.connector, name, operator=self.operator, role="plan")
+
+    def document(self) -> dict[str, Any]:
+        """The connector as a short pod reads it: a Running one, since a stopped one has no tasks."""
+        found = self.connector.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"status"})
+        found["spec"]["state"] = "Running"
+        found["metadata"] = {k: found["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
+        return dict(found)
+
+    def _task_pod(self, plan: Plan, task: int, name: str, life: Life | None) -> dict[str, Any]:
+        settings = self.settings
+        own = self.connector.metadata
+        spec = self._spec(layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, settings.task.resources)
+        volume = {
+            "name": "plan",
+            "configMap": {
+                "name": names.plan_name(own.name, plan.hash),
+                "items": [{"key": f"task-{task}.json", "path": layout.TASK_FILE.rpartition("/")[2]}],
+            },
+        }
+        spec["volumes"] = [volume, *spec["volumes"]]
+        container = spec["containers"][0]
+        container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
+        container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
+        container["env"] = [
+            *([] if life is None else [{"name": layout.LIFE_VARIABLE, "value": life.to_json()}]),
+            *container["env"],
+        ]
+        spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
+        lost = settings.task.node_lost_seconds
+        spec["tolerations"] = [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lost}
+            for key in ("not-ready", "unreachable")
+        ]
+        meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        if life is None:  # for the hash: of what the task reads, not of the plan that it stands in
+            del volume["configMap"]
+        return self._with_template(pod, layout.TASK_CONTAINER)
+
+    def _spec(self, container: str, module: str, file: str, resources: Resources) -> dict[str, Any]:
+        images = self.settings.images
+        mounts = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
+        volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {}}]
+        for number, name in enumerate(self.secrets):
+            volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": not self._watched}})
+            mounts.append(
+                {"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True}  # type: ignore[dict-item]
+            )
+        return {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": _USER,
+                "runAsGroup": _USER,
+                "fsGroup": _USER,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            **({"imagePullSecrets": [{"name": n} for n in images.pull_secrets]} if images.pull_secrets else {}),
+            "containers": [
+                {
+                    "name": container,
+                    "image": images.runtime,
+                    "imagePullPolicy": images.pull_policy,
+                    "command": ["python3", "-m", module, file],
+                    "env": [
+                        _field(layout.POD_NAME_VARIABLE, "metadata.name"),
+                        _field(layout.POD_UID_VARIABLE, "metadata.uid"),
+                        _field(layout.NODE_VARIABLE, "spec.nodeName"),
+                    ],
+                    "resources": {k: v for k, v in resources.model_dump().items() if v},
+                    "securityContext": {
+                        "allowPrivilegeEscalation": False,
+                        "readOnlyRootFilesystem": True,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
+                    "volumeMounts": mounts,
+                }
+            ],
+            "volumes": volumes,
+        }
+
+    @property
+    def _watched(self) -> bool:
+        """Whether the operator itself sees that a Secret is missing; else the pod starts and tells."""
+        return self.settings.secrets.watch
+
+    def _with_template(self, pod: dict[str, Any], container: str, besides: tuple[str, ...] = ()) -> dict[str, Any]:
+        template = {k: v for k, v in self.connector.spec.template.items() if k not in besides}
+        labels, annotations = template.pop("labels", None) or {}, template.pop("annotations", None) or {}
+        inner = {k: template.pop(k) for k in [*template] if k in _CONTAINER_FIELDS}
+        spec = merged(pod["spec"], template)
+        if inner:
+            spec = merged(spec, {"containers": [{"name": container, **inner}]})
+        meta = dict(pod["metadata"])
+        meta["labels"] = {**labels, **meta["labels"]}  # ours select the pods: they are not for the taking
+        if annotations or "annotations" in meta:
+            meta["annotations"] = {**annotations, **meta.get("annotations", {})}
+        return {**pod, "metadata": meta, "spec": spec}
+
+
+def _field(name: str, path: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _folder(file: str) -> str:
+    return file.rpartition("/")[0]

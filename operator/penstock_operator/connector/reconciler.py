@@ -1,0 +1,118 @@
+"""Brings one Connector and what belongs to it to what is asked: gather what is live, decide, apply."""
+
+import logging
+from dataclasses import replace
+from typing import Any, Final
+
+from penstock.errors import ConfigError
+from penstock.report import Claim, Control, claim_key, control_key
+from penstock.resources import Connector
+from penstock_operator.connector import gather
+from penstock_operator.connector.apply import Applied, apply
+from penstock_operator.connector.decide import decide
+from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.figures import figures
+from penstock_operator.connector.pods import Maker
+from penstock_operator.context import Context
+from penstock_operator.errors import Unavailable
+from penstock_operator.key import Key
+from penstock_operator.kinds import CONNECTOR
+
+__all__ = ["Reconciler"]
+
+log = logging.getLogger(__name__)
+_ROUNDS: Final = 4
+"""A decision that was carried out may allow the next at once; more than so many in a row are left to the queue."""
+_PODS_LEAVE: Final = 2.0
+
+
+class Reconciler:
+    """One for the whole operator.
+
+    It keeps nothing that matters: what it remembers between two runs saves requests, or is found out again.
+    """
+
+    def __init__(self) -> None:
+        self._remembered: dict[Key, gather.Remembered] = {}
+        self.names = gather.Names()
+
+    async def __call__(self, key: Key, context: Context) -> float | None:
+        """Reconcile.
+
+        Returns:
+            Seconds until it is to run again, should nothing happen; None: it need not.
+
+        Raises:
+            OperatorError: the API server did not do as asked; to be run again with back-off.
+        """
+        remembered = self._remembered.setdefault(key, gather.Remembered())
+        for _ in range(_ROUNDS):
+            document = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
+            if document is None:
+                return await self._gone(key, context)
+            again = await self._once(key, context, document, remembered)
+            if again is None or again > 0:
+                return again
+        return 0.0
+
+    async def _once(
+        self, key: Key, context: Context, document: dict[str, Any], remembered: gather.Remembered
+    ) -> float | None:
+        try:
+            connector = Connector.draft(document)
+        except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
+            log.warning("%s cannot be read: %s", key, e)
+            return None
+        self.names.put(key, connector, document)
+        facts = await gather.facts(connector, document, context, remembered, self.names)
+        maker = Maker(connector, context.settings, facts.secrets.names)
+        decision = decide(facts, maker.life)
+        applied: Applied = await apply(document, facts, decision, maker, context, remembered)
+        context.metrics.connector(key, figures(facts, decision))
+        if decision.create and facts.rival is None:
+            await self._claim(connector, document, context)
+        if decision.tell is not None:
+            applied = await self._tell(facts, context, applied, Control(
+                connector_uid=connector.metadata.uid or "", generation=connector.metadata.generation, state=decision.tell
+            ))  # fmt: skip
+        if decision.forget:
+            await context.run(context.status.forget, connector.connect_name)
+        waits = [w for w in (decision.again, applied.again) if w is not None]
+        return min(waits, default=None)
+
+    async def _claim(self, connector: Connector, document: dict[str, Any], context: Context) -> None:
+        """Say who owns the Connect name, for operators that do not see this Connector."""
+        own, status = connector.metadata, context.status
+        there = status.claim(connector.connect_name)
+        if not status.caught_up or (there is not None and there.connector_uid == own.uid):
+            return
+        claim = Claim(
+            connector_uid=own.uid or "", namespace=own.namespace or "", name=own.name,
+            created=document["metadata"].get("creationTimestamp", ""), operator=context.settings.release.label,
+        )  # fmt: skip
+        try:
+            await context.run(status.write, [(claim_key(connector.connect_name), claim.to_value())])
+        except Unavailable as e:  # the topic may not be there before the first connector was prepared
+            log.debug("The claim of %s is not written: %s", connector.connect_name, e)
+
+    async def _tell(self, facts: Facts, context: Context, applied: Applied, control: Control) -> Applied:
+        key = control_key(facts.connector.connect_name)
+        try:
+            await context.run(context.status.write, [(key, control.to_value())])
+        except Unavailable as e:
+            log.warning("%s: its tasks cannot be told to be %s: %s", facts.connector.connect_name, control.state, e)
+            return replace(applied, again=2.0)
+        return applied
+
+    async def _gone(self, key: Key, context: Context) -> float | None:
+        """The Connector is no more: its pods go with it; then its records are forgotten."""
+        name = self.names.connect_name(key)
+        context.job_slots.keep_only(key, frozenset())
+        context.metrics.forget(key)
+        if await context.run(gather.pods_of, context, key):
+            return _PODS_LEAVE
+        if self.names.only(key, name) and gather.ours(context.status, name):
+            await context.run(context.status.forget, name)
+        self.names.drop(key)
+        self._remembered.pop(key, None)
+        return None

@@ -1,0 +1,91 @@
+"""What annotations ask for: restarts, once per token. Pure.
+
+`penstock.dev/restart: <token>`, `penstock.dev/restart-failed: <token>`, `penstock.dev/restart-tasks: "<token> 0,2"`. The
+annotation stays where it is, since Git may hold it; what was handled stands in status (`restartActions`).
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock_operator.connector.memory import Handled, Memory
+
+__all__ = ["KEPT", "Requests", "requests"]
+
+KEPT: Final = 10
+_PREFIX: Final = "penstock.dev/"
+_ACTIONS: Final = ("restart", "restart-failed", "restart-tasks")
+_SHOWN: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What is asked for now.
+
+    Attributes:
+        all: restart the connector: plan it again, and every task.
+        tasks: numbers of tasks to restart.
+        handled: of this time, for status.
+    """
+
+    all: bool = False
+    tasks: frozenset[int] = field(default_factory=frozenset)
+    handled: tuple[Handled, ...] = ()
+
+
+def requests(
+    annotations: Mapping[str, str], memory: Memory, *, wanted: bool, tasks: Collection[int], now: float
+) -> Requests:
+    """What the annotations ask for that was not handled before.
+
+    Args:
+        annotations: the connector's.
+        memory: which tokens were handled; which tasks failed.
+        wanted: whether tasks are meant to live at all.
+        tasks: the numbers of the tasks that there are.
+        now: seconds since 1970.
+    """
+    known = {(h.action, h.token) for h in memory.handled}
+    everything, chosen, handled = False, set[int](), []
+    for action in _ACTIONS:
+        text = annotations.get(_PREFIX + action, "").strip()
+        token, _, rest = text.partition(" ")
+        token = token[:_SHOWN]
+        # `restart-tasks` may name other tasks with the same token: it is one request all the same.
+        if not token or (action, token) in known:
+            continue
+        if not wanted:
+            what = "Refused", "nothing to restart: the connector is not meant to run (spec.state)"
+        elif action == "restart":
+            everything = True
+            what = "Succeeded", "the connector and all of its tasks are restarted"
+        elif action == "restart-failed":
+            failed = {t for t in tasks if memory.task(t).over}
+            chosen |= failed
+            what = "Succeeded", f"restarted: {_list(failed)}" if failed else "no task had failed"
+        else:
+            found, problem = _numbers(rest, tasks)
+            chosen |= found
+            what = ("Refused", problem) if problem else ("Succeeded", f"restarted: {_list(found)}")
+        handled.append(Handled(action, token, what[0], what[1], now))
+    return Requests(everything, frozenset(chosen), tuple(handled))
+
+
+def _numbers(text: str, tasks: Collection[int]) -> tuple[set[int], str]:
+    parts = [p for p in re.split(r"[\s,]+", text) if p]
+    wrong = [p for p in parts if not p.isdecimal() or int(p) not in tasks]
+    if not parts or wrong:
+        there = f"tasks are {_list(tasks)}" if tasks else "there is no task"
+        what = f"{', '.join(wrong)[:_SHOWN]}: no such task" if wrong else "no task is named"
+        return set(), f'{what}; write "<token> 0,2" ({there})'
+    return {int(p) for p in parts}, ""
+
+
+def _list(numbers: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
+
+
+def remembered(memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
+    """The last ones, the latest last."""
+    return (*memory.handled, *handled)[-KEPT:]

@@ -1,0 +1,161 @@
+"""The tasks of a plan: all anew where their set changes, one by one where it does not. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from penstock.job import Action
+from penstock.resources import State
+from penstock.taskspec import TaskState
+from penstock_operator.connector import job_step, task_step
+from penstock_operator.connector.decision import CreateJob, CreateTask, Decision, job_facts, named
+from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.life_of import LifeOf
+from penstock_operator.connector.memory import JobMemory, TaskMemory
+from penstock_operator.connector.names import digest, pod_name
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.pod_facts import Phase, Pod, TaskPod
+from penstock_operator.connector.requests import Requests
+from penstock_operator.connector.summary import summary
+from penstock_operator.connector.verdict import Kind, Verdict
+
+__all__ = ["run"]
+
+_KEPT_PLANS: Final = 2
+
+
+def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
+    """What becomes of the tasks.
+
+    Args:
+        facts: with the memory that `planned` leaves.
+        plan: what is asked for, or the last good one while there is no other.
+        life: what a task's pod must be made from.
+        asked: restarts.
+        planned: what planning does besides.
+    """
+    memory = facts.memory
+    same = memory.standing is not None and memory.fence == plan.fence(facts.connector.connect_name)
+    if same or not plan.tasks:
+        return _tasks(facts, plan, life, asked, planned)
+    if planned.config.valid is None:  # the plan that is being made decides how to go on
+        return replace(planned, plan=plan, state=summary(facts, plan, memory.tasks).state)
+    return _anew(facts, plan, planned)
+
+
+def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
+    """Another set of tasks: all of the old ones go, then they are shut out, then the new ones come."""
+    tasks = {n: _afresh(t, facts.now) for n, t in facts.memory.tasks.items()}
+    memory = replace(facts.memory, tasks=tasks)
+    alive = [p for p in facts.task_pods if p.phase is not Phase.ENDED]
+    found = replace(planned, memory=memory, plan=plan, state="Pending")
+    if alive:
+        text = f"the tasks begin anew; waits for the end of {named(alive)}"
+        going = tuple(p for p in alive if p.leaving is None)
+        return _under_way(replace(found, delete=(*planned.delete, *going)), planned, "Restarting", text)
+    fence = plan.fence(facts.connector.connect_name)
+    before = memory.standing.generation if memory.standing is not None else 0
+    key = digest(plan.hash, fence, before)
+    step = job_step.step(job_facts(facts, Action.PREPARE, key))
+    memory = replace(memory, job=step.memory)
+    found = replace(found, memory=memory, delete=tuple(dict.fromkeys((*planned.delete, *step.delete))))
+    if step.answer is not None and step.answer.standing is not None:
+        memory = replace(memory, standing=step.answer.standing, fence=fence)
+        return _under_way(replace(found, memory=memory, again=0.0), planned, "Starting", "the tasks are about to start")
+    if step.answer is not None:  # wrong in a way that only shows at Kafka
+        problems = "; ".join(map(str, step.answer.problems)) or step.answer.message
+        return replace(found, verdict=Verdict(Kind.STALLED, "PrepareFailed", problems), state="Failed")
+    create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
+    found = replace(found, create=(*planned.create, *create), again=step.again)
+    return _under_way(found, planned, step.reason, step.message)
+
+
+def _under_way(found: Decision, planned: Decision, reason: str, message: str) -> Decision:
+    """Unless planning has more important news."""
+    if planned.config.valid is not True:
+        return found
+    return replace(found, verdict=Verdict(Kind.UNDER_WAY, reason, message))
+
+
+def _afresh(task: TaskMemory, now: float) -> TaskMemory:
+    begun = replace(task, over=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
+    return begun.to("Restarting", now, "SpecChanged", "begins anew with the other tasks")
+
+
+def _tasks(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
+    memory = facts.memory
+    wanted = TaskState.PAUSED if facts.connector.spec.state is State.PAUSED else TaskState.RUNNING
+    tasks: dict[int, TaskMemory] = {}
+    delete: list[Pod] = [*planned.delete]
+    create: list[CreateJob | CreateTask] = [*planned.create]
+    again = [planned.again]
+    for number in range(len(plan.tasks)):
+        step = task_step.step(_task_facts(facts, plan, number, life, wanted, asked))
+        tasks[number] = replace(step.memory, versions=step.memory.versions or plan.versions(number))
+        delete += step.delete
+        again.append(step.again)
+        if step.create is not None:
+            assert memory.standing is not None
+            create.append(CreateTask(plan, number, step.create, memory.standing, wanted))
+    delete += (p for p in facts.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
+    settled = planned.config.valid is True
+    if settled:  # no short pod has anything left to do
+        delete += (p for p in facts.job_pods if p.leaving is None)
+        memory = replace(memory, job=JobMemory())
+    found = summary(facts, plan, tasks)
+    return replace(
+        planned,
+        memory=replace(memory, tasks=tasks),
+        verdict=found.verdict if settled else planned.verdict,
+        state=found.state,
+        plan=plan,
+        tell=wanted if _unaware(facts, facts.task_pods, wanted) else None,
+        delete=tuple(dict.fromkeys(delete)),
+        create=tuple(create),
+        drop=_old_plans(facts, plan),
+        again=min((a for a in again if a is not None), default=None),
+    )
+
+
+def _task_facts(
+    facts: Facts, plan: Plan, number: int, life: LifeOf, wanted: TaskState, asked: Requests
+) -> task_step.TaskFacts:
+    memory = facts.memory.task(number)
+    own = [p for p in facts.task_pods if p.task == number]
+    name = facts.connector.metadata.name
+    possible = [pod_name(name, number, memory.incarnation), pod_name(name, number, memory.incarnation + 1)]
+    return task_step.TaskFacts(
+        connector=name, memory=memory, pods=own, report=facts.reports.get(number), life=life(plan, number),
+        acted=_acted(facts, own, wanted), policy=facts.connector.spec.restart, asked=number in asked.tasks,
+        refusal=next((facts.refusals[n] for n in possible if n in facts.refusals), None), patience=facts.patience,
+        now=facts.now,
+    )  # fmt: skip
+
+
+def _alive(pods: Sequence[TaskPod]) -> list[TaskPod]:
+    return [p for p in pods if p.phase is not Phase.ENDED and p.leaving is None]
+
+
+def _told(facts: Facts, pod: TaskPod) -> tuple[int, str]:
+    """The generation and the state that a pod was told last."""
+    if facts.control is not None and facts.control.generation > pod.generation:
+        return facts.control.generation, facts.control.state
+    return pod.generation, pod.state
+
+
+def _unaware(facts: Facts, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
+    """Whether one of these has not been told what it is to do."""
+    return any(_told(facts, p)[1] != wanted for p in _alive(pods))
+
+
+def _acted(facts: Facts, pods: Sequence[TaskPod], wanted: TaskState) -> int:
+    """The generation that a task's report must name to count."""
+    if _unaware(facts, pods, wanted):
+        return facts.connector.metadata.generation
+    return max((_told(facts, p)[0] for p in _alive(pods)), default=0)
+
+
+def _old_plans(facts: Facts, plan: Plan) -> tuple[str, ...]:
+    """All but the present plan and the one before it."""
+    others = [p for p in facts.plans if p.hash != plan.hash]
+    return tuple(p.hash for p in others[: max(0, len(others) - (_KEPT_PLANS - 1))])

@@ -1,0 +1,89 @@
+"""Which Secrets a connector refers to, whether they are there, and whether they have changed. Pure.
+
+The operator never resolves a reference: it compares keyed hashes of the values that references name.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+__all__ = ["Reference", "Secrets", "look", "references"]
+
+_REFERENCE: Final = re.compile(r"\$\{secret:([^:}\s]+):([^}]+)\}")
+_LENGTH: Final = 16
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Reference:
+    """`${secret:<name>:<key>}`, and the property that first holds it."""
+
+    name: str
+    key: str
+    property: str
+    worker: bool = False
+
+    def __str__(self) -> str:
+        return f"${{secret:{self.name}:{self.key}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What is known of the Secrets behind references.
+
+    Attributes:
+        names: of all that are referred to; pods mount these.
+        missing: sentences, one for each reference without a value.
+        worker_missing: whether one of the worker configuration is among them.
+        hash: of the values, keyed and truncated; None while something is missing, or when Secrets are not looked at.
+    """
+
+    names: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    worker_missing: bool = False
+    hash: str | None = None
+
+
+def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Reference, ...]:
+    """Every reference to a Secret, each once."""
+    found: dict[tuple[str, str], Reference] = {}
+    for properties, is_worker in ((config, False), (worker, True)):
+        for name, text in properties.items():
+            for match in _REFERENCE.finditer(text):
+                found.setdefault((match[1], match[2]), Reference(match[1], match[2], name, is_worker))
+    return tuple(sorted(found.values()))
+
+
+def look(wanted: Iterable[Reference], found: Mapping[str, Mapping[str, Any] | None] | None, key: bytes) -> Secrets:
+    """What the Secrets hold for these references.
+
+    Args:
+        wanted: the references.
+        found: by name, the Secret as the API server gives it, None where there is none; None: they are not looked at.
+        key: of the release, for the hash.
+    """
+    wanted = tuple(wanted)
+    every = tuple(sorted({r.name for r in wanted}))
+    if found is None:
+        return Secrets(every)
+    missing: list[str] = []
+    worker_missing = False
+    state = hmac.new(key, digestmod=hashlib.sha256)
+    for reference in wanted:
+        secret = found.get(reference.name)
+        data = (secret or {}).get("data") or {}
+        if secret is None or reference.key not in data:
+            what = f"Secret {reference.name}" + ("" if secret is None else f" has no key {reference.key}")
+            where = "the worker configuration" if reference.worker else "spec.config"
+            missing.append(
+                f"{what}{' is missing' if secret is None else ''} ({reference.property} of {where} refers to it)"
+            )
+            worker_missing = worker_missing or reference.worker
+            continue
+        value = base64.b64decode(data[reference.key])
+        for part in (reference.name.encode(), reference.key.encode(), value):
+            state.update(len(part).to_bytes(8, "big") + part)
+    return Secrets(every, tuple(missing), worker_missing, None if missing else state.hexdigest()[:_LENGTH])

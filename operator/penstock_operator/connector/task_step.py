@@ -1,0 +1,261 @@
+"""One task: from what is seen of its pods, what becomes of it. Pure.
+
+The order of writes makes every step repeatable: the status with the raised incarnation first, then pods go, then pods
+come. So an incarnation whose pod was never seen is created under the same name, and one whose pod was seen and is gone
+was lost.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from penstock import restarts
+from penstock.exit_codes import ExitCode
+from penstock.report import Report
+from penstock.resources import Restart
+from penstock_operator.connector.memory import EXPECTED, TaskMemory
+from penstock_operator.connector.names import pod_name
+from penstock_operator.connector.pod_facts import Ended, Phase, TaskPod
+
+__all__ = ["TaskFacts", "TaskStep", "step"]
+
+_TRACE: Final = 4_000
+_UNAVAILABLE_LONGEST: Final = 60.0
+_KEPT: Final = 1
+"""So many ended pods of a task are kept, for their logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What is known of one task.
+
+    Attributes:
+        connector: the resource's name, for pod names.
+        memory: as status has it.
+        pods: of this task and connector uid, any incarnation.
+        report: the task's own, of whatever life.
+        life: what its pod must be made from.
+        acted: the generation that a report must name to count for the state that is asked for.
+        policy: `spec.restart`.
+        asked: a restart of it was asked for just now.
+        refusal: why the API server refused its pod a moment ago: reason, sentence.
+        patience: seconds after which a pod that was told to go, and has not, is on a node that is away.
+        now: seconds since 1970.
+    """
+
+    connector: str
+    memory: TaskMemory
+    pods: Sequence[TaskPod]
+    report: Report | None
+    life: str
+    acted: int
+    policy: Restart
+    asked: bool
+    refusal: tuple[str, str] | None
+    patience: float
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStep:
+    """What follows.
+
+    Attributes:
+        memory: for status.
+        create: an incarnation to create a pod for; None: none now.
+        delete: pods to delete.
+        again: look again after so many seconds, should nothing happen; None: only when something happens.
+    """
+
+    memory: TaskMemory
+    create: int | None = None
+    delete: tuple[TaskPod, ...] = ()
+    again: float | None = None
+
+
+def step(facts: TaskFacts) -> TaskStep:
+    """What becomes of a task that is meant to live."""
+    pods = sorted(facts.pods, key=lambda p: p.incarnation)
+    current = pods[-1] if pods else None
+    memory = facts.memory
+    if current is not None and current.incarnation >= memory.incarnation:
+        memory = _seen(memory, current)
+    elif current is not None:  # the next life has begun in status, and its pod is not there yet
+        current = None
+    found = _follow(replace(facts, memory=memory), current)
+    return replace(found, delete=(*found.delete, *_outlived(pods, current)))
+
+
+def _seen(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
+    if (pod.incarnation, pod.uid) == (memory.incarnation, memory.pod_uid):
+        return memory if pod.started is None else replace(memory, started=pod.started)
+    return replace(
+        memory, incarnation=pod.incarnation, pod=pod.name, pod_uid=pod.uid, life=pod.life, over=False, started=None
+    )
+
+
+def _outlived(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
+    """Pods of earlier lives: those that still live, and those that ended but for the last."""
+    earlier = [p for p in pods if p is not current]
+    alive = [p for p in earlier if p.phase is not Phase.ENDED and p.leaving is None]
+    ended = [p for p in earlier if p.phase is Phase.ENDED and p.leaving is None]
+    return (*alive, *ended[: max(0, len(ended) - _KEPT)])
+
+
+def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
+    memory, now = facts.memory, facts.now
+    if memory.over:
+        return _after_end(facts)
+    if current is None:
+        if memory.incarnation == 0:
+            return _begin(facts, memory.to("Pending", now, "Starting"))
+        if memory.reason in EXPECTED:
+            return _begin(facts, memory.to("Restarting", now, memory.reason, memory.message))
+        if not memory.pod_uid:  # never seen: the pod was not created, or not yet
+            return TaskStep(_pending(facts, None), create=memory.incarnation)
+        return _ended(facts, None, restarts.End.LOST, "Deleted", f"pod {memory.pod} was deleted", at=facts.now)
+    if current.ended is not None:
+        return _ended_pod(facts, current, current.ended)
+    if current.leaving is not None:
+        return _leaving(facts, current)
+    if facts.asked:
+        return _end(facts, current, "RestartRequested", "restarted as an annotation asked for")
+    if current.life != facts.life:
+        return _end(facts, current, "SpecChanged", "restarted for a change of configuration or pod template")
+    if memory.reason == "RestartRequested":  # asked for, written down, not done yet
+        return _end(facts, current, memory.reason, memory.message)
+    return TaskStep(_alive(facts, current))
+
+
+def _begin(facts: TaskFacts, memory: TaskMemory) -> TaskStep:
+    """The next life."""
+    number = memory.incarnation + 1
+    begun = replace(
+        memory, incarnation=number, pod=pod_name(facts.connector, memory.id, number), pod_uid="", over=False,
+        retry_at=None, reason="Starting", life=facts.life, started=None,
+    )  # fmt: skip
+    return TaskStep(begun, create=number)
+
+
+def _end(facts: TaskFacts, pod: TaskPod, reason: str, message: str) -> TaskStep:
+    return TaskStep(facts.memory.to("Restarting", facts.now, reason, message), delete=(pod,))
+
+
+def _leaving(facts: TaskFacts, pod: TaskPod) -> TaskStep:
+    """It was told to go, by us or by somebody: the next life waits for its end, unless nobody will tell of it."""
+    memory, now = facts.memory, facts.now
+    by = (pod.leaves_by or now) + facts.patience
+    if memory.reason not in EXPECTED:
+        memory = memory.to("Restarting", now, "Deleted", f"pod {pod.name} is being deleted")
+    if now < by:
+        return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), again=by - now)
+    message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
+    if memory.reason in EXPECTED:
+        return _begin(facts, memory.to("Restarting", now, memory.reason, message))
+    return _ended(facts, pod, restarts.End.LOST, "NodeLost", message, at=now)
+
+
+def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
+    memory = facts.memory
+    if memory.reason in EXPECTED or (pod.life != facts.life and ended.code == ExitCode.OK):
+        return _begin(facts, memory.to("Restarting", facts.now, memory.reason or "SpecChanged", memory.message))
+    kind, reason = _end_of(ended)
+    trace = ended.word.trace if ended.word is not None else None
+    report = facts.report
+    if report is not None and report.pod_uid == pod.uid and report.trace:
+        trace = report.trace
+    found = replace(facts, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
+    if ended.code == ExitCode.OK and pod.leaving is not None:
+        return _ended(found, pod, kind, "Deleted", f"pod {pod.name} was deleted", at=ended.at)
+    return _ended(found, pod, kind, reason, ended.told(), at=ended.at)
+
+
+def _end_of(ended: Ended) -> tuple[restarts.End, str]:
+    if ended.lost:
+        reason = ended.reason if ended.reason not in ("Error", "", "Lost") else "ProcessKilled"
+        return restarts.End.LOST, reason if ended.code != ExitCode.LOST else "SparkLost"
+    match ended.code:
+        case ExitCode.OK:
+            return restarts.End.LOST, "Ended"
+        case ExitCode.SUPERSEDED:
+            return restarts.End.LOST, "Superseded"
+        case ExitCode.CONFIG_INVALID:
+            return restarts.End.REFUSED, "ConfigInvalid"
+        case ExitCode.UNAVAILABLE:
+            return restarts.End.STOPPED, "Unavailable"
+        case _:
+            return restarts.End.FAILED, "Failed"
+
+
+def _ended(
+    facts: TaskFacts, pod: TaskPod | None, kind: restarts.End, reason: str, message: str, *, at: float
+) -> TaskStep:
+    """This life is over: decide once what follows, and remember it."""
+    memory, now = facts.memory, facts.now
+    started = memory.started if pod is None else pod.started
+    lived = max(0.0, at - started) if started is not None else 0.0
+    history = restarts.History(memory.failures, memory.losses)
+    unavailable = 0
+    if reason == "Unavailable":  # what it needs is away: that is no failure of its own, and has no limit
+        unavailable = memory.unavailable + 1
+        delay: float | None = min(_UNAVAILABLE_LONGEST, 2.0 ** min(unavailable, 6))
+        told = message
+    else:
+        again = restarts.after(kind, lived=lived, history=history, policy=facts.policy)
+        delay, history, told = again.delay, again.history, f"{message} ({again.reason})"
+    state = "Restarting" if kind is restarts.End.LOST and delay is not None else "Failed"
+    over = memory.to(
+        state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
+        retry_at=None if delay is None else now + delay,
+    )  # fmt: skip
+    if delay == 0.0:
+        return _begin(facts, replace(over, restarts=over.restarts + 1))
+    return TaskStep(over, again=delay)
+
+
+def _after_end(facts: TaskFacts) -> TaskStep:
+    memory, now = facts.memory, facts.now
+    if facts.asked:
+        fresh = replace(memory, failures=0, losses=0)
+        return _begin(facts, fresh.to("Restarting", now, "RestartRequested", "restarted as an annotation asked for"))
+    if memory.life != facts.life:  # another configuration is another chance
+        fresh = replace(memory, failures=0, losses=0)
+        return _begin(facts, fresh.to("Restarting", now, "SpecChanged", "restarted for a change of configuration"))
+    if memory.retry_at is None:
+        return TaskStep(memory)
+    if memory.retry_at <= now:
+        return _begin(facts, replace(memory.to("Restarting", now, memory.reason, memory.message),
+                                     restarts=memory.restarts + 1))  # fmt: skip
+    return TaskStep(memory, again=memory.retry_at - now)
+
+
+def _alive(facts: TaskFacts, pod: TaskPod) -> TaskMemory:
+    memory, report = facts.memory, facts.report
+    if report is None or report.pod_uid != pod.uid:
+        if pod.phase is Phase.RUNNING and memory.state in ("Running", "Paused") and memory.pod_uid == pod.uid:
+            return memory  # it has reported before, and Kafka cannot be read now
+        return _pending(facts, pod)
+    versions = dict(report.versions) or memory.versions
+    if report.acted < facts.acted:
+        return replace(_pending(facts, pod, "Changing"), versions=versions)
+    match report.state:
+        case "RUNNING":
+            state = "Running"
+        case "PAUSED":
+            state = "Paused"
+        case _:  # on its way out; its pod's end tells
+            return replace(memory, versions=versions)
+    trouble = report.trouble or ""
+    since = report.since / 1000 if memory.state != state else memory.since
+    found = memory.to(state, since, "Hindered" if trouble else "", trouble)
+    return replace(found, versions=versions, trace=memory.trace if memory.failures else None)
+
+
+def _pending(facts: TaskFacts, pod: TaskPod | None, reason: str = "Starting") -> TaskMemory:
+    memory = facts.memory
+    hindrance = facts.refusal or (pod.hindrance if pod is not None else None)
+    state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
+    if hindrance is not None:
+        return memory.to("Pending", facts.now, *hindrance)
+    kept = memory.message if memory.state == "Restarting" and memory.failures + memory.losses else ""
+    return memory.to(state, facts.now, reason, kept)

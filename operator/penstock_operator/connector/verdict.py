@@ -1,0 +1,88 @@
+"""What a decision found, in words for people and for GitOps: the conditions of status. Pure.
+
+As kstatus reads them: `Reconciling=True` is under way, `Stalled=True` needs a person, else `Ready` counts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from penstock_operator.connector.memory import bounded
+from penstock_operator.connector.pod_facts import timestamp
+
+__all__ = ["Config", "Kind", "Verdict", "conditions"]
+
+_MOST: Final = 8_000
+"""Characters of a condition's message."""
+
+
+class Kind(Enum):
+    """How far things are from what is asked."""
+
+    READY = "ready"
+    UNDER_WAY = "under way"
+    STALLED = "stalled"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The one thing to know.
+
+    Attributes:
+        kind: how far from what is asked.
+        reason: one word, for machines.
+        message: a sentence that names the cause and, where there is one, the remedy.
+    """
+
+    kind: Kind
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Whether the configuration is valid: None is not known (yet)."""
+
+    valid: bool | None
+    reason: str
+    messages: Sequence[str]
+
+
+def conditions(
+    verdict: Verdict, config: Config, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float
+) -> list[dict[str, Any]]:
+    """The conditions. Reconciling and Stalled stand there only while they are true, as kstatus recommends.
+
+    Args:
+        verdict: the one thing to know.
+        config: of the configuration.
+        previous: the conditions as they stand, by type: `lastTransitionTime` changes with `status` only.
+        generation: that all of this was decided for.
+        now: seconds since 1970.
+    """
+
+    def condition(kind: str, status: str, reason: str, message: str) -> dict[str, Any]:
+        before = previous.get(kind, {})
+        since = before.get("lastTransitionTime") if before.get("status") == status else None
+        return {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": message if len(message) <= _MOST else message[: _MOST - 4] + " ...",
+            "observedGeneration": generation,
+            "lastTransitionTime": since or timestamp(now),
+        }
+
+    ready = {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")
+    valid = "Unknown" if config.valid is None else str(config.valid)
+    found = [
+        condition("ConfigValid", valid, config.reason, bounded(config.messages, _MOST)),
+        condition("Ready", ready, verdict.reason, verdict.message),
+    ]
+    if verdict.kind is Kind.UNDER_WAY:
+        found.append(condition("Reconciling", "True", verdict.reason, verdict.message))
+    if verdict.kind is Kind.STALLED:
+        found.append(condition("Stalled", "True", verdict.reason, verdict.message))
+    return sorted(found, key=lambda c: str(c["type"]))

@@ -1,0 +1,97 @@
+"""Whatever happens, in whatever order, with the operator killed between any two writes: it comes to what is asked."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock_operator.connector.pod_facts import Phase, TaskPod
+
+from .world import Killed, World
+
+HAPPENINGS = st.lists(
+    st.one_of(
+        st.tuples(st.just("reconcile"), st.none() | st.integers(0, 5)),
+        st.tuples(st.just("tick"), st.none()),
+        st.tuples(st.just("change"), st.sampled_from(["a", "b", "c"])),
+        st.tuples(st.just("tasksMax"), st.integers(1, 3)),
+        st.tuples(st.just("state"), st.sampled_from(["Running", "Paused", "Stopped"])),
+        st.tuples(st.just("restart"), st.sampled_from(["1", "2"])),
+        st.tuples(st.just("fail"), st.integers(0, 2)),
+        st.tuples(st.just("evict"), st.integers(0, 2)),
+        st.tuples(st.just("vanish"), st.integers(0, 2)),
+        st.tuples(st.just("delete"), st.integers(0, 2)),
+        st.tuples(st.just("template"), st.sampled_from(["x", "y"])),
+        st.tuples(st.just("forget"), st.none()),
+        st.tuples(st.just("advance"), st.sampled_from([1, 30, 4_000])),
+    ),
+    max_size=40,
+)
+
+
+def happen(world: World, what: str, value: object) -> None:
+    pods = [
+        p for p in world.pods.values() if isinstance(p, TaskPod) and p.leaving is None and p.phase is not Phase.ENDED
+    ]
+    one = pods[int(str(value)) % len(pods)].name if what in ("fail", "evict", "vanish", "delete") and pods else None
+    match what:
+        case "reconcile":
+            world.kill_after = None if value is None else world.writes + int(str(value))
+            with suppress(Killed):
+                world.reconcile()
+            world.kill_after = None
+        case "tick":
+            world.tick()
+        case "change":
+            world.change(config={"file": f"/data/{value}"})
+        case "tasksMax":
+            world.change(tasksMax=value)
+        case "state":
+            world.change(state=value)
+        case "restart":
+            world.annotations = {"penstock.dev/restart": str(value)}
+        case "fail" if one:
+            world.end(one, 1, message="bad")
+        case "evict" if one:
+            world.end(one, None, "Evicted")
+        case "vanish" if one:
+            world.vanish(one)
+        case "delete" if one:
+            world.pods[one] = replace(world.pods[one], leaving=world.now, leaves_by=world.now + 30)
+        case "template":
+            world.template = str(value)
+        case "forget":  # somebody restores the resource from a backup, without its status
+            world.status = {"observedGeneration": -1}
+        case "advance":
+            world.advance(float(str(value)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(HAPPENINGS)
+def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None:
+    world = World()
+    for what, value in happenings:
+        happen(world, what, value)
+    world.change(state="Running", tasksMax=2, config={"file": "/data/end"})
+    world.settle(seconds=7_200)
+    alive = sorted(
+        (p.task, p.life) for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED
+    )
+    assert [n for n, _ in alive] == [0, 1], world.status
+    assert world.condition("Ready").startswith("True Running"), world.status
+    before = world.writes
+    world.reconcile()
+    assert world.writes == before
+    names = world.lives
+    assert len(names) == len(set(names)) or "forget" in {w for w, _ in happenings}, "an incarnation had two pods"
+
+
+@pytest.mark.parametrize("kill", range(12))
+def test_the_operator_killed_between_any_two_writes_of_a_first_start_converges_to_the_same(kill: int) -> None:
+    world = World(spec={"tasksMax": 2, "deletion": {"offsets": "Reset"}})
+    world.kill_after = kill
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    assert world.condition("Ready").startswith("True Running")

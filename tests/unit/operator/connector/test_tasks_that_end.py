@@ -1,0 +1,325 @@
+"""A task that fails, is lost, or cannot start: what follows, and what people are told."""
+
+from dataclasses import replace
+
+import pytest
+
+from penstock_operator.connector.decision import CreateTask
+from penstock_operator.connector.pod_facts import TaskPod
+
+from .world import World
+
+
+def running(**spec: object) -> World:
+    world = World(spec=spec)
+    world.settle()
+    return world
+
+
+def task(world: World, number: int = 0) -> dict[str, object]:
+    return dict(world.status["tasks"][number])
+
+
+def test_a_failed_task_shows_its_error_and_trace_and_waits_with_back_off() -> None:
+    world = running(tasksMax=2)
+    world.end("orders-in-0-1", 1, message="no such file: /data/a", trace="Traceback ...")
+    decision = world.reconcile()
+    assert decision.again == 10
+    assert not decision.create
+    found = task(world)
+    assert (found["state"], found["failures"], found["trace"]) == ("Failed", 1, "Traceback ...")
+    assert found["message"] == "no such file: /data/a (failed; restart 1 of 10)"
+    assert world.status["state"] == "Degraded"
+    assert world.condition("Ready") == "False TasksFailed: task 0: no such file: /data/a (failed; restart 1 of 10)"
+    assert world.condition("Reconciling").startswith("True TasksFailed")
+    world.advance(9)
+    assert not world.reconcile().create
+    world.advance(1)
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1", "orders-in-0-2"]
+    assert task(world)["restarts"] == 1
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_failures_in_a_row_back_off_to_their_limit_and_then_need_a_person() -> None:
+    world = running(restart={"maxRestarts": 3, "backoff": {"initial": "10s", "factor": 2, "max": "30s"}})
+    waits = []
+    for life in range(1, 5):
+        world.end(f"orders-in-0-{life}", 1, message="bad")
+        decision = world.reconcile()
+        waits.append(decision.again)
+        if decision.again is not None:
+            world.advance(decision.again)
+            world.settle(seconds=0)
+    assert waits == [10, 20, 30, None]
+    assert (
+        world.condition("Stalled")
+        == "True TasksFailed: task 0: bad (failed after 3 restarts (spec.restart.maxRestarts))"
+    )
+    assert world.status["state"] == "Failed"
+    world.advance(86_400)
+    assert not world.reconcile().create
+
+
+def test_a_task_that_ran_long_enough_begins_its_count_anew() -> None:
+    world = running(restart={"maxRestarts": 1, "resetAfter": "30m"})
+    for life in (1, 2, 3):
+        world.advance(1_800)
+        world.end(f"orders-in-0-{life}", 1, message="bad")
+        world.settle()
+    assert world.lives[-1] == "orders-in-0-4"
+    assert task(world)["failures"] == 1
+
+
+def test_no_restart_where_none_is_wanted() -> None:
+    world = running(restart={"onFailure": False})
+    world.end("orders-in-0-1", 1, message="bad")
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.condition("Stalled").startswith("True TasksFailed")
+
+
+@pytest.mark.parametrize(("code", "reason", "message", "shown"), [
+    (None, "Evicted", "The node was low on resource: memory.", "Evicted: The node was low on resource: memory."),
+    (137, "OOMKilled", "", "OOMKilled: the task used more memory than its limit"),
+    (137, "Error", "", "the process was ended by signal 9"),
+    (4, "Error", "Spark's JVM is gone", "Spark's JVM is gone"),
+])  # fmt: skip
+def test_a_lost_pod_is_replaced_at_once_the_first_time_and_named_as_what_it_was(
+    code: int | None, reason: str, message: str, shown: str
+) -> None:
+    world = running()
+    world.end("orders-in-0-1", code, reason, message)
+    decision = world.reconcile()
+    assert [w.incarnation for w in decision.create if isinstance(w, CreateTask)] == [2]
+    assert shown in str(task(world)["message"])
+    assert (task(world)["losses"], task(world).get("failures", 0)) == (1, 0)
+    assert any(e.reason == "TaskLost" and shown in e.message for e in world.events)
+
+
+def test_a_deleted_pod_is_replaced_at_once() -> None:
+    world = running()
+    world.vanish("orders-in-0-1")
+    assert [w.incarnation for w in world.reconcile().create if isinstance(w, CreateTask)] == [2]
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    assert task(world)["restarts"] == 1
+
+
+def test_losses_in_a_row_back_off_and_are_counted_apart_from_failures() -> None:
+    world = running()
+    waits = []
+    for _ in range(5):
+        world.end(world.task(0).name, None, "Evicted")
+        decision = world.reconcile()
+        waits.append(decision.again)
+        world.advance(decision.again or 0)
+        world.settle(seconds=0)
+    assert waits == [None, 1, 2, 4, 8]
+    assert task(world)["losses"] == 5
+    assert "failures" not in task(world)
+
+
+def test_a_pod_that_is_being_deleted_is_replaced_when_it_is_gone() -> None:
+    world = running()
+    pod = world.task(0)
+    world.pods[pod.name] = replace(pod, leaving=world.now, leaves_by=world.now + 30)
+    assert not world.reconcile().create
+    assert task(world)["state"] == "Restarting"
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+
+
+def test_a_pod_on_a_node_that_is_away_is_replaced_after_its_time() -> None:
+    world = running()
+    pod = world.task(0)
+    world.pods[pod.name] = replace(pod, node="away", leaving=world.now, leaves_by=world.now + 30)
+    decision = world.reconcile()
+    assert (decision.again, decision.create) == (60, ())
+    world.advance(60)
+    decision = world.reconcile()
+    assert [w.incarnation for w in decision.create if isinstance(w, CreateTask)] == [2]
+    assert "node away does not end pod orders-in-0-1" in str(task(world)["message"])
+
+
+def test_what_is_not_to_be_reached_is_tried_for_ever_and_told() -> None:
+    world = running(restart={"maxRestarts": 1})
+    for _ in range(15):
+        world.end(world.task(0).name, 5, message="Kafka at b:1 cannot be reached: connection refused")
+        world.reconcile()
+        assert (
+            world.condition("Ready") == "False Unavailable: task 0: Kafka at b:1 cannot be reached: connection refused"
+        )
+        world.advance(60)
+        world.settle(seconds=0)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("ImagePullBackOff", "Back-off pulling image x"),
+        ("Unschedulable", "0/1 nodes are available: 1 Insufficient memory."),
+    ],
+)
+def test_a_pod_that_cannot_start_tells_why(reason: str, message: str) -> None:
+    world = running()
+    world.vanish("orders-in-0-1")
+    world.reconcile()
+    pod = world.task(0)
+    world.pods[pod.name] = replace(pod, hindrance=(reason, message))
+    world.reconcile()
+    assert world.condition("Ready") == f"False {reason}: task 0: {message}"
+    assert (task(world)["state"], task(world)["reason"]) == ("Pending", reason)
+
+
+def test_a_pod_that_the_api_server_refuses_tells_why() -> None:
+    world = running()
+    world.vanish("orders-in-0-1")
+    world.refusals = {"orders-in-0-2": ("QuotaExceeded", "exceeded quota: pods")}
+    world.reconcile()
+    assert world.reconcile().create  # it is tried again
+    assert world.condition("Ready") == "False QuotaExceeded: task 0: exceeded quota: pods"
+
+
+def test_trouble_that_a_running_task_reports_is_told_and_passes() -> None:
+    world = running()
+    world.report(world.task(0), trouble="Kafka is away")
+    world.reconcile()
+    assert world.status["state"] == "Running"
+    assert world.condition("Ready") == "False Hindered: task 0: Kafka is away"
+    world.report(world.task(0))
+    world.reconcile()
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_without_kafka_the_last_word_of_the_tasks_stands_and_is_called_unknown() -> None:
+    world = running()
+    world.deaf, world.kafka_trouble = True, "connection refused"
+    world.reconcile()
+    assert world.status["state"] == "Running"
+    assert world.condition("Ready").startswith("Unknown KafkaUnavailable")
+
+
+def test_a_failed_task_gets_another_chance_with_another_configuration() -> None:
+    world = running(restart={"maxRestarts": 0})
+    world.end("orders-in-0-1", 1, message="bad")
+    world.settle()
+    world.change(config={"file": "/data/b"})
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    assert "failures" not in task(world)
+
+
+def test_the_last_ended_pod_is_kept_for_its_log_and_no_other() -> None:
+    world = running()
+    for _ in range(4):
+        world.end(world.task(0).name, None, "Evicted")
+        world.settle()
+    assert sorted(p.name for p in world.pods.values() if isinstance(p, TaskPod)) == ["orders-in-0-4", "orders-in-0-5"]
+
+
+def test_a_restart_is_carried_out_once_per_token() -> None:
+    world = running(tasksMax=2)
+    world.annotations = {"penstock.dev/restart": "monday"}
+    world.settle()
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1", "orders-in-0-2", "orders-in-1-2"]
+    assert [(a["action"], a["token"], a["result"]) for a in world.status["restartActions"]] == [
+        ("restart", "monday", "Succeeded")
+    ]
+    world.annotations = {"penstock.dev/restart": "tuesday"}
+    world.settle()
+    world.annotations = {"penstock.dev/restart": "monday"}  # Git is rolled back: nothing is done again
+    world.settle()
+    assert len(world.lives) == 6
+
+
+def test_a_restart_also_plans_a_refused_configuration_again() -> None:
+    world = World(plugin=lambda connector: ["file"])
+    world.settle()
+    world.plugin = World().plugin
+    world.annotations = {"penstock.dev/restart": "1"}
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_named_tasks_are_restarted() -> None:
+    world = running(tasksMax=3)
+    world.annotations = {"penstock.dev/restart-tasks": "t1 0,2"}
+    world.settle()
+    assert world.lives[3:] == ["orders-in-0-2", "orders-in-2-2"]
+
+
+def test_only_failed_tasks_are_restarted() -> None:
+    world = running(tasksMax=2, restart={"maxRestarts": 0})
+    world.end("orders-in-1-1", 1, message="bad")
+    world.settle()
+    world.annotations = {"penstock.dev/restart-failed": "t1"}
+    world.settle()
+    assert world.lives[2:] == ["orders-in-1-2"]
+
+
+def test_a_task_that_does_not_exist_is_refused_with_what_there_is() -> None:
+    world = running(tasksMax=2)
+    world.annotations = {"penstock.dev/restart-tasks": "t1 0,7"}
+    world.settle()
+    action = world.status["restartActions"][0]
+    assert (action["result"], action["message"]) == ("Refused", '7: no such task; write "<token> 0,2" (tasks are 0, 1)')
+    assert len(world.lives) == 2
+
+
+def test_a_restart_of_a_stopped_connector_does_nothing_and_says_so() -> None:
+    world = World(spec={"state": "Stopped"}, annotations={"penstock.dev/restart": "1"})
+    world.settle()
+    assert world.status["restartActions"][0]["result"] == "Refused"
+    world.change(state="Running")
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+
+
+def test_a_deleted_connector_without_reset_is_let_go_at_once() -> None:
+    world = running()
+    assert not world.finalizer
+    world.deleting = world.now
+    world.settle()
+    assert not world.pods
+
+
+def test_reset_on_deletion_holds_the_connector_until_its_offsets_are_reset() -> None:
+    world = running(deletion={"offsets": "Reset"})
+    assert world.finalizer
+    world.deleting = world.now
+    world.reconcile()
+    assert world.finalizer
+    world.settle()
+    assert not world.finalizer
+    assert not world.pods
+    assert any(w.action == "ResetOffsets" for w in world.requests.values())
+
+
+def test_keep_takes_the_finalizer_off_again() -> None:
+    world = running(deletion={"offsets": "Reset"})
+    world.change(deletion={"offsets": "Keep"})
+    world.settle()
+    assert not world.finalizer
+
+
+def test_a_connector_is_let_go_when_its_offsets_cannot_be_reset_in_time() -> None:
+    world = running(deletion={"offsets": "Reset"})
+    world.slot = False
+    world.deleting = world.now
+    world.settle(seconds=599)
+    assert world.finalizer
+    world.advance(600)
+    world.reconcile()
+    assert not world.finalizer
+    assert any(e.reason == "OffsetsKept" for e in world.events)
+
+
+def test_a_namespace_that_ends_is_not_held_up() -> None:
+    world = running(deletion={"offsets": "Reset"})
+    world.deleting, world.namespace_ends = world.now, True
+    world.reconcile()
+    assert not world.finalizer

@@ -1,0 +1,305 @@
+"""A cluster in memory, to decide in: it carries decisions out as `apply` does, and plays kubelet, plugins and tasks.
+
+What decisions remember goes through the status as it is written, so that nothing is remembered that is not there.
+"""
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.job import Action, Finding, JobAnswer, Outcome, PlanAnswer
+from penstock.life import Standing
+from penstock.report import Control, LastWord, Report
+from penstock.resources import Connector
+from penstock.taskspec import PluginReference, TaskSpec
+from penstock_operator.connector.decide import decide
+from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
+from penstock_operator.connector.facts import Facts, Rival
+from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.names import digest, pod_name
+from penstock_operator.connector.notes import Note, notes
+from penstock_operator.connector.plans import Plan, due
+from penstock_operator.connector.pod_facts import Ended, JobPod, Phase, TaskPod
+from penstock_operator.connector.secrets import Secrets
+from penstock_operator.connector.status import same, status
+
+Plugin = Callable[[Connector], JobAnswer | list[str]]
+
+
+class Killed(Exception):
+    """The operator was killed between two writes."""
+
+
+def tasks_of(count: int, **config: str) -> PlanAnswer:
+    """A plan of so many tasks."""
+    reference = PluginReference(reference="x:Y", alias="FileStreamSource", version="1.4.2")
+    return PlanAnswer(
+        kind="source",
+        class_name="FileStreamSource",
+        version="1.4.2",
+        tasks=tuple(
+            TaskSpec(connector="shop.orders-in", task=n, tasks=count, kind="source", config={**config, "part": str(n)},
+                     plugins={"connector": reference}, worker={})
+            for n in range(count)
+        ),
+    )  # fmt: skip
+
+
+def good(connector: Connector) -> JobAnswer | list[str]:
+    """A plugin that makes as many tasks as it may, each with the whole configuration."""
+    answer = tasks_of(connector.spec.tasks_max, **connector.spec.config)
+    return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
+
+
+@dataclass
+class World:
+    """One Connector and everything around it."""
+
+    spec: dict[str, Any] = field(default_factory=dict)
+    plugin: Plugin = good
+    now: float = 1_800_000_000.0
+    generation: int = 1
+    annotations: dict[str, str] = field(default_factory=dict)
+    status: dict[str, Any] = field(default_factory=lambda: {"observedGeneration": -1})
+    pods: dict[str, TaskPod | JobPod] = field(default_factory=dict)
+    requests: dict[str, CreateJob] = field(default_factory=dict)
+    answers: dict[str, JobAnswer | None] = field(default_factory=dict)
+    plans: list[Plan] = field(default_factory=list)
+    reports: dict[int, Report] = field(default_factory=dict)
+    control: Control | None = None
+    secrets: Secrets = field(default_factory=Secrets)
+    rival: Rival | None = None
+    refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
+    kafka_trouble: str | None = None
+    template: str = ""
+    deleting: float | None = None
+    finalizer: bool = False
+    namespace_ends: bool = False
+    slot: bool = True
+    stale_records: bool = False
+    foreign_pods: tuple[str, ...] = ()
+    uid: str = "uid-1"
+    writes: int = 0
+    status_writes: int = 0
+    kill_after: int | None = None
+    events: list[Note] = field(default_factory=list)
+    lives: list[str] = field(default_factory=list)
+    deaf: bool = False
+    _numbers: Any = field(default_factory=itertools.count)
+    _standing: int = 0
+
+    @property
+    def connector(self) -> Connector:
+        spec = {"class": "FileStreamSource", "config": {"file": "/data/a", "topic": "orders"}, **self.spec}
+        metadata = {"name": "orders-in", "namespace": "shop", "uid": self.uid, "generation": self.generation,
+                    "annotations": self.annotations}  # fmt: skip
+        return Connector.draft(
+            {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": metadata, "spec": spec}
+        )
+
+    def change(self, **spec: Any) -> None:
+        """A user changes the spec."""
+        self.spec = {**self.spec, **spec}
+        self.generation += 1
+
+    def life(self, plan: Plan, task: int) -> str:
+        return digest(plan.tasks[task].to_json(), plan.secrets, self.template)
+
+    def facts(self) -> Facts:
+        memory = Memory.of(json.loads(json.dumps(self.status)))
+        restarted = next(
+            (h.token for h in reversed(memory.handled) if h.action == "restart" and h.result == "Succeeded"), ""
+        )
+        wanted = None if self.secrets.missing else due(self.connector, {}, "image", self.secrets.hash, restarted)
+        return Facts(
+            connector=self.connector, memory=memory, now=self.now, due=wanted, deleting=self.deleting,
+            finalizer=self.finalizer, namespace_ends=self.namespace_ends, plans=tuple(self.plans),
+            task_pods=tuple(p for p in self.pods.values() if isinstance(p, TaskPod)),
+            job_pods=tuple(p for p in self.pods.values() if isinstance(p, JobPod)),
+            foreign_pods=self.foreign_pods, answers=self.answers,
+            reports={} if self.deaf else dict(self.reports), stale_records=self.stale_records, control=self.control,
+            secrets=self.secrets, rival=self.rival, kafka_trouble=self.kafka_trouble, refusals=self.refusals,
+            slot=self.slot,
+        )  # fmt: skip
+
+    def decide(self) -> Decision:
+        return decide(self.facts(), self.life)
+
+    def _write(self) -> None:
+        if self.kill_after is not None and self.writes >= self.kill_after:
+            self.kill_after = None
+            raise Killed
+        self.writes += 1
+
+    def reconcile(self) -> Decision:
+        """Decide once, and carry it out."""
+        facts = self.facts()
+        decision = decide(facts, self.life)
+        if decision.save is not None and all(p.hash != decision.save.hash for p in self.plans):
+            self._write()
+            self.plans.append(replace(decision.save, created=self.now))
+        found = status(facts, decision)
+        if not same(found, self.status):
+            self._write()
+            self.status, self.status_writes = json.loads(json.dumps(found)), self.status_writes + 1
+            self.events += notes(facts.memory, decision)
+        for pod in decision.delete:
+            self._write()
+            self._delete(pod.name)
+        for wish in decision.create:
+            self._write()
+            self._create(wish)
+        for plan in decision.drop:
+            self._write()
+            self.plans = [p for p in self.plans if p.hash != plan]
+        if decision.finalizer is not None:
+            self._write()
+            self.finalizer = decision.finalizer
+        if decision.tell is not None:
+            self._write()
+            self.control = Control(connector_uid=self.uid, generation=self.generation, state=decision.tell)
+        if decision.forget:
+            self._write()
+            self.stale_records, self.reports = False, {}
+        return decision
+
+    def _create(self, wish: CreateJob | CreateTask) -> None:
+        common: dict[str, Any] = {"uid": f"pod-{next(self._numbers)}", "owner": self.uid, "phase": Phase.WAITING,
+                                  "created": self.now}  # fmt: skip
+        if isinstance(wish, CreateJob):
+            if wish.name not in self.pods:
+                self.requests[wish.name] = wish
+                self.pods[wish.name] = JobPod(name=wish.name, role="job", action=wish.action, key=wish.key, **common)
+            return
+        name = pod_name("orders-in", wish.task, wish.incarnation)
+        if name in self.pods or name in self.refusals:
+            return
+        self.lives.append(name)
+        self.pods[name] = TaskPod(
+            name=name, role="task", task=wish.task, incarnation=wish.incarnation, life=self.life(wish.plan, wish.task),
+            generation=self.generation, state=wish.state, **common,
+        )  # fmt: skip
+
+    def _delete(self, name: str) -> None:
+        pod = self.pods.get(name)
+        if pod is None or pod.leaving is not None:
+            return
+        if pod.phase is Phase.ENDED:
+            del self.pods[name]
+            self.answers.pop(name, None)
+        else:
+            self.pods[name] = replace(pod, leaving=self.now, leaves_by=self.now + 30)
+
+    # What others do.
+
+    def start(self, name: str) -> None:
+        """The kubelet starts a pod; a task reports."""
+        pod = self.pods[name]
+        self.pods[name] = replace(pod, phase=Phase.RUNNING, started=self.now, hindrance=None, node="node-1")
+
+    def task(self, number: int) -> TaskPod:
+        """The pod of a task that counts."""
+        return max((p for p in self.pods.values() if isinstance(p, TaskPod) and p.task == number),
+                   key=lambda p: p.incarnation)  # fmt: skip
+
+    def report(self, pod: TaskPod, **more: Any) -> None:
+        """A task reports what it was told to be."""
+        told, acted = pod.state, pod.generation
+        if self.control is not None and self.control.generation > pod.generation:
+            told, acted = self.control.state, self.control.generation
+        values: dict[str, Any] = {
+            "connector": "shop.orders-in", "connector_uid": self.uid, "pod_uid": pod.uid, "task": pod.task,
+            "standing": Standing(generation=1, plan="p"), "incarnation": pod.incarnation, "state": told.upper(),
+            "acted": acted, "since": int(self.now * 1000), "versions": {"connector": "1.4.2"}, **more,
+        }  # fmt: skip
+        self.reports[pod.task] = Report(**values)
+
+    def end(
+        self, name: str, code: int | None, reason: str = "Error", message: str = "", trace: str | None = None
+    ) -> None:
+        """A pod's container ends."""
+        word = None if code is None else LastWord(exit_code=code, message=message or None, trace=trace)
+        ended = Ended(code, reason, "" if word else message, word, self.now)
+        self.pods[name] = replace(self.pods[name], phase=Phase.ENDED, ended=ended)
+
+    def vanish(self, name: str) -> None:
+        """Somebody deletes a pod by force, or its node is gone."""
+        del self.pods[name]
+
+    def tick(self) -> bool:
+        """Everybody else does the next thing; False: there is none."""
+        for pod in list(self.pods.values()):
+            if pod.leaving is not None:
+                if pod.node != "away":
+                    del self.pods[pod.name]
+                    return True
+            elif pod.phase is Phase.WAITING and pod.hindrance is None:
+                self.start(pod.name)
+                return True
+            elif pod.phase is Phase.RUNNING and isinstance(pod, JobPod):
+                self._answer(pod)
+                return True
+            elif pod.phase is Phase.RUNNING and isinstance(pod, TaskPod):
+                before = self.reports.get(pod.task)
+                if before is None or before.incarnation <= pod.incarnation:
+                    self.report(pod)
+                    same_words = before is not None and (before.pod_uid, before.state, before.acted) == (
+                        self.reports[pod.task].pod_uid, self.reports[pod.task].state, self.reports[pod.task].acted
+                    )  # fmt: skip
+                    if same_words and before is not None:
+                        self.reports[pod.task] = before
+                    else:
+                        return True
+        return False
+
+    def _answer(self, pod: JobPod) -> None:
+        wish = self.requests[pod.name]
+        answer = self._work(wish)
+        self.answers[pod.name] = answer.model_copy(update={"id": wish.key, "action": wish.action})
+        self.end(pod.name, 0, "Completed")
+
+    def _work(self, wish: CreateJob) -> JobAnswer:
+        standing = None
+        if wish.prepare or wish.action is Action.PREPARE:
+            alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED]
+            assert not alive, f"prepared while {alive} live"
+            self._standing += 1
+            standing = Standing(generation=self._standing, plan=f"plan-{self._standing}")
+        if wish.action is not Action.PLAN:
+            return JobAnswer(id="", action=wish.action, outcome=Outcome.DONE, standing=standing)
+        answer = self.plugin(self.connector)
+        if isinstance(answer, list):
+            problems = tuple(Finding(property=p, message="is wrong") for p in answer)
+            return JobAnswer(id="", action=wish.action, outcome=Outcome.INVALID, problems=problems)
+        done = answer.outcome is Outcome.DONE
+        return answer.model_copy(update={"standing": standing if done else None})
+
+    def settle(self, seconds: float = 600.0) -> Decision:
+        """Until nothing follows and nobody does anything, or so much time has passed."""
+        until = self.now + seconds
+        for _ in range(2_000):
+            try:
+                decision = self.reconcile()
+            except Killed:
+                continue
+            # A decision that was carried out must not come again.
+            if decision.again == 0.0 or self.tick() or self._more(decision):
+                continue
+            if decision.again is None or self.now + decision.again > until:
+                return decision
+            self.now += decision.again
+        raise AssertionError(f"does not settle: {decision}")
+
+    def _more(self, decision: Decision) -> bool:
+        return bool(decision.save or decision.delete or decision.create or decision.finalizer is not None
+                    or decision.tell or decision.forget or decision.drop)  # fmt: skip
+
+    def condition(self, kind: str) -> str:
+        """`True Running: ...` of the status as written."""
+        found = {c["type"]: c for c in self.status.get("conditions", ())}.get(kind)
+        return "absent" if found is None else f"{found['status']} {found['reason']}: {found['message']}"
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
