@@ -11,7 +11,7 @@ from penstock_operator.connector import plans
 from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.gather import Remembered
-from penstock_operator.connector.names import FINALIZER, UID_LABEL, label, plan_name, pod_name
+from penstock_operator.connector.names import FINALIZER, UID_LABEL, label, plan_name, pod_name, request_name
 from penstock_operator.connector.notes import notes
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.status import same, status
@@ -55,7 +55,7 @@ async def apply(
     for pod in decision.delete:
         await context.run(kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
         if pod.role == "job":
-            await context.run(kube.delete, CONFIG_MAP, key.namespace, pod.name)
+            await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
             context.job_slots.give_back(f"{key.namespace}/{pod.name}")
     remembered.refusals.clear()
     again: float | None = None

@@ -22,6 +22,7 @@ __all__ = [
     "labels",
     "plan_name",
     "pod_name",
+    "request_name",
 ]
 
 MANAGED_BY: Final = ("app.kubernetes.io/managed-by", "penstock")
@@ -64,8 +65,13 @@ def pod_name(connector: str, task: int, incarnation: int) -> str:
 
 
 def job_name(connector: str, action: str, key: str) -> str:
-    """Of a short pod and its request: `orders-in-plan-1a2b3c4d5e`."""
+    """Of a short pod: `orders-in-plan-1a2b3c4d5e`."""
     return f"{connector}-{action}-{key[:_SHORT]}"
+
+
+def request_name(job: str) -> str:
+    """Of the ConfigMap that a short pod reads."""
+    return f"{job}-request"
 
 
 def plan_name(connector: str, plan: str) -> str:

@@ -93,10 +93,10 @@ class Maker:
         return {**pod, "metadata": {**found, "annotations": {**found.get("annotations", {}), **annotations}}}
 
     def job(self, name: str, action: Action, key: str) -> dict[str, Any]:
-        """A short pod that works on the request of the same name."""
+        """A short pod, which works on its request."""
         settings = self.settings
         spec = self._spec(layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, settings.job.resources)
-        mount = {"name": "request", "configMap": {"name": name}}
+        mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
         spec["activeDeadlineSeconds"] = settings.job.deadline_seconds
@@ -107,11 +107,11 @@ class Maker:
         return self._with_template(pod, layout.JOB_CONTAINER, besides=("resources",))
 
     def request(self, name: str, request: JobRequest) -> dict[str, Any]:
-        """The ConfigMap of a request."""
+        """The ConfigMap of a short pod's request."""
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": metadata(self.connector, name, operator=self.operator, role="job"),
+            "metadata": metadata(self.connector, names.request_name(name), operator=self.operator, role="job"),
             "immutable": True,
             "data": {layout.REQUEST_FILE.rpartition("/")[2]: request.to_json()},
         }
