@@ -124,7 +124,7 @@ def config_known(facts: Facts) -> Config:
         return invalid([str(p) for p in facts.connector.reading.flaws])
     if (plan := facts.plan(facts.due)) is not None:
         return valid(plan)
-    if facts.due is not None and facts.memory.refused == facts.due:
+    if facts.memory.refused == facts.due:
         return invalid(facts.memory.refusal)
     return unknown("is checked when the connector starts")
 

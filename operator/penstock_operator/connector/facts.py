@@ -40,7 +40,7 @@ class Facts:
         deleting: since when it is being deleted, seconds since 1970; None: it is not.
         finalizer: whether ours is on it.
         namespace_ends: its namespace is being deleted: nothing can be created there.
-        due: the hash of what its plan depends on now; None: not known (a secret is missing).
+        due: the hash of what its plan depends on now.
         plans: those that are kept, the oldest first.
         task_pods, job_pods: of this Connector's uid.
         foreign_pods: names of pods of another uid under this Connector's name: of one that was deleted.
@@ -61,7 +61,7 @@ class Facts:
     connector: Connector
     memory: Memory
     now: float
-    due: str | None
+    due: str
     deleting: float | None = None
     finalizer: bool = False
     namespace_ends: bool = False
@@ -81,6 +81,6 @@ class Facts:
     slot: bool = True
     patience: float = 30.0
 
-    def plan(self, plan_hash: str | None) -> Plan | None:
+    def plan(self, plan_hash: str) -> Plan | None:
         """A plan that is kept."""
-        return next((p for p in self.plans if p.hash == plan_hash), None) if plan_hash else None
+        return next((p for p in self.plans if p.hash == plan_hash), None)

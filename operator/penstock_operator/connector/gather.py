@@ -64,9 +64,7 @@ async def facts(
     wanted = secrets.references(connector.spec.config, settings.worker)
     found = await _secrets(context, key, wanted) if settings.secrets.watch else None
     about = secrets.look(wanted, found, context.hmac_key)
-    due = None
-    if not about.missing:
-        due = plans.due(connector, settings.worker, settings.images.runtime, about.hash, memory.restarted)
+    due = plans.due(connector, settings.worker, settings.images.runtime, about, memory.restarted)
     name, status = connector.connect_name, context.status
     reports, control = status.reports(name), status.control(name)
     return Facts(

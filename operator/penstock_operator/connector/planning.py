@@ -32,21 +32,31 @@ def planned(facts: Facts) -> tuple[Plan | None, Decision]:
     if facts.connector.reading.flaws:
         found = refused(facts, replace(memory, refused="", refusal=()), [str(p) for p in facts.connector.reading.flaws])
         return None, replace(found, delete=_jobs(facts))
-    if facts.due is None:
-        reason = "WorkerSecretMissing" if facts.secrets.worker_missing else "SecretMissing"
-        found = waiting(facts, reason, "; ".join(facts.secrets.missing), config=unknown("waits for a secret"))
-        return None, found
     if (known := facts.plan(facts.due)) is not None:
         memory = replace(memory, plan=known.hash, refused="", refusal=())
         return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known)
     if memory.refused == facts.due:
-        found = refused(facts, memory, memory.refusal)
+        found = _missing(facts, refused(facts, memory, memory.refusal))
         again = _UNWATCHED_AGAIN if facts.secrets.names and facts.secrets.hash is None else None
         return None, replace(found, delete=_jobs(facts), again=again)
-    return _by_job(facts, facts.due)
+    plan, found = _by_job(facts)
+    return plan, _missing(facts, found)
 
 
-def _by_job(facts: Facts, due: str) -> tuple[Plan | None, Decision]:
+def _missing(facts: Facts, found: Decision) -> Decision:
+    """What a missing Secret comes to: it may be on its way, so that nobody is called; the rest is told with it."""
+    secrets = facts.secrets
+    if not secrets.missing:
+        return found
+    reason = "WorkerSecretMissing" if secrets.worker_missing else "SecretMissing"
+    told = list(secrets.missing)
+    if found.config.valid is False:
+        told += (p for p in facts.memory.refusal if "${secret:" not in p)
+    return replace(found, verdict=Verdict(Kind.UNDER_WAY, reason, "; ".join(told)), state="Pending")
+
+
+def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
+    due = facts.due
     alive = any(p.phase is not Phase.ENDED for p in facts.task_pods)
     step = job_step.step(job_facts(facts, Action.PLAN, due))
     memory = replace(facts.memory, job=step.memory)

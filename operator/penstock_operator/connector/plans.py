@@ -14,6 +14,7 @@ from penstock.resources import Connector
 from penstock.taskspec import TaskSpec
 from penstock_operator.connector import names
 from penstock_operator.connector.pod_facts import instant
+from penstock_operator.connector.secrets import Secrets
 
 __all__ = ["Plan", "due", "manifest", "stored"]
 
@@ -57,7 +58,7 @@ class Plan:
 
 
 def due(
-    connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: str | None, restarted: str = ""
+    connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = ""
 ) -> str:
     """What a connector's plan depends on, as a hash: nothing is planned again while it is the same.
 
@@ -65,7 +66,7 @@ def due(
         connector: the resource.
         worker: the worker configuration, as written.
         runtime_image: that plans and runs it.
-        secrets: the hash of what its references name.
+        secrets: what its references name: a missing one is planned with, too, so that all that is wrong is told.
         restarted: the last token that asked for a restart of the connector: that plans again, too.
     """
     spec = connector.spec
@@ -73,7 +74,7 @@ def due(
     return names.digest(
         spec.class_name, spec.version, dict(spec.config), spec.tasks_max, connector.connect_name, dict(worker),
         runtime_image, spec.spark.model_dump(mode="json"),
-        secrets if restarts else None, restarted,
+        secrets.hash if restarts else None, secrets.missing, restarted,
     )  # fmt: skip
 
 

@@ -95,7 +95,9 @@ class Maker:
     def job(self, name: str, action: Action, key: str) -> dict[str, Any]:
         """A short pod, which works on its request."""
         settings = self.settings
-        spec = self._spec(layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, settings.job.resources)
+        spec = self._spec(
+            layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, settings.job.resources, tells_missing=True
+        )
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
@@ -131,7 +133,10 @@ class Maker:
     def _task_pod(self, plan: Plan, task: int, name: str, life: Life | None) -> dict[str, Any]:
         settings = self.settings
         own = self.connector.metadata
-        spec = self._spec(layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, settings.task.resources)
+        spec = self._spec(
+            layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, settings.task.resources,
+            tells_missing=not settings.secrets.watch,
+        )  # fmt: skip
         volume = {
             "name": "plan",
             "configMap": {
@@ -159,12 +164,14 @@ class Maker:
             del volume["configMap"]
         return self._with_template(pod, layout.TASK_CONTAINER)
 
-    def _spec(self, container: str, module: str, file: str, resources: Resources) -> dict[str, Any]:
+    def _spec(
+        self, container: str, module: str, file: str, resources: Resources, *, tells_missing: bool
+    ) -> dict[str, Any]:
         images = self.settings.images
         mounts = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
         volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {}}]
         for number, name in enumerate(self.secrets):
-            volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": not self._watched}})
+            volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
             mounts.append(
                 {"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True}  # type: ignore[dict-item]
             )
@@ -202,11 +209,6 @@ class Maker:
             ],
             "volumes": volumes,
         }
-
-    @property
-    def _watched(self) -> bool:
-        """Whether the operator itself sees that a Secret is missing; else the pod starts and tells."""
-        return self.settings.secrets.watch
 
     def _with_template(self, pod: dict[str, Any], container: str, besides: tuple[str, ...] = ()) -> dict[str, Any]:
         template = {k: v for k, v in self.connector.spec.template.items() if k not in besides}

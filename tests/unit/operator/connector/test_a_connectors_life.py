@@ -236,15 +236,29 @@ def test_fields_that_cannot_be_read_are_told_without_asking_a_pod() -> None:
     assert decision.state == "Failed"
 
 
-def test_a_missing_secret_is_waited_for_and_named() -> None:
+def test_a_missing_secret_is_waited_for_and_named_with_all_else_that_is_wrong() -> None:
     world = World(secrets=Secrets(("db",), ("Secret db is missing (password of spec.config refers to it)",)))
     world.settle()
     assert not world.pods
-    assert world.condition("Ready").startswith("False SecretMissing: Secret db is missing")
+    missing = "Secret db is missing (password of spec.config refers to it)"
+    assert world.condition("Ready") == f"False SecretMissing: {missing}; file: is wrong"
     assert world.condition("Stalled") == "absent"  # apply order within one commit is not guaranteed
     world.secrets = Secrets(("db",), hash="1")
     world.settle()
     assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_secret_that_goes_missing_is_told_and_what_runs_goes_on() -> None:
+    world = World(secrets=Secrets(("db",), hash="1"))
+    world.settle()
+    world.secrets = Secrets(("db",), ("Secret db is missing",))
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.status["state"] == "Running"
+    assert world.condition("Ready").startswith("False SecretMissing")
+    world.secrets = Secrets(("db",), hash="1")
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
 
 
 def test_a_changed_secret_restarts_the_tasks() -> None:

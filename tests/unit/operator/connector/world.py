@@ -112,7 +112,7 @@ class World:
         restarted = next(
             (h.token for h in reversed(memory.handled) if h.action == "restart" and h.result == "Succeeded"), ""
         )
-        wanted = None if self.secrets.missing else due(self.connector, {}, "image", self.secrets.hash, restarted)
+        wanted = due(self.connector, {}, "image", self.secrets, restarted)
         return Facts(
             connector=self.connector, memory=memory, now=self.now, due=wanted, deleting=self.deleting,
             finalizer=self.finalizer, namespace_ends=self.namespace_ends, plans=tuple(self.plans),
@@ -269,6 +269,11 @@ class World:
             standing = Standing(generation=self._standing, plan=f"plan-{self._standing}")
         if wish.action is not Action.PLAN:
             return JobAnswer(id="", action=wish.action, outcome=Outcome.DONE, standing=standing)
+        if self.secrets.missing:
+            return JobAnswer(id="", action=wish.action, outcome=Outcome.INVALID, problems=(
+                Finding(property="password", message="${secret:db:password} cannot be resolved"),
+                Finding(property="file", message="is wrong"),
+            ))  # fmt: skip
         answer = self.plugin(self.connector)
         if isinstance(answer, list):
             problems = tuple(Finding(property=p, message="is wrong") for p in answer)
