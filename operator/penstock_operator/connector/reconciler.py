@@ -88,7 +88,7 @@ class Reconciler:
             return
         claim = Claim(
             connector_uid=own.uid or "", namespace=own.namespace or "", name=own.name,
-            created=document["metadata"].get("creationTimestamp", ""), operator=context.settings.release.label,
+            created=document["metadata"].get("creationTimestamp", ""), operator=gather.operator(context.settings),
         )  # fmt: skip
         try:
             await context.run(status.write, [(claim_key(connector.connect_name), claim.to_value())])
@@ -106,12 +106,11 @@ class Reconciler:
 
     async def _gone(self, key: Key, context: Context) -> float | None:
         """The Connector is no more: its pods go with it; then its records are forgotten."""
-        name = self.names.connect_name(key)
         context.job_slots.keep_only(key, frozenset())
         context.metrics.forget(key)
         if await context.run(gather.pods_of, context, key):
             return _PODS_LEAVE
-        if self.names.only(key, name) and gather.ours(context.status, name):
+        for name in gather.left_behind(context, key, self.names):
             await context.run(context.status.forget, name)
         self.names.drop(key)
         self._remembered.pop(key, None)
