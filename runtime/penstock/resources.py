@@ -1,17 +1,16 @@
 """The `Connector` resource (`penstock.dev/v1alpha1`), the same for the operator and for `penstock run`. Pure."""
 
-import re
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
 
+from penstock.connector_parts import Backoff, Restart
+from penstock.connector_spec import OWNED, ConnectorSpec, State
 from penstock.errors import ConfigError, Problem
 from penstock.resource_draft import PLACEHOLDER, Reading, as_far_as_readable
-from penstock.resource_values import ConfigText, Duration
-from penstock.taskspec import SparkStart
+from penstock.resource_parts import API_VERSION, ObjectMeta, Part, label
+from penstock.schema_marks import rule, ruled
 
 __all__ = [
     "API_VERSION",
@@ -27,140 +26,42 @@ __all__ = [
     "State",
 ]
 
-API_VERSION: Final = "penstock.dev/v1alpha1"
 NAME_LENGTH: Final = 45
 """So that pod names `<connector>-<task>-<incarnation>` and labels keep to Kubernetes' 63."""
 
 UNNAMED: Final = "unnamed"
 """In a draft, of a resource without a name, or with a wrong one."""
 
-Flag = Annotated[bool, Field(strict=True)]
-
-OWNED: Final[Mapping[str, str]] = {
-    "connector.class": "spec.class",
-    "connector.plugin.version": "spec.version",
-    "name": "metadata.name (or spec.connectName, to keep a name of Kafka Connect)",
-    "tasks.max": "spec.tasksMax",
-}
-"""Properties of Kafka Connect that a field of the resource owns."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
-
-
-class State(StrEnum):
-    """What a connector is meant to be."""
-
-    RUNNING = "Running"
-    PAUSED = "Paused"
-    STOPPED = "Stopped"
-
-
-def _label(name: str) -> str:
-    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
-        raise ValueError("must be lower case letters, digits and '-', and begin and end with a letter or digit")
-    return name
-
 
 def _connector_name(name: str) -> str:
     if len(name) > NAME_LENGTH:
         raise ValueError(f"has {len(name)} characters; at most {NAME_LENGTH} are allowed, so that pod names fit")
-    return _label(name)
+    return label(name)
 
 
-class Metadata(BaseModel):
-    """Kubernetes' metadata, as far as Penstock reads it; the rest is left alone."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+class Metadata(ObjectMeta):
+    """A connector's metadata."""
 
     name: Annotated[str, AfterValidator(_connector_name)] = Field(examples=["orders-in"])
-    namespace: Annotated[str, AfterValidator(_label)] | None = Field(None, examples=["shop"])
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    uid: str | None = None
-    generation: int = 1
 
 
-class Backoff(_Part):
-    """How long to wait before restart n: `initial * factor^(n-1)`, at most `max`."""
-
-    initial: Duration = Field("10s", validate_default=True)
-    factor: float = Field(2, ge=1)
-    max: Duration = Field("10m", validate_default=True)
-
-
-class Restart(_Part):
-    """What follows a task's failure.
-
-    Attributes:
-        on_failure: whether it is restarted at all.
-        max_restarts: how often in a row.
-        reset_after: how long a task must run for the count to begin anew.
-    """
-
-    on_failure: Flag = True
-    max_restarts: int = Field(10, ge=0, strict=True)
-    backoff: Backoff = Backoff()
-    reset_after: Duration = Field("30m", validate_default=True)
-
-
-class Rollout(_Part):
-    """A change of versions: that many tasks first, the rest when they run."""
-
-    canary: int = Field(1, ge=0, strict=True)
-    timeout: Duration = Field("5m", validate_default=True)
-
-
-class Deletion(_Part):
-    """What becomes of the offsets when the connector is deleted."""
-
-    offsets: Literal["Keep", "Reset"] = "Keep"
-
-
-class Spark(_Part):
-    """The Spark session of each task."""
-
-    executors: int = Field(0, ge=0, strict=True)
-    conf: dict[str, ConfigText] = Field({}, examples=[{"spark.executor.memory": "2g"}])
-    start: SparkStart = SparkStart.EAGER
-
-
-class Reference(_Part):
-    """Another resource of the same namespace."""
-
-    name: str
-
-
-class Offsets(_Part):
-    """Where offsets are listed to and altered from; None: `<connector>-offsets`."""
-
-    config_map: str | None = None
-
-
-class ConnectorSpec(_Part):
-    """What a user asks for."""
-
-    class_name: Annotated[str, AfterValidator(lambda s: _stripped(s))] = Field(
-        alias="class", examples=["FileStreamSource"]
-    )
-    version: Annotated[str, BeforeValidator(lambda v: _version(v))] | None = Field(None, examples=["[1.2,2.0)"])
-    tasks_max: int = Field(1, ge=1, strict=True)
-    state: State = State.RUNNING
-    config: dict[str, ConfigText] = Field({}, examples=[{"file": "/data/orders.jsonl", "topic": "orders"}])
-    topic_creation_policy: Reference | None = Field(None, examples=[{"name": "shop-topics"}])
-    restart: Restart = Field(Restart(), examples=[{"maxRestarts": 10}])
-    rollout: Rollout = Rollout()
-    deletion: Deletion = Deletion()
-    on_secret_change: Literal["Restart", "Ignore"] = "Restart"  # noqa: S105 (no password)
-    spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}])
-    template: dict[str, Any] = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}])
-    offsets: Offsets = Field(Offsets(), examples=[{"configMap": "orders-in-offsets"}])
-    connect_name: Annotated[str, AfterValidator(lambda s: _stripped(s))] | None = Field(None, examples=["Orders_In"])
-
-
-class Connector(_Part):
+class Connector(Part):
     """One connector."""
+
+    model_config = ConfigDict(
+        json_schema_extra=ruled(
+            rule(
+                f"self.metadata.name.size() <= {NAME_LENGTH}",
+                f"is too long; at most {NAME_LENGTH} characters are allowed, so that pod names fit",
+                path=".metadata.name",
+            ),
+            rule(
+                "!self.metadata.name.contains('.')",
+                "must be lower case letters, digits and '-', and begin and end with a letter or digit",
+                path=".metadata.name",
+            ),
+        )
+    )
 
     api_version: Literal["penstock.dev/v1alpha1"] = API_VERSION
     kind: Literal["Connector"] = "Connector"
@@ -231,15 +132,3 @@ def _owned(document: Mapping[str, Any]) -> list[Problem]:
     config = spec.get("config") if isinstance(spec, Mapping) else None
     names = [name for name in config if name in OWNED] if isinstance(config, Mapping) else []
     return [Problem(f"spec.config.{n}", f"belongs to {OWNED[n]}; move it there") for n in names]
-
-
-def _stripped(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be empty")
-    return text.strip()
-
-
-def _version(value: Any) -> Any:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise ValueError(f'must be a string; write "{value}" in quotes, since YAML reads it as a number')  # noqa: TRY004
-    return value

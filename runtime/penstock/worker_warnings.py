@@ -14,7 +14,7 @@ _CONFIG_TOPIC: Final = "configurations are resources, not records of a topic"
 _PLUGINS: Final = "plugins are Python distributions, found by their entry points"
 _METRICS: Final = "metrics are Prometheus metrics of every task"
 
-_WITHOUT_MEANING: Final[Mapping[str, str]] = {
+WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "access.control.": _REST,
     "admin.listeners": _REST,
     "auto.include.jmx.reporter": _METRICS,
@@ -44,11 +44,11 @@ _WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "client.id": "clients are named after their connector and task",
     "topic.creation.": "connectors set topic.creation.*, a worker only topic.creation.enable",
 }
-_PREFIXES: Final = (
+WORKER_PREFIXES: Final = (
     "producer.", "consumer.", "admin.", "key.converter.", "value.converter.", "header.converter.", "config.providers.",
     "offset.storage.", "status.storage.", "security.", "sasl.", "ssl.", "reconnect.", "socket.",
 )  # fmt: skip
-_CLIENT: Final = frozenset(
+CLIENT_NAMES: Final = frozenset(
     ("client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms", "metadata.max.age.ms",
      "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms", "send.buffer.bytes",
      "receive.buffer.bytes")
@@ -71,18 +71,18 @@ def warnings(texts: Mapping[str, str], known: frozenset[str]) -> Iterator[Proble
         known: the names that `WorkerConfig` declares.
     """
     for name in texts:
-        if name in known or name in _CLIENT:
+        if name in known or name in CLIENT_NAMES:
             continue
         why = _why(name)
         if why is not None:
             yield Problem(name, f"has no meaning in Penstock and is ignored: {why}")
-        elif not name.startswith(_PREFIXES):
-            near = nearest(name, known | _CLIENT)
+        elif not name.startswith(WORKER_PREFIXES):
+            near = nearest(name, known | CLIENT_NAMES)
             yield Problem(name, "is not known and is ignored" + (f"; did you mean {near}?" if near else ""))
 
 
 def _why(name: str) -> str | None:
-    for known, why in _WITHOUT_MEANING.items():
+    for known, why in WITHOUT_MEANING.items():
         if name == known or (known.endswith(".") and name.startswith(known)):
             return why
     return None
