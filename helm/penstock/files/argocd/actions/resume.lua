@@ -1,0 +1,2 @@
+obj.spec.state = "Running"
+return obj

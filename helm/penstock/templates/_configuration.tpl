@@ -1,0 +1,69 @@
+{{- /*
+The worker configuration as texts, as JSON. toJson writes numbers as digits where toString writes 1e+06; beyond 2^53 the
+digits that were written are lost before a template sees them.
+*/ -}}
+{{- define "penstock.worker" -}}
+{{- $texts := dict -}}
+{{- $refused := list -}}
+{{- range $name, $value := .Values.worker -}}
+  {{- $text := $value -}}
+  {{- if not (kindIs "string" $value) -}}
+    {{- $text = toJson $value -}}
+    {{- if kindIs "float64" $value -}}
+      {{- if or (gt $value 9007199254740992.0) (lt $value -9007199254740992.0) -}}
+        {{- $refused = append $refused (printf "worker.%s is too large for a YAML number; write it in quotes" $name) -}}
+      {{- end -}}
+    {{- end -}}
+  {{- end -}}
+  {{- $_ := set $texts $name $text -}}
+  {{- range $reference := regexFindAll "\\$\\{secret:[^:}]*" $text -1 -}}
+    {{- $secret := trimPrefix "${secret:" $reference -}}
+    {{- if ne $secret $.Values.workerSecretName -}}
+      {{- $refused = append $refused (printf "worker.%s refers to Secret %s, and workerSecretName is %s; the worker configuration has one Secret: name the same one in both" $name (quote $secret) (quote $.Values.workerSecretName)) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if not (get $texts "bootstrap.servers" | trim) -}}
+  {{- $refused = prepend $refused "worker has no bootstrap.servers: set it to host:port pairs of your Kafka, in a values file (worker: {bootstrap.servers: \"kafka:9092\"}) or with --set 'worker.bootstrap\\.servers=kafka:9092'" -}}
+{{- end -}}
+{{- if $refused -}}
+  {{- fail (printf "\n\n%s\n" (join "\n" (uniq $refused))) -}}
+{{- end -}}
+{{- toJson $texts -}}
+{{- end -}}
+
+{{- /* The file that the operator reads: penstock_operator.settings.Settings. */ -}}
+{{- define "penstock.configuration" -}}
+release:
+  name: {{ .Release.Name }}
+  namespace: {{ .Release.Namespace }}
+watchNamespaces: {{ toJson (.Values.watchNamespaces | uniq | sortAlpha) }}
+worker:
+  {{- include "penstock.worker" . | fromJson | toYaml | nindent 2 }}
+images:
+  runtime: {{ include "penstock.image" (list . .Values.images.runtime) | quote }}
+  pullPolicy: {{ .Values.images.pullPolicy }}
+  pullSecrets: {{ toJson .Values.images.pullSecrets }}
+plugins:
+  mount: {{ .Values.plugins.mount }}
+  sharedNamespaces: {{ toJson .Values.plugins.sharedNamespaces }}
+secrets:
+  watch: {{ .Values.secrets.watch }}
+limits:
+  jobPods: {{ int64 .Values.limits.jobPods }}
+  reconciles: {{ int64 .Values.limits.reconciles }}
+job:
+  deadlineSeconds: {{ int64 .Values.job.deadlineSeconds }}
+  resources:
+    {{- toYaml .Values.job.resources | nindent 4 }}
+task:
+  resources:
+    {{- toYaml .Values.task.resources | nindent 4 }}
+  terminationGracePeriodSeconds: {{ int64 .Values.task.terminationGracePeriodSeconds }}
+  nodeLostSeconds: {{ int64 .Values.task.nodeLostSeconds }}
+metrics:
+  port: {{ int64 .Values.metrics.port }}
+probes:
+  port: {{ int64 .Values.probes.port }}
+logLevel: {{ .Values.logLevel }}
+{{- end -}}

@@ -1,0 +1,81 @@
+{{- define "penstock.name" -}}
+{{- default .Release.Name .Values.fullnameOverride | trunc 45 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "penstock.operatorName" -}}
+{{- include "penstock.name" . }}-operator
+{{- end -}}
+
+{{- /* Of things without a namespace: unlike that of any release of another namespace. */ -}}
+{{- define "penstock.clusterName" -}}
+penstock:{{ .Release.Namespace }}:{{ include "penstock.name" . }}
+{{- end -}}
+
+{{- define "penstock.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "penstock.operatorName" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The operator derives the same name from `release` in its configuration, so fullnameOverride has no part in it. */ -}}
+{{- define "penstock.hashKeySecret" -}}
+{{- default (printf "%s-secret-hash-key" .Release.Name) .Values.secretHashKey.existingSecret -}}
+{{- end -}}
+
+{{- /* What the operator labels its pods with: penstock_operator.settings.Release.label. */ -}}
+{{- define "penstock.releaseLabel" -}}
+{{- $text := printf "%s.%s" .Release.Namespace .Release.Name -}}
+{{- if le (len $text) 63 -}}
+{{ $text }}
+{{- else -}}
+{{ trunc 54 $text }}-{{ sha256sum $text | trunc 8 }}
+{{- end -}}
+{{- end -}}
+
+{{- define "penstock.selector" -}}
+app.kubernetes.io/name: penstock
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{- define "penstock.labels" -}}
+{{ include "penstock.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+{{- end -}}
+
+{{- /* Takes a list of the root and further labels; ours select things, so they go over those. */ -}}
+{{- define "penstock.labelsWith" -}}
+{{- include "penstock.labels" (index . 0) | fromYaml | mergeOverwrite (deepCopy (index . 1)) | toYaml -}}
+{{- end -}}
+
+{{- /* Takes a list of the root and one of .Values.images. */ -}}
+{{- define "penstock.image" -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ default $root.Chart.AppVersion $image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- /* What the "restricted" Pod Security Standard asks of a container. */ -}}
+{{- define "penstock.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{- define "penstock.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}

@@ -1,0 +1,36 @@
+{{- /* The operator's rights in a watched namespace. */ -}}
+{{- define "penstock.watchedRules" -}}
+- apiGroups: [penstock.dev]
+  resources: [connectors, topiccreationpolicies, pluginversions]
+  verbs: [get, list, watch]
+- apiGroups: [penstock.dev]
+  resources: [connectors/status, topiccreationpolicies/status, pluginversions/status]
+  verbs: [patch]
+# For one finalizer alone, of a Connector whose offsets go with it.
+- apiGroups: [penstock.dev]
+  resources: [connectors]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, create, patch, delete]
+- apiGroups: ["", events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- if .Values.secrets.watch }}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, list, watch]
+{{- end }}
+{{- end -}}
+
+{{- define "penstock.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "penstock.serviceAccountName" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end -}}
