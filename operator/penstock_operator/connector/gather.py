@@ -1,6 +1,5 @@
 """Everything that a decision rests on, looked up live."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,21 +8,19 @@ from penstock.job import JobAnswer
 from penstock.pod_layout import JOB_CONTAINER
 from penstock.resources import Connector
 from penstock_operator.connector import names, plans, secrets
-from penstock_operator.connector.connect_names import Names, older
+from penstock_operator.connector.connect_names import Names
 from penstock_operator.connector.facts import ActiveTopic, Facts, Rival
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
 from penstock_operator.context import Context
-from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, POD, SECRET
+from penstock_operator.settings import Settings
 
-__all__ = ["Names", "Remembered", "facts", "ours", "pods_of"]
+__all__ = ["Names", "Remembered", "facts", "left_behind", "operator", "pods_of"]
 
 _ANSWER_BYTES: Final = 4 << 20
-_TROUBLE_TOLD: Final = 30.0
-"""Seconds for which Kafka may be out of the operator's reach before every connector says so."""
 
 
 @dataclass
@@ -44,9 +41,18 @@ class Remembered:
 
 
 async def facts(
-    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, known: Names
-) -> Facts:
+    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, known: Names,
+    trouble: str | None,
+) -> Facts:  # fmt: skip
     """Gather.
+
+    Args:
+        connector: as far as it can be read.
+        document: the same, as the API server gives it.
+        context: the outside.
+        remembered: from earlier runs for this Connector.
+        known: who uses which Connect name.
+        trouble: why the operator cannot read the status topic, once that has lasted.
 
     Raises:
         OperatorError: the API server does not answer as it should.
@@ -86,7 +92,7 @@ async def facts(
         control=control if control is not None and control.connector_uid == own.uid else None,
         secrets=about,
         rival=_rival(connector, document, key, context, known),
-        kafka_trouble=_trouble(status, context.clock()),
+        kafka_trouble=trouble,
         refusals=dict(remembered.refusals),
         slot=len(context.job_slots) < settings.limits.job_pods,
         patience=float(settings.task.node_lost_seconds),
@@ -100,9 +106,20 @@ def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
     )
 
 
-def ours(status: StatusTopic, name: str) -> bool:
-    """Whether the status topic has records of this Connect name that one of ours wrote."""
-    return bool(status.reports(name)) or status.control(name) is not None or status.claim(name) is not None
+def operator(settings: Settings) -> str:
+    """The release, as claims name it."""
+    return f"{settings.release.namespace}/{settings.release.name}"
+
+
+def left_behind(context: Context, key: Key, known: Names) -> tuple[str, ...]:
+    """The Connect names of a Connector that is gone, under which one of ours wrote records, and nobody does any more."""
+    status = context.status
+    found = {known.connect_name(key)} if status.reports(known.connect_name(key)) else set()
+    for name in status.names():
+        claim = status.claim(name)
+        if claim is not None and (claim.namespace, claim.name, claim.operator) == (*key, operator(context.settings)):
+            found.add(name)
+    return tuple(sorted(n for n in found if known.only(key, n)))
 
 
 async def _answer(context: Context, key: Key, pod: JobPod, remembered: Remembered) -> JobAnswer | None:
@@ -143,21 +160,8 @@ def _rival(connector: Connector, document: Mapping[str, Any], key: Key, context:
     if claim is None or claim.connector_uid == own or known.sees(claim.connector_uid):
         return None
     created = document["metadata"].get("creationTimestamp", "")
-    if claim.operator in ("", context.settings.release.label) or not older(
-        (claim.created, claim.connector_uid), (created, own)
-    ):
-        return None  # of ours, and gone; or younger than this one
-    return Rival(f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}")
-
-
-_troubled: dict[int, float] = {}
-
-
-def _trouble(status: StatusTopic, now: float) -> str | None:
-    """Kafka's trouble once it has lasted."""
-    trouble = status.trouble
-    if trouble is None:
-        _troubled.pop(id(status), None)
+    if claim.operator in ("", operator(context.settings)):
+        return None  # of ours, and gone
+    if not older((claim.created, claim.connector_uid), (created, own)):
         return None
-    since = _troubled.setdefault(id(status), time.monotonic())
-    return trouble if time.monotonic() - since >= _TROUBLE_TOLD else None
+    return Rival(f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}")

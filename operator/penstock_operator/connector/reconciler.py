@@ -12,6 +12,7 @@ from penstock_operator.connector.apply import Applied, apply
 from penstock_operator.connector.decide import decide
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.figures import figures
+from penstock_operator.connector.kafka_trouble import KafkaTrouble
 from penstock_operator.connector.pods import Maker
 from penstock_operator.context import Context
 from penstock_operator.errors import Unavailable
@@ -34,6 +35,7 @@ class Reconciler:
 
     def __init__(self) -> None:
         self._remembered: dict[Key, gather.Remembered] = {}
+        self._trouble = KafkaTrouble()
         self.names = gather.Names()
 
     async def __call__(self, key: Key, context: Context) -> float | None:
@@ -64,7 +66,8 @@ class Reconciler:
             log.warning("%s cannot be read: %s", key, e)
             return None
         self.names.put(key, connector, document)
-        facts = await gather.facts(connector, document, context, remembered, self.names)
+        trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
+        facts = await gather.facts(connector, document, context, remembered, self.names, trouble)
         maker = Maker(connector, context.settings, facts.secrets.names)
         decision = decide(facts, maker.life)
         applied: Applied = await apply(document, facts, decision, maker, context, remembered)
@@ -77,7 +80,7 @@ class Reconciler:
             ))  # fmt: skip
         if decision.forget:
             await context.run(context.status.forget, connector.connect_name)
-        waits = [w for w in (decision.again, applied.again) if w is not None]
+        waits = [w for w in (decision.again, applied.again, look) if w is not None]
         return min(waits, default=None)
 
     async def _claim(self, connector: Connector, document: dict[str, Any], context: Context) -> None:

@@ -1,0 +1,107 @@
+"""The operator's process: `python -m penstock_operator --config /etc/penstock/operator.yaml`."""
+
+import argparse
+import asyncio
+import importlib.metadata
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError, ConnectError, Problem
+from penstock.pod_layout import SECRETS_DIR
+from penstock_operator import logs
+from penstock_operator.composition import Operator
+from penstock_operator.connector.reconciler import Reconciler
+from penstock_operator.context import Reconcile
+from penstock_operator.kube import Kube
+from penstock_operator.metrics import Metrics
+from penstock_operator.settings import Settings
+
+__all__ = ["main"]
+
+log = logging.getLogger("penstock_operator")
+
+_CONFIG: Final = Path("/etc/penstock/operator.yaml")
+_KEY: Final = Path("/etc/penstock/key/key")
+_KEY_BYTES: Final = 16
+_FAILED, _WRONG = 1, 2
+_VERSION: Final = importlib.metadata.version("penstock")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM; the exit code: 0 as asked, 1 something ended by itself, 2 the configuration is wrong."""
+    options = _parser().parse_args(arguments)
+    logs.configure()
+    try:
+        settings = Settings.read(options.config, options.secrets)
+        logs.configure(settings.log_level, redact=settings.at_start.redact)
+        for warning in settings.at_start.warnings:
+            log.warning("worker.%s", warning)
+        key = _key(options.key)
+        metrics = Metrics(version=_VERSION, release=settings.release.label)
+        kube = Kube.connect(
+            kubeconfig=_kubeconfig(options.kubeconfig), context=options.context, on_request=metrics.requested
+        )
+    except ConfigError as e:
+        for problem in e.problems:
+            log.critical("%s", problem)
+        return _WRONG
+    try:
+        asyncio.run(_operate(settings, kube, key, Reconciler(), metrics))
+    except (ConnectError, RuntimeError, OSError) as e:
+        log.critical("The operator ends: %s", e)
+        return _FAILED
+    finally:
+        kube.close()
+    log.info("The operator has ended as asked")
+    return 0
+
+
+async def _operate(settings: Settings, kube: Kube, key: bytes, reconcile: Reconcile, metrics: Metrics) -> None:
+    operator = Operator(settings, kube, key, reconcile, metrics)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, operator.stop)
+    log.info("Penstock's operator %s of release %s begins", _VERSION, settings.release.label)
+    await operator.run()
+
+
+def _key(path: Path) -> bytes:
+    try:
+        key = path.read_bytes()
+    except OSError as e:
+        raise ConfigError(Problem(str(path), f"the key of this release cannot be read: {e.strerror}")) from e
+    if len(key) < _KEY_BYTES:
+        raise ConfigError(
+            Problem(str(path), f"the key of this release has {len(key)} bytes; {_KEY_BYTES} is the least")
+        )
+    return key
+
+
+def _kubeconfig(given: str | None) -> Path | None:
+    """The file; with the option alone that of KUBECONFIG, or the user's. Without it the environment has no say."""
+    if given is None:
+        return None
+    return Path(given or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="penstock-operator", description="Runs Connectors on Kubernetes.")
+    parser.add_argument("--config", type=Path, default=_CONFIG, help="the release's configuration (%(default)s)")
+    parser.add_argument("--key", type=Path, default=_KEY, help="the release's key (%(default)s)")
+    parser.add_argument("--secrets", type=Path, default=Path(SECRETS_DIR), help="mounted Secrets (%(default)s)")
+    parser.add_argument(
+        "--kubeconfig", nargs="?", const="", default=None,
+        help="reach the cluster by this file; without a value by $KUBECONFIG. Else: by the pod's service account",
+    )  # fmt: skip
+    parser.add_argument("--context", default=None, help="of the kubeconfig file; its current one")
+    parser.add_argument("--version", action="version", version=_VERSION)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

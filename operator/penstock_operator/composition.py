@@ -1,0 +1,315 @@
+"""Puts the operator's parts together and runs them until it is told to end, or one of them has."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from penstock.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_operator.context import Context, JobSlots, Reconcile
+from penstock_operator.errors import OperatorError
+from penstock_operator.handlers import Events, Watching
+from penstock_operator.index import ConnectorIndex
+from penstock_operator.kafka import StatusTopic
+from penstock_operator.key import Key
+from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
+from penstock_operator.kube import Kube
+from penstock_operator.lease import Lease, LeaseLost
+from penstock_operator.metrics import Metrics
+from penstock_operator.pool import Pool
+from penstock_operator.probes import Heart, Server, metrics_page, probe_page
+from penstock_operator.resync import orphans, resync, spread
+from penstock_operator.settings import Settings
+from penstock_operator.streams import Streams
+from penstock_operator.workqueue import WorkQueue
+
+__all__ = ["Operator", "identity"]
+
+log = logging.getLogger(__name__)
+
+_RENEW: Final = 5.0
+_RETRY: Final = 2.0
+_STOP_SECONDS: Final = 10.0
+_STILL: Final = 30.0
+_KAFKA_STILL: Final = 120.0
+_KAFKA_FIRST: Final = 10.0
+_MANY: Final = 8
+_SOON: Final = 10.0
+
+_LEASE, _FIRST_LIST, _STATUS = "lease", "first list", "status topic"
+
+
+def identity(environment: Mapping[str, str] = os.environ) -> str:
+    """Of this process, as others see it in the Lease: of its pod, where the pod says so, else unique."""
+    pod, uid = environment.get(POD_NAME_VARIABLE), environment.get(POD_UID_VARIABLE)
+    return f"{pod}_{uid}" if pod and uid else f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+class Operator:
+    """One operator of a release. Made and run in one event loop.
+
+    Args:
+        settings: of the release.
+        kube: the API server; tells `metrics` of its requests.
+        hmac_key: of the release.
+        reconcile: what is done for a key.
+        metrics: of this operator.
+        name: in the Lease.
+    """
+
+    def __init__(
+        self, settings: Settings, kube: Kube, hmac_key: bytes, reconcile: Reconcile, metrics: Metrics,
+        *, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._kube = kube
+        self._hmac_key = hmac_key
+        self._reconcile = reconcile
+        self._metrics = metrics
+        release = settings.release
+        self._lease = Lease(kube, release.namespace, f"{release.name}-operator", name or identity())
+        self._lease_pool = Pool(1)
+        self._pool = Pool(settings.limits.reconciles + 4)
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        self._index = ConnectorIndex(settings.worker)
+        self._loop_heart = Heart("event loop", _STILL)
+        self._kopf_heart = Heart("event loop of kopf", _STILL)
+        self._streams: Streams | None = None
+        self._status: StatusTopic | None = None
+        self._context: Context | None = None
+        self._failure: BaseException | None = None
+        self.queue = WorkQueue(
+            self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
+        )
+        metrics.queue(self.queue.figures)
+
+    def stop(self) -> None:
+        """End gracefully; from the loop's thread."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run until `stop`.
+
+        Raises:
+            LeaseLost: another operator has taken over.
+            RuntimeError: kopf has ended.
+        """
+        servers = [
+            Server(
+                self._settings.probes.port,
+                {"/healthz": probe_page(self._alive()), "/readyz": probe_page(self._ready())},
+            ),
+            Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.registry)}),
+        ]
+        watching: Watching | None = None
+        tasks = [self._loop.create_task(self._live(), name="heart")]
+        try:
+            if not await self._take_lease():
+                return
+            tasks.append(self._loop.create_task(self._keep_lease(), name="lease"))
+            kinds = await self._kinds()
+            if kinds is None:
+                return
+            watching = self._begin(kinds)
+            tasks.append(self._loop.create_task(self._after_first_list(), name="resync"))
+            await self._stopping.wait()
+        finally:
+            await self._end(watching, tasks)
+            for server in servers:
+                server.close()
+        if self._failure is not None:
+            raise self._failure
+
+    # Beginning
+
+    async def _take_lease(self) -> bool:
+        told: str | None = None
+        self.queue.block(_LEASE)
+        while not self._stopping.is_set():
+            try:
+                if await self._lease_pool(self._lease.attempt):
+                    self._metrics.leading(is_leading=True)
+                    self.queue.unblock(_LEASE)
+                    return True
+                if self._lease.holder != told:
+                    told = self._lease.holder
+                    log.info("Waiting for the operator %s, which has the Lease", told)
+            except OperatorError as e:
+                log.warning("%s", e)
+            await self._pause(_RETRY)
+        return False
+
+    async def _kinds(self) -> list[Kind] | None:
+        """What to watch; None: told to end before the CRDs were there."""
+        optional = [POLICY, PLUGIN_VERSION]
+        told = False
+        while not self._stopping.is_set():
+            try:
+                if await self._pool(self._kube.serves, CONNECTOR):
+                    found = [kind for kind in optional if await self._pool(self._kube.serves, kind)]
+                    return [CONNECTOR, POD, *found, *([SECRET] if self._settings.secrets.watch else [])]
+                if not told:
+                    told = True
+                    log.warning("The API server knows no %s: install the CRDs of this release", CONNECTOR.plural)
+            except OperatorError as e:
+                log.warning("%s", e)
+            await self._pause(_RETRY)
+        return None
+
+    def _begin(self, kinds: list[Kind]) -> Watching:
+        self._streams = Streams(
+            kinds, self._settings.watch_namespaces,
+            on_gap=lambda: self._from_thread(self._all_soon), on_listed=lambda: self._from_thread(self._listed),
+        )  # fmt: skip
+        self.queue.block(_FIRST_LIST)
+        self.queue.block(_STATUS)
+        self._loop.call_later(_KAFKA_FIRST, self.queue.unblock, _STATUS)
+        self._status = StatusTopic(
+            self._settings,
+            lambda name: self._from_thread(self._records_changed, name),
+            on_turn=lambda: self._from_thread(self._kafka_turned),
+        )
+        self._context = Context(
+            kube=self._kube, status=self._status, settings=self._settings, hmac_key=self._hmac_key, run=self._pool,
+            metrics=self._metrics, job_slots=JobSlots(self._settings.limits.job_pods), clock=time.time,
+        )  # fmt: skip
+        self.queue.start()
+        events = Events(self._index, self.queue.add, self._settings.plugins.shared_namespaces)
+        watching = Watching(
+            self._kube, self._settings, events, deliver=self._from_thread, kinds=kinds, streams=self._streams,
+            beat=self._kopf_heart.beat,
+        )  # fmt: skip
+        watching.start(lambda: self._from_thread(self._watching_ended, watching))
+        return watching
+
+    # While it runs
+
+    async def _work(self, key: Key) -> float | None:
+        assert self._context is not None
+        return await self._reconcile(key, self._context)
+
+    async def _live(self) -> None:
+        while True:
+            self._loop_heart.beat()
+            await asyncio.sleep(1.0)
+
+    async def _keep_lease(self) -> None:
+        while True:
+            await asyncio.sleep(_RENEW if self._lease.is_held else _RETRY)
+            try:
+                await self._lease_pool(self._lease.attempt)
+            except LeaseLost as e:
+                self._fail(e)
+                return
+            except OperatorError as e:
+                log.warning("The Lease could not be renewed: %s", e)
+            if self._lease.is_held:
+                self.queue.unblock(_LEASE)
+            else:  # whoever takes it now may act; what is under way ends within its time limit
+                self.queue.block(_LEASE)
+            self._metrics.leading(is_leading=self._lease.is_held)
+
+    async def _after_first_list(self) -> None:
+        assert self._status is not None
+        await resync(self.queue.add, self._index, self._status, self._settings)
+
+    def _listed(self) -> None:
+        log.info("Watching; there are %d connectors", len(self._index.all()))
+        self.queue.unblock(_FIRST_LIST)
+        self._find_orphans()
+
+    def _kafka_turned(self) -> None:
+        if self._status is None:
+            return
+        self._metrics.kafka(up=self._status.trouble is None and self._status.caught_up)
+        if self._status.caught_up:
+            self.queue.unblock(_STATUS)
+            self._find_orphans()
+        self._all_soon()
+
+    def _records_changed(self, connect_name: str) -> None:
+        for key in self._index.named(connect_name):
+            self.queue.add(key)
+
+    def _find_orphans(self) -> None:
+        if self._status is None or not self._status.caught_up:
+            return
+        if self._streams is not None and self._streams.check_ready() is None:
+            for key in orphans(self._status, self._index, self._settings):
+                self.queue.add(key)
+
+    def _all_soon(self) -> None:
+        keys = self._index.all()
+        for key, delay in spread(keys, 0.0 if len(keys) <= _MANY else _SOON):
+            self.queue.add(key, delay)
+
+    def _watching_ended(self, watching: Watching) -> None:
+        if not self._stopping.is_set():
+            self._fail(watching.error or RuntimeError("kopf has ended; its errors are in the log"))
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._stopping.set()
+
+    def _from_thread(self, call: Callable[..., Any], *args: Any) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the operator has ended
+            self._loop.call_soon_threadsafe(call, *args)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+    # Ending
+
+    async def _end(self, watching: Watching | None, tasks: list[asyncio.Task[None]]) -> None:
+        if watching is not None:
+            ending = self._loop.run_in_executor(None, watching.stop)
+            await self.queue.stop(_STOP_SECONDS)
+            await ending
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        if self._status is not None:
+            await self._loop.run_in_executor(None, self._status.close, 2.0)
+        try:
+            await self._lease_pool(self._lease.release)
+        except OperatorError as e:
+            log.warning("The Lease could not be given back; the next operator waits until it ends: %s", e)
+        self._pool.close()
+        self._lease_pool.close()
+
+    # Probes
+
+    def _alive(self) -> Mapping[str, Callable[[], str | None]]:
+        return {
+            "loop": self._loop_heart.check,
+            "kopf": self._kopf_heart.check,
+            "queue": self._queue_stuck,
+            "watches": lambda: self._streams.check_alive() if self._streams is not None else None,
+            "statusTopic": self._status_stuck,
+        }
+
+    def _ready(self) -> Mapping[str, Callable[[], str | None]]:
+        def begun() -> str | None:
+            if self._streams is not None:
+                return self._streams.check_ready()
+            if not self._lease.is_held:
+                return f"waiting for the Lease, which {self._lease.holder or 'nobody'} has"
+            return "waiting for the CRDs"
+
+        return {"watches": begun}
+
+    def _queue_stuck(self) -> str | None:
+        age = self.queue.figures().oldest_running
+        return f"a reconciliation takes {age:.0f} s" if age > 2 * self.queue.limit else None
+
+    def _status_stuck(self) -> str | None:
+        age = self._status.turn_age if self._status is not None else 0.0
+        return f"its thread gave no sign for {age:.0f} s" if age > _KAFKA_STILL else None

@@ -1,0 +1,29 @@
+"""Kafka out of the operator's reach: worth a word in every status only once it has lasted. Pure."""
+
+from typing import Final
+
+__all__ = ["KafkaTrouble"]
+
+_LASTS: Final = 30.0
+"""Seconds; what passes sooner would be two writes for every connector, and no news."""
+
+
+class KafkaTrouble:
+    """Knows since when there is trouble."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def lasting(self, trouble: str | None, now: float) -> tuple[str | None, float | None]:
+        """The trouble, if it has lasted; and in how many seconds it will have.
+
+        Args:
+            trouble: as of now; None: there is none.
+            now: seconds since 1970.
+        """
+        if trouble is None:
+            self._since = None
+            return None, None
+        self._since = now if self._since is None else self._since
+        left = self._since + _LASTS - now
+        return (trouble, None) if left <= 0 else (None, left)

@@ -1,0 +1,255 @@
+"""Events of the API server as keys of the work queue. The only module that knows `kopf`, which only watches here.
+
+kopf runs in a thread and an event loop of its own, with no handler that keeps a state: it adds no finalizer and no
+annotation, and its session refuses every request but GET.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+import kopf
+
+from penstock_operator.index import ConnectorIndex
+from penstock_operator.key import Key
+from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
+from penstock_operator.kube import Kube
+from penstock_operator.session import open_session
+from penstock_operator.settings import Settings
+from penstock_operator.streams import Streams
+
+__all__ = ["CONNECTOR_LABEL", "OPERATOR_LABEL", "Events", "Watching"]
+
+log = logging.getLogger(__name__)
+
+OPERATOR_LABEL: Final = "penstock.dev/operator"
+CONNECTOR_LABEL: Final = "penstock.dev/connector"
+_MANAGED_BY: Final = "app.kubernetes.io/managed-by=penstock"
+_NO_HELM: Final = "type!=helm.sh/release.v1"
+_PAGE: Final = 500
+_STOP_SECONDS: Final = 5.0
+
+Event = Mapping[str, Any]
+Add = Callable[[Key], None]
+
+
+class _Patience:
+    """Pauses between tries of a request, as long as it takes: kopf would end the operator after a minute."""
+
+    def __iter__(self) -> Any:
+        yield from (1, 1, 2, 3, 5, 8, 13, 21)
+        while True:
+            yield 30
+
+
+class Events:
+    """What follows from an event: keys. Used in one thread.
+
+    Args:
+        index: kept up to date here.
+        add: takes a key.
+        shared: namespaces whose PluginVersions everybody may use.
+    """
+
+    def __init__(self, index: ConnectorIndex, add: Add, shared: Collection[str] = ()) -> None:
+        self._index = index
+        self._add = add
+        self._shared = frozenset(shared)
+        self._versions: dict[tuple[str, str, str], str] = {}
+
+    def connector(self, event: Event) -> None:
+        """A Connector: its own key, unless only its status changed."""
+        body = event["object"]
+        key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
+        if event["type"] == "DELETED":
+            self._index.gone(key)
+            self._add(key)
+        elif self._index.seen(key, body):
+            self._add(key)
+
+    def pod(self, event: Event) -> None:
+        """A pod of ours: its connector's key."""
+        metadata = event["object"]["metadata"]
+        name = (metadata.get("labels") or {}).get(CONNECTOR_LABEL)
+        if name:
+            self._add(Key(metadata["namespace"], name))
+
+    def policy(self, event: Event) -> None:
+        """A TopicCreationPolicy: those that name it; all of its namespace where it chooses by itself."""
+        metadata, spec = event["object"]["metadata"], event["object"].get("spec") or {}
+        if self._is_new("policy", event, str(metadata.get("generation", ""))):
+            chooses = spec.get("connectorSelector") is not None or event["type"] == "DELETED"
+            namespace = metadata["namespace"]
+            found = (
+                self._index.of_namespace(namespace) if chooses else self._index.with_policy(namespace, metadata["name"])
+            )
+            self._add_all(found)
+
+    def plugin_version(self, event: Event) -> None:
+        """A PluginVersion: all that may use it."""
+        metadata = event["object"]["metadata"]
+        if self._is_new("plugin", event, str(metadata.get("generation", ""))):
+            shared = metadata["namespace"] in self._shared
+            self._add_all(self._index.all() if shared else self._index.of_namespace(metadata["namespace"]))
+
+    def secret(self, event: Event) -> None:
+        """A Secret: those that name it. Of others nothing is remembered."""
+        metadata = event["object"]["metadata"]
+        found = self._index.with_secret(metadata["namespace"], metadata["name"])
+        if found and self._is_new("secret", event, str(metadata.get("resourceVersion", ""))):
+            self._add_all(found)
+
+    def _is_new(self, what: str, event: Event, version: str) -> bool:
+        """Whether this is another version than the last one; what is listed at the start tells nothing new."""
+        metadata = event["object"]["metadata"]
+        mark = (what, metadata["namespace"], metadata["name"])
+        if event["type"] == "DELETED":
+            self._versions.pop(mark, None)
+            return True
+        before = self._versions.get(mark)
+        self._versions[mark] = f"{metadata.get('uid')}/{version}"
+        if before is None:
+            return event["type"] is not None
+        return before != self._versions[mark]
+
+    def _add_all(self, keys: Collection[Key]) -> None:
+        for key in keys:
+            self._add(key)
+
+
+class Watching:
+    """kopf, watching.
+
+    Args:
+        kube: how to reach the API server.
+        settings: of the release.
+        events: told of every event, in `deliver`'s thread.
+        deliver: takes a call and an event over to that thread.
+        kinds: those that the API server knows.
+        streams: told of every sign of life.
+        beat: called every second from kopf's event loop.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        settings: Settings,
+        events: Events,
+        *,
+        deliver: Callable[[Callable[[Event], None], Event], None],
+        kinds: Collection[Kind],
+        streams: Streams,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._kube = kube
+        self._settings = settings
+        self._events = events
+        self._deliver = deliver
+        self._kinds = kinds
+        self._streams = streams
+        self._beat = beat
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._on_end: Callable[[], None] = lambda: None
+        self.error: BaseException | None = None
+        """Why it ended, if it failed."""
+
+    def start(self, on_end: Callable[[], None]) -> None:
+        """Begin; `on_end` is called from kopf's thread when it ends, however it does, perhaps more than once."""
+        self._on_end = on_end
+
+        def run() -> None:
+            try:
+                asyncio.run(self._operator())
+            except BaseException as e:  # the thread's end is told, whatever it was
+                self.error = e
+                log.critical("Watching has ended: %s", e, exc_info=e)
+            finally:
+                on_end()
+
+        self._thread = threading.Thread(target=run, name="kopf", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def stop(self, seconds: float = _STOP_SECONDS) -> None:
+        """End it."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    async def _operator(self) -> None:
+        heart = asyncio.create_task(self._live())
+        try:
+            namespaces = self._settings.watch_namespaces
+            await kopf.operator(
+                registry=self._registry(),
+                settings=self._kopf_settings(),
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                standalone=True,
+                stop_flag=self._stop,
+            )
+        finally:
+            heart.cancel()
+        if not self._stop.is_set():
+            raise RuntimeError("kopf has ended by itself")
+
+    async def _live(self) -> None:
+        while True:
+            self._beat()
+            await asyncio.sleep(1.0)
+
+    def _registry(self) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+        handlers: Mapping[Kind, Callable[[Event], None]] = {
+            CONNECTOR: self._events.connector,
+            POD: self._events.pod,
+            POLICY: self._events.policy,
+            PLUGIN_VERSION: self._events.plugin_version,
+            SECRET: self._events.secret,
+        }
+        for kind in self._kinds:
+            self._register(registry, kind, handlers[kind])
+
+        @kopf.on.login(registry=registry, id="login")
+        async def login(**_: object) -> kopf.AiohttpSession:
+            return kopf.AiohttpSession(
+                server=self._kube.connection.server, aiohttp_session=open_session(self._kube, self._streams)
+            )
+
+        # After a failure kopf cleans up, and then may wait for ever for a watch that is left over.
+        @kopf.on.cleanup(registry=registry, id="cleanup")
+        async def cleanup(**_: object) -> None:
+            self._on_end()
+
+        return registry
+
+    def _register(self, registry: kopf.OperatorRegistry, kind: Kind, told: Callable[[Event], None]) -> None:
+        group, _, version = kind.api_version.rpartition("/")
+
+        @kopf.on.event(group, version, kind.plural, registry=registry, id=kind.plural)
+        async def seen(event: Event, **_: object) -> None:
+            self._deliver(told, {"type": event["type"], "object": event["object"]})
+
+    def _kopf_settings(self) -> kopf.OperatorSettings:
+        settings = kopf.OperatorSettings()
+        settings.peering.standalone = True
+        settings.scanning.disabled = True  # neither namespaces nor CRDs are watched: no rights for that are needed
+        settings.watching.server_timeout = 600
+        settings.watching.connect_timeout = 10
+        settings.watching.chunk_size = _PAGE
+        settings.watching.label_selectors["pods"] = f"{_MANAGED_BY},{OPERATOR_LABEL}={self._settings.release.label}"
+        settings.watching.field_selectors["secrets"] = _NO_HELM
+        settings.networking.request_timeout = 60
+        settings.networking.connect_timeout = 10
+        settings.networking.error_backoffs = _Patience()
+        settings.persistence.finalizer = "penstock.dev/never"  # nothing is registered that would use it
+        settings.posting.enabled = False
+        settings.posting.reporting_component = "penstock-operator"
+        return settings

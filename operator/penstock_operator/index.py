@@ -1,0 +1,111 @@
+"""Which connectors there are, and which of them an event about something else concerns. Pure, and a hint only.
+
+What is decided on is read from the API server; a name that is missing here costs a delay until the next resync.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock_operator.key import Key
+
+__all__ = ["ConnectorIndex"]
+
+_SECRET: Final = re.compile(r"\$\{secret:([^:}\s]+):[^}]*\}")
+
+
+@dataclass(frozen=True)
+class _Known:
+    uid: str
+    mark: object
+    connect_name: str
+    secrets: frozenset[str]
+    policy: str | None
+
+
+class ConnectorIndex:
+    """The Connectors that were seen. Used in one thread.
+
+    Args:
+        worker: the worker configuration as written: secrets that it names are every connector's.
+    """
+
+    def __init__(self, worker: Mapping[str, str]) -> None:
+        self._of_all = frozenset(_secrets(worker.values()))
+        self._known: dict[Key, _Known] = {}
+        self._by_connect_name: dict[str, set[Key]] = {}
+
+    def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
+        """Take a Connector as it is; whether it differs in more than its status from what was seen before."""
+        known = _known(key, body)
+        before = self._known.get(key)
+        if before is not None and before.connect_name != known.connect_name:
+            self._drop_name(key, before)
+        self._known[key] = known
+        self._by_connect_name.setdefault(known.connect_name, set()).add(key)
+        return before is None or before.mark != known.mark
+
+    def gone(self, key: Key) -> None:
+        """It was deleted."""
+        before = self._known.pop(key, None)
+        if before is not None:
+            self._drop_name(key, before)
+
+    def all(self) -> Collection[Key]:
+        """Every connector."""
+        return list(self._known)
+
+    def uids(self) -> Collection[str]:
+        """Of every connector."""
+        return {known.uid for known in self._known.values()}
+
+    def named(self, connect_name: str) -> Collection[Key]:
+        """Those that claim a Connect name."""
+        return list(self._by_connect_name.get(connect_name, ()))
+
+    def of_namespace(self, namespace: str) -> Collection[Key]:
+        """Those of a namespace."""
+        return [key for key in self._known if key.namespace == namespace]
+
+    def with_secret(self, namespace: str, secret: str) -> Collection[Key]:
+        """Those of a namespace whose configuration, or that of the worker, names the secret."""
+        return [k for k in self.of_namespace(namespace) if secret in self._of_all or secret in self._known[k].secrets]
+
+    def with_policy(self, namespace: str, policy: str) -> Collection[Key]:
+        """Those of a namespace that name the TopicCreationPolicy."""
+        return [k for k in self.of_namespace(namespace) if self._known[k].policy == policy]
+
+    def _drop_name(self, key: Key, known: _Known) -> None:
+        keys = self._by_connect_name.get(known.connect_name, set())
+        keys.discard(key)
+        if not keys:
+            self._by_connect_name.pop(known.connect_name, None)
+
+
+def _known(key: Key, body: Mapping[str, Any]) -> _Known:
+    metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
+    config = spec.get("config") or {}
+    reference = spec.get("topicCreationPolicy") or {}
+    # What a write of the status alone leaves as it is. The generation stands for the spec.
+    mark = (
+        metadata.get("uid"),
+        metadata.get("generation"),
+        metadata.get("deletionTimestamp"),
+        tuple(metadata.get("finalizers") or ()),
+        frozenset((metadata.get("labels") or {}).items()),
+        frozenset((metadata.get("annotations") or {}).items()),
+    )
+    return _Known(
+        uid=str(metadata.get("uid", "")),
+        mark=mark,
+        connect_name=str(spec.get("connectName") or f"{key.namespace}.{key.name}"),
+        secrets=frozenset(_secrets(config.values())) if isinstance(config, Mapping) else frozenset(),
+        policy=reference.get("name") if isinstance(reference, Mapping) else None,
+    )
+
+
+def _secrets(values: Iterable[object]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield from _SECRET.findall(value)

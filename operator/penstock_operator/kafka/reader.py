@@ -1,0 +1,162 @@
+"""Reads a topic from its beginning and then on and on, outside of any consumer group."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Final, Self
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from penstock_operator.kafka.clients import consumer_properties
+from penstock_operator.kafka.writer import Entry
+from penstock_operator.settings import Worker
+
+__all__ = ["Lost", "Reader"]
+
+_ASK_SECONDS: Final = 10.0
+"""More than `fetch.wait.max.ms`: a question may stand behind a request for records that there are none of."""
+_POLL_SECONDS: Final = 1.0
+_MOST: Final = 1_000
+_LOOK_EVERY: Final = 30.0
+_LOOK_EVERY_IN_TROUBLE: Final = 2.0
+_GONE: Final = frozenset(
+    (
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError.INCONSISTENT_TOPIC_ID,
+        KafkaError.OFFSET_OUT_OF_RANGE,
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 (librdkafka's own names of the codes)
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001
+    )
+)
+
+Heard = Callable[[KafkaError | None], None]
+"""Told of every error of the client, and with None of every sign that all is well. May raise `Lost`."""
+
+
+class Lost(Exception):
+    """Begin anew, with a new client."""
+
+
+class Reader:
+    """A consumer of one topic. Used by one thread.
+
+    Args:
+        worker: how to connect.
+        topic: which.
+        stopping: ends every loop here.
+        turn: called at least every few seconds while all is well.
+    """
+
+    def __init__(self, worker: Worker, topic: str, stopping: threading.Event, turn: Callable[[], None]) -> None:
+        self._topic = topic
+        self._stopping = stopping
+        self._turn = turn
+        self._errors: list[KafkaError] = []
+        self._consumer = Consumer(consumer_properties(worker, self._errors.append))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._consumer.close()
+
+    def partitions(self, heard: Heard) -> list[int] | None:
+        """Those of the topic; empty: there is no such topic; None: nobody answered."""
+        try:
+            found = self._consumer.list_topics(self._topic, timeout=_ASK_SECONDS).topics[self._topic]
+        except KafkaException as e:
+            self._pass_on(heard, e.args[0])
+            return None
+        if found.error is None:
+            self._errors.clear()
+            heard(None)
+            return sorted(found.partitions)
+        if found.error.code() in _GONE:
+            self._errors.clear()
+            heard(None)
+            return []
+        heard(found.error)
+        return None
+
+    def all_of(self, partitions: list[int], heard: Heard) -> Iterator[Entry]:
+        """Every record up to the end that each partition has when it is reached."""
+        self._consumer.assign([TopicPartition(self._topic, p, OFFSET_BEGINNING) for p in partitions])
+        left = set(partitions)
+        asked = time.monotonic()
+        while left and not self._stopping.is_set():
+            messages = self._poll()
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    yield from _entry(message)
+                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    left.discard(message.partition() or 0)
+                else:
+                    self._check(error, heard)
+            if messages:
+                asked = time.monotonic()
+            else:
+                self._pass_on(heard)
+                if time.monotonic() - asked > _LOOK_EVERY_IN_TROUBLE:
+                    self._look(partitions, heard)
+                    asked = time.monotonic()
+
+    def news(self, partitions: list[int], heard: Heard) -> Iterator[Entry]:
+        """Every record that comes after `all_of`."""
+        asked = time.monotonic()
+        is_well = True
+        while not self._stopping.is_set():
+            for message in self._poll():
+                error = message.error()
+                if error is None:
+                    yield from _entry(message)
+                elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    self._check(error, heard)
+            is_well = self._pass_on(heard) and is_well
+            self._turn()
+            if time.monotonic() - asked > (_LOOK_EVERY if is_well else _LOOK_EVERY_IN_TROUBLE):
+                is_well = self._look(partitions, heard)
+                asked = time.monotonic()
+
+    def _poll(self) -> list[Message]:
+        first = self._consumer.poll(_POLL_SECONDS)
+        return [] if first is None else [first, *self._consumer.consume(_MOST, 0)]
+
+    def _look(self, partitions: list[int], heard: Heard) -> bool:
+        """Whether brokers answer, and the topic is what it was."""
+        found = self.partitions(heard)
+        if found is not None and found != partitions:
+            raise Lost(f"topic {self._topic} has {len(found)} partitions in place of {len(partitions)}")
+        return found is not None
+
+    def _check(self, error: KafkaError, heard: Heard) -> None:
+        if error.code() in _GONE:
+            raise Lost(f"topic {self._topic}: {error.str()}")
+        heard(error)
+
+    def _pass_on(self, heard: Heard, last: KafkaError | None = None) -> bool:
+        """Tell of what the client met meanwhile: of the causes, rather than of `all brokers are down`."""
+        errors, self._errors[:] = [*self._errors], []
+        if last is not None:
+            errors.append(last)
+        if not errors:
+            return True
+        heard(min(errors, key=_vagueness))
+        return False
+
+
+def _vagueness(error: KafkaError) -> int:
+    code = error.code()
+    order = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001
+    return order.index(code) + 1 if code in order else 0
+
+
+def _entry(message: Message) -> Iterator[Entry]:
+    key = message.key()
+    if key is not None:
+        yield bytes(key), message.value()

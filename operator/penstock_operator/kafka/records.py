@@ -1,0 +1,160 @@
+"""The latest of each key of the status topic that matters to the operator. Pure.
+
+Ours (`penstock.report`): reports, controls, claims. Kafka Connect's: active topics, and of states the keys alone, so that
+they can be removed. Of a record that cannot be read nothing is kept.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from penstock.report import Claim, Control, Report, claim_key, control_key
+
+__all__ = ["ActiveTopic", "Records", "connector_of"]
+
+_OURS: Final = ("penstock-report", "penstock-control", "penstock-claim")
+_BETWEEN: Final = ":connector-"
+
+
+class ActiveTopic(NamedTuple):
+    """A topic that a connector has used (KIP-558).
+
+    Attributes:
+        name: the topic's.
+        task: which used it first.
+        discovered: when, milliseconds.
+    """
+
+    name: str
+    task: int
+    discovered: int
+
+
+@dataclass
+class _Of:
+    """What is known of one Connect name: keys and values as they stand in the topic."""
+
+    ours: dict[bytes, bytes] = field(default_factory=dict)
+    topics: dict[bytes, bytes] = field(default_factory=dict)
+    states: set[bytes] = field(default_factory=set)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.ours or self.topics or self.states)
+
+
+class Records:
+    """The records by Connect name. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, _Of] = {}
+
+    def put(self, key: bytes, value: bytes | None) -> str | None:
+        """Take a record; None as value is a tombstone. The Connect name if that changed what a reader sees, else None."""
+        name = connector_of(key)
+        if name is None:
+            return None
+        of = self._of.get(name)
+        if of is None:
+            if value is None:
+                return None
+            of = self._of[name] = _Of()
+        changed = _put(of, key, value)
+        if of.empty:
+            del self._of[name]
+        return name if changed else None
+
+    def names(self) -> Collection[str]:
+        """Those with reports, a control or a claim."""
+        return [name for name, of in self._of.items() if of.ours]
+
+    def all_names(self) -> Collection[str]:
+        """Those with records that a reader sees."""
+        return [name for name, of in self._of.items() if of.ours or of.topics]
+
+    def same(self, other: "Records", name: str) -> bool:
+        """Whether a reader sees the same of this name there."""
+        mine, theirs = self._of.get(name, _Of()), other._of.get(name, _Of())  # noqa: SLF001 (its own class)
+        return mine.ours == theirs.ours and mine.topics == theirs.topics
+
+    def reports(self, connector: str) -> Mapping[int, Report]:
+        """By task."""
+        found = (Report.of(v) for k, v in self._ours(connector) if k.startswith(b'["penstock-report"'))
+        return {r.task: r for r in sorted((r for r in found if r is not None), key=lambda r: r.task)}
+
+    def control(self, connector: str) -> Control | None:
+        """The latest."""
+        return Control.of(dict(self._ours(connector)).get(control_key(connector)))
+
+    def claim(self, connector: str) -> Claim | None:
+        """The latest."""
+        return Claim.of(dict(self._ours(connector)).get(claim_key(connector)))
+
+    def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
+        """By name."""
+        of = self._of.get(connector)
+        return sorted(t for v in (of.topics.values() if of else ()) if (t := _active_topic(v)) is not None)
+
+    def keys(self, connector: str) -> Sequence[bytes]:
+        """Of every record of this name."""
+        of = self._of.get(connector)
+        return [*of.ours, *of.topics, *sorted(of.states)] if of else []
+
+    def topic_keys(self, connector: str) -> Sequence[bytes]:
+        """Of its active topics."""
+        of = self._of.get(connector)
+        return list(of.topics) if of else []
+
+    def _ours(self, connector: str) -> Collection[tuple[bytes, bytes]]:
+        of = self._of.get(connector)
+        return of.ours.items() if of else ()
+
+
+def connector_of(key: bytes) -> str | None:
+    """The Connect name that a key is about; None: not a key that matters here."""
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        return None
+    if text.startswith('["penstock-'):
+        return _in_ours(text)
+    if text.startswith("status-topic-"):
+        # Topic names hold no colon, connector names may.
+        return text.partition(_BETWEEN)[2] or None
+    if text.startswith("status-connector-"):
+        return text.removeprefix("status-connector-") or None
+    if text.startswith("status-task-"):
+        name, _, task = text.removeprefix("status-task-").rpartition("-")
+        return name if name and task.isdecimal() else None
+    return None
+
+
+def _in_ours(text: str) -> str | None:
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(parts, list) or len(parts) < 2 or parts[0] not in _OURS:
+        return None
+    return parts[1] if isinstance(parts[1], str) and parts[1] else None
+
+
+def _put(of: _Of, key: bytes, value: bytes | None) -> bool:
+    if key.startswith((b"status-connector-", b"status-task-")):
+        (of.states.discard if value is None else of.states.add)(key)
+        return False
+    kept = of.topics if key.startswith(b"status-topic-") else of.ours
+    if value is None:
+        return kept.pop(key, None) is not None
+    before = kept.get(key)
+    kept[key] = value
+    return before != value
+
+
+def _active_topic(value: bytes) -> ActiveTopic | None:
+    try:
+        topic = json.loads(value)["topic"]
+        return ActiveTopic(str(topic["name"]), int(topic["task"]), int(topic["discoverTimestamp"]))
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,217 @@
+"""The status topic: what tasks tell the operator, and the few records that the operator writes."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from penstock.errors import ConfigError
+from penstock.report import Claim, Control, Report
+from penstock_operator.errors import Unavailable
+from penstock_operator.kafka.reader import Lost, Reader
+from penstock_operator.kafka.records import ActiveTopic, Records
+from penstock_operator.kafka.troubles import credentials_refused, sentence
+from penstock_operator.kafka.writer import Entry, Writer
+from penstock_operator.settings import Settings
+
+__all__ = ["StatusTopic"]
+
+log = logging.getLogger(__name__)
+
+_PAUSE: Final = 1.0  # seconds between two tries to begin; grows to the longest
+_LONGEST_PAUSE: Final = 15.0
+_PAUSE_WITHOUT_TOPIC: Final = 2.0
+
+
+class StatusTopic:
+    """Reads all of the status topic in a thread of its own, from the beginning, and keeps the latest of what matters.
+
+    Starts at once, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first short pod
+    makes it, and it is noticed within seconds. A topic made anew is read anew. Reads may come from any thread and never
+    block; what is written is seen by them when it has come back.
+
+    Args:
+        settings: of the release.
+        on_change: called from the thread with a Connect name, whenever a reader would see something else of it.
+        on_turn: called from the thread when `trouble` or `caught_up` changed.
+    """
+
+    def __init__(
+        self, settings: Settings, on_change: Callable[[str], None], *, on_turn: Callable[[], None] = lambda: None
+    ) -> None:
+        self._settings = settings
+        self._topic = settings.worker_config.status_storage_topic
+        self._servers = settings.at_start.config.bootstrap_servers or ""
+        self._on_change = on_change
+        self._on_turn = on_turn
+        self._lock = threading.Lock()
+        self._records = Records()
+        self._exists = False
+        self._stopping = threading.Event()
+        self._turned = time.monotonic()
+        self._writer = Writer(self._topic, self._sentence)
+        self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
+        self.caught_up = False
+        self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)
+        self._thread.start()
+
+    @property
+    def turn_age(self) -> float:
+        """Seconds since the thread gave a sign of life; infinite when it is dead. Some seconds are usual."""
+        return time.monotonic() - self._turned if self._thread.is_alive() else float("inf")
+
+    def reports(self, connector: str) -> Mapping[int, Report]:
+        """The latest report of each task, by its number; also of lives that are over."""
+        with self._lock:
+            return self._records.reports(connector)
+
+    def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
+        """The topics that the connector has used, by name."""
+        with self._lock:
+            return self._records.active_topics(connector)
+
+    def control(self, connector: str) -> Control | None:
+        """What its running tasks are told."""
+        with self._lock:
+            return self._records.control(connector)
+
+    def claim(self, connector: str) -> Claim | None:
+        """Who owns the name."""
+        with self._lock:
+            return self._records.claim(connector)
+
+    def names(self) -> Collection[str]:
+        """Every Connect name with reports, a control or a claim."""
+        with self._lock:
+            return self._records.names()
+
+    def write(self, entries: Sequence[Entry], timeout: float = 5.0) -> None:
+        """Write records and wait until all brokers in charge have them.
+
+        Raises:
+            Unavailable: not in time, or refused; they may still arrive.
+        """
+        if not entries:
+            return
+        if not self._exists:  # a producer would have the broker make the topic, as its defaults are: not compacted
+            raise Unavailable(self.trouble or f"Topic {self._topic} does not exist yet")
+        try:
+            worker = self._settings.worker_now()
+        except ConfigError as e:
+            raise Unavailable(f"The worker configuration cannot be resolved: {e}") from e
+        self._writer.write(worker, entries, timeout)
+
+    def forget(self, connector: str) -> None:
+        """Remove all that is known of a connector: reports, control, claim, active topics, Connect's states.
+
+        Raises:
+            Unavailable: as `write`.
+        """
+        with self._lock:
+            keys = self._records.keys(connector)
+        self.write([(key, None) for key in keys])
+
+    def forget_topics(self, connector: str) -> None:
+        """Remove a connector's active topics (KIP-558).
+
+        Raises:
+            Unavailable: as `write`.
+        """
+        with self._lock:
+            keys = self._records.topic_keys(connector)
+        self.write([(key, None) for key in keys])
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Stop reading and let go of the connections."""
+        self._stopping.set()
+        self._thread.join(timeout)
+        self._writer.close()
+
+    def _run(self) -> None:
+        pause = _PAUSE
+        while not self._stopping.is_set():
+            begun = time.monotonic()
+            try:
+                self._follow()
+            except Lost as e:
+                log.debug("The status topic is read anew: %s", e)
+            except ConfigError as e:
+                self._is(f"The worker configuration cannot be resolved: {e}")
+            except KafkaException as e:
+                error = e.args[0]
+                self._is(self._sentence(error) if isinstance(error, KafkaError) else str(error))
+            except Exception:
+                log.exception("Reading the status topic failed; it is tried again")
+                self._is("The status topic cannot be read for a reason that is in the operator's log")
+            pause = _PAUSE if time.monotonic() - begun > _LONGEST_PAUSE else min(pause * 2, _LONGEST_PAUSE)
+            self._turn()
+            self._stopping.wait(_PAUSE if self.trouble is None else pause)
+
+    def _follow(self) -> None:
+        """Read until something is lost: the topic, the credentials."""
+        worker = self._settings.worker_now()
+        self._servers = worker.config.bootstrap_servers or ""
+        with Reader(worker, self._topic, self._stopping, self._turn) as reader:
+            while not self._stopping.is_set():
+                partitions = reader.partitions(self._heard)
+                if partitions:
+                    break
+                if partitions is not None:
+                    self._exists = False
+                    self._take(Records(), is_all=True)
+                self._stopping.wait(_PAUSE_WITHOUT_TOPIC)
+            else:
+                return
+            fresh = Records()
+            for key, value in reader.all_of(partitions, self._heard):
+                fresh.put(key, value)
+            if self._stopping.is_set():
+                return
+            self._exists = True
+            self._take(fresh, is_all=True)
+            for key, value in reader.news(partitions, self._heard):
+                with self._lock:
+                    name = self._records.put(key, value)
+                if name is not None:
+                    self._on_change(name)
+
+    def _take(self, fresh: Records, *, is_all: bool) -> None:
+        """Show these from now on."""
+        with self._lock:
+            before, self._records = self._records, fresh
+        for name in {*before.all_names(), *fresh.all_names()}:
+            if not before.same(fresh, name):
+                self._on_change(name)
+        if is_all and not (self.caught_up and self.trouble is None):
+            self.caught_up = True
+            self._is(None)
+            self._on_turn()
+
+    def _heard(self, error: KafkaError | None) -> None:
+        """An error of the client, or (None) a sign that all is well."""
+        self._turn()
+        if error is None:
+            self._is(None)
+            return
+        self._is(self._sentence(error))
+        if credentials_refused(error):
+            raise Lost("the credentials are refused; they are read again")
+
+    def _is(self, trouble: str | None) -> None:
+        if trouble == self.trouble:
+            return
+        before, self.trouble = self.trouble, trouble
+        if trouble is not None:
+            log.warning("%s", trouble)
+        elif before is not None:
+            log.info("Kafka at %s is reached", self._servers)
+        self._on_turn()
+
+    def _turn(self) -> None:
+        self._turned = time.monotonic()
+
+    def _sentence(self, error: KafkaError) -> str:
+        return sentence(error, self._servers, self._topic, self._settings.at_start.redact)

@@ -1,0 +1,64 @@
+"""The kinds of objects that the operator works with, and their paths. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+__all__ = ["CONFIG_MAP", "CONNECTOR", "CRD", "EVENT", "LEASE", "NAMESPACE", "NODE", "PLUGIN_VERSION", "POD", "POLICY",
+           "SECRET", "Kind", "kind_of", "name_of_plural"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of object of the API server."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
+        """Of one object; without a name of all, without a namespace of all namespaces."""
+        root = "api" if "/" not in self.api_version else "apis"
+        parts = [root, *self.api_version.split("/")]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts += [self.plural, *([name] if name else []), *([subresource] if subresource else [])]
+        return "/" + "/".join(quote(part, safe="") for part in parts)
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+_OURS: Final = "penstock.dev/v1alpha1"
+CONNECTOR: Final = Kind(_OURS, "Connector", "connectors")
+POLICY: Final = Kind(_OURS, "TopicCreationPolicy", "topiccreationpolicies")
+PLUGIN_VERSION: Final = Kind(_OURS, "PluginVersion", "pluginversions")
+POD: Final = Kind("v1", "Pod", "pods")
+CONFIG_MAP: Final = Kind("v1", "ConfigMap", "configmaps")
+SECRET: Final = Kind("v1", "Secret", "secrets")
+NAMESPACE: Final = Kind("v1", "Namespace", "namespaces", namespaced=False)
+NODE: Final = Kind("v1", "Node", "nodes", namespaced=False)
+EVENT: Final = Kind("events.k8s.io/v1", "Event", "events")
+LEASE: Final = Kind("coordination.k8s.io/v1", "Lease", "leases")
+CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False)
+
+_ALL: Final = {
+    (k.api_version, k.kind): k
+    for k in (CONNECTOR, POLICY, PLUGIN_VERSION, POD, CONFIG_MAP, SECRET, NAMESPACE, NODE, EVENT, LEASE, CRD)
+}
+
+
+def kind_of(manifest: Mapping[str, Any]) -> Kind:
+    """The kind of a manifest.
+
+    Raises:
+        KeyError: not one that the operator works with.
+    """
+    return _ALL[manifest["apiVersion"], manifest["kind"]]
+
+
+def name_of_plural(plural: str) -> str:
+    """The name of the kind that stands so in paths; the word itself where it is none of ours."""
+    return next((k.kind for k in _ALL.values() if k.plural == plural), plural)

@@ -1,0 +1,52 @@
+"""Runs what blocks in threads of the operator's own, few enough, each call with a time limit."""
+
+import asyncio
+import contextvars
+import functools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, ParamSpec, TypeVar
+
+from penstock_operator.errors import Unavailable
+
+__all__ = ["Pool"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SECONDS: Final = 60.0
+
+
+class Pool:
+    """Threads for blocking calls; `Pool(n)` is a `context.Run`.
+
+    Args:
+        threads: how many calls at once.
+        seconds: how long the caller waits; the call itself goes on to its own time-outs.
+    """
+
+    def __init__(self, threads: int, *, seconds: float = _SECONDS) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="call")
+        self._seconds = seconds
+
+    async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The call's result.
+
+        Raises:
+            Unavailable: it took too long.
+        """
+        within = contextvars.copy_context()  # so that its log lines name the connector
+        call_ = functools.partial(within.run, functools.partial(call, *args, **kwargs))
+        future = asyncio.get_running_loop().run_in_executor(self._executor, call_)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await future
+        except TimeoutError:
+            if future.done() and not future.cancelled() and future.exception() is not None:
+                raise  # the call's own
+            what = getattr(call, "__name__", repr(call))
+            raise Unavailable(f"No answer within {self._seconds:.0f} s: {what}") from None
+
+    def close(self) -> None:
+        """Take no more calls; those under way are not waited for."""
+        self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,120 @@
+"""What the kubelet asks: whether the operator lives, whether it is ready. Answered by a thread of its own.
+
+So that a blocked event loop is told, not suffered.
+"""
+
+import json
+import logging
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+__all__ = ["Check", "Heart", "Page", "Server", "metrics_page", "probe_page"]
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[], str | None]
+"""What is wrong, in a sentence; None: nothing."""
+
+Page = Callable[[], tuple[int, str, bytes]]
+"""Status, content type, body."""
+
+_SECONDS: Final = 5.0
+
+
+class Heart:
+    """Beaten by what must not stand still."""
+
+    def __init__(self, name: str, most: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Stands still when it was not beaten for `most` seconds."""
+        self._name = name
+        self._most = most
+        self._clock = clock
+        self._beaten: float | None = None
+
+    def beat(self) -> None:
+        """All is well."""
+        self._beaten = self._clock()
+
+    def check(self) -> str | None:
+        """Nothing before the first beat."""
+        if self._beaten is None:
+            return None
+        age = self._clock() - self._beaten
+        return f"the {self._name} has stood still for {age:.0f} s" if age > self._most else None
+
+
+def probe_page(checks: Mapping[str, Check]) -> Page:
+    """200 with `ok`, or 503 with everything that is wrong, by name."""
+
+    def page() -> tuple[int, str, bytes]:
+        wrong = {name: text for name, check in checks.items() if (text := _asked(name, check)) is not None}
+        body = json.dumps({"status": "failed" if wrong else "ok", **({"wrong": wrong} if wrong else {})})
+        return (503 if wrong else 200), "application/json", body.encode() + b"\n"
+
+    return page
+
+
+def metrics_page(registry: CollectorRegistry) -> Page:
+    """Prometheus' text format."""
+    return lambda: (200, CONTENT_TYPE_LATEST, generate_latest(registry))
+
+
+class Server:
+    """Serves pages over HTTP on all interfaces, until closed."""
+
+    def __init__(self, port: int, pages: Mapping[str, Page]) -> None:
+        """Listen.
+
+        Raises:
+            OSError: the port is taken.
+        """
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = _SECONDS
+
+            def do_GET(self) -> None:
+                page = pages.get(self.path.partition("?")[0])
+                status, kind, body = page() if page is not None else (404, "text/plain", b"not found\n")
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
+                log.debug(format, *args)
+
+        class Listener(ThreadingHTTPServer):
+            daemon_threads = True
+            address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+
+            def server_bind(self) -> None:
+                if self.address_family == socket.AF_INET6:
+                    self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+                socketserver.TCPServer.server_bind(self)  # HTTPServer's asks the DNS for our own name
+                self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
+
+        self._server = Listener(("::" if Listener.address_family == socket.AF_INET6 else "", port), Handler)
+        self.port: int = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True).start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _asked(name: str, check: Check) -> str | None:
+    try:
+        return check()
+    except Exception as e:
+        log.exception("The check %s failed", name)
+        return f"the check itself failed: {e}"

@@ -1,0 +1,278 @@
+"""The operator's configuration file, read once at the start; Helm writes it."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic.alias_generators import to_camel
+
+from penstock.client_properties import translate_layers
+from penstock.errors import ConfigError, Problem
+from penstock.field_problems import field_problems
+from penstock.pod_layout import SECRETS_DIR
+from penstock.redaction import Redactor, client_secrets
+from penstock.resource_values import ConfigText
+from penstock.variables import resolve
+from penstock.worker_config import CLIENT_KINDS, WorkerConfig
+from penstock.worker_warnings import warnings
+
+__all__ = ["Release", "Resources", "Settings", "Worker"]
+
+_LABEL_LENGTH: Final = 63
+
+Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+def _once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := sorted({n for n in names if names.count(n) > 1}):
+        raise ValueError(f"names {', '.join(twice)} twice; remove one of them")
+    if any(not n.strip() for n in names):
+        raise ValueError("holds an empty name; remove it")
+    return names
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return text
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(_once)]
+Text = Annotated[str, AfterValidator(_filled)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class Release(_Part):
+    """The Helm release, which is what a Connect cluster is."""
+
+    name: Text
+    namespace: Text
+
+    @property
+    def label(self) -> str:
+        """The value of `penstock.dev/operator`: what carries it belongs to this release."""
+        text = f"{self.namespace}.{self.name}"
+        if len(text) <= _LABEL_LENGTH:
+            return text
+        return f"{text[: _LABEL_LENGTH - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+class Images(_Part):
+    """Of the pods that the operator makes."""
+
+    runtime: Text
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    pull_secrets: Names = ()
+
+
+class Plugins(_Part):
+    """How plugins reach a pod, and whose may be used everywhere."""
+
+    mount: Literal["Auto", "ImageVolume", "InitContainer"] = "Auto"
+    shared_namespaces: Names = ()
+
+
+class Secrets(_Part):
+    """Whether changes of Secrets are watched."""
+
+    watch: bool = Field(default=True, strict=True)
+
+
+class Limits(_Part):
+    """How much at once: pods that live shortly, reconciliations."""
+
+    job_pods: Count = 10
+    reconciles: Count = 8
+
+
+class Resources(_Part):
+    """A container's, as Kubernetes has them."""
+
+    requests: dict[str, ConfigText] = {}
+    limits: dict[str, ConfigText] = {}
+
+
+class Job(_Part):
+    """Short pods."""
+
+    deadline_seconds: Count = 120
+    resources: Resources = Resources(requests={"cpu": "50m", "memory": "128Mi"}, limits={"memory": "512Mi"})
+
+
+class Task(_Part):
+    """Task pods."""
+
+    resources: Resources = Resources(requests={"cpu": "200m", "memory": "1Gi"}, limits={"memory": "2Gi"})
+    termination_grace_period_seconds: Count = 30
+    node_lost_seconds: Count = 30
+
+
+class Listener(_Part):
+    """A port that the operator listens on."""
+
+    port: Port
+
+
+class Worker:
+    """The worker configuration with its variables resolved as they are now; its secrets are shown nowhere.
+
+    Attributes:
+        config: typed; `config.clients(kind)` holds secrets.
+        redact: takes its secrets out of a text.
+        warnings: what does not matter here, or is not known.
+    """
+
+    def __init__(self, texts: Mapping[str, str], secrets_dir: Path | str) -> None:
+        """Resolve and check.
+
+        Raises:
+            ConfigError: every problem at once, redacted.
+        """
+        resolved = resolve(texts, secrets_dir)
+        self.redact = Redactor([*resolved.secrets, *client_secrets(resolved.values)])
+        problems = list(resolved.problems)
+        found = list(warnings(texts, frozenset(p.name for p in WorkerConfig.properties())))
+        if not texts.get("bootstrap.servers", "").strip():
+            problems.append(Problem("bootstrap.servers", "is missing; write the host:port of a broker, or several"))
+        try:
+            self.config = WorkerConfig.parse(resolved.values)
+        except ConfigError as e:
+            unresolved = {p.property for p in problems}
+            problems += (p for p in e.problems if p.property not in unresolved)
+        else:
+            for kind in CLIENT_KINDS:
+                clients = translate_layers(kind, self.config.clients(kind))
+                problems += clients.problems
+                found += clients.meaningless
+        if problems:
+            raise ConfigError(dict.fromkeys(map(self.redact.problem, problems)))
+        self.warnings = tuple(dict.fromkeys(map(self.redact.problem, found)))
+
+    def __repr__(self) -> str:
+        return "Worker(...)"
+
+
+class Settings(_Part):
+    """All of it. `worker` holds the properties as written, variables unresolved: what pods are given."""
+
+    release: Release
+    watch_namespaces: Names = ()
+    worker: dict[str, ConfigText]
+    images: Images
+    plugins: Plugins = Plugins()
+    secrets: Secrets = Secrets()
+    limits: Limits = Limits()
+    job: Job = Job()
+    task: Task = Task()
+    metrics: Listener = Listener(port=8080)
+    probes: Listener = Listener(port=8081)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    _secrets_dir: Path = PrivateAttr(default=Path(SECRETS_DIR))
+    _at_start: Worker | None = PrivateAttr(default=None)
+
+    @classmethod
+    def read(cls, path: Path, secrets_dir: Path | str = SECRETS_DIR) -> Self:
+        """The settings of a file.
+
+        Args:
+            path: YAML.
+            secrets_dir: where `${secret:<name>:<key>}` of the worker configuration is found.
+
+        Raises:
+            ConfigError: every problem at once, each naming the file and the field.
+        """
+        try:
+            found = cls.of(_document(path), secrets_dir)
+        except ConfigError as e:
+            named = ((f"{path}: {p.property}" if p.property else str(path), p.message) for p in e.problems)
+            raise ConfigError(Problem(*n) for n in named) from None
+        return found
+
+    @classmethod
+    def of(cls, document: Any, secrets_dir: Path | str = SECRETS_DIR) -> Self:
+        """The settings of a parsed document.
+
+        Raises:
+            ConfigError: every problem at once, each under its field.
+        """
+        problems: list[Problem] = []
+        settings = None
+        try:
+            settings = cls.model_validate(document)
+        except ValidationError as e:
+            problems += field_problems(cls, e)
+        worker = None
+        texts = document.get("worker") if isinstance(document, Mapping) else None
+        if isinstance(texts, Mapping) and not any(p.property.startswith("worker") for p in problems):
+            try:
+                plain = _Texts.model_validate({"texts": texts}).texts
+                worker = Worker(plain, secrets_dir)
+            except ConfigError as e:
+                problems += (Problem(f"worker.{p.property}" if p.property else "worker", p.message) for p in e.problems)
+        if settings is not None and settings.metrics.port == settings.probes.port:
+            problems.append(Problem("probes.port", f"is {settings.probes.port}, as metrics.port; give each its own"))
+        if problems or settings is None:
+            raise ConfigError(problems)
+        settings._secrets_dir = Path(secrets_dir)  # noqa: SLF001 (its own class)
+        settings._at_start = worker  # noqa: SLF001 (its own class)
+        return settings
+
+    @property
+    def at_start(self) -> Worker:
+        """The worker configuration as it was when the file was read."""
+        return self._at_start or self.worker_now()
+
+    @property
+    def worker_config(self) -> WorkerConfig:
+        """Typed, variables unresolved in its `raw`: for topic names and settings, not for clients."""
+        return self.at_start.config.written_as(self.worker)
+
+    def worker_now(self) -> Worker:
+        """The worker configuration with secrets as they are mounted now: they may have been changed since.
+
+        Raises:
+            ConfigError: no longer to be resolved.
+        """
+        return Worker(self.worker, self._secrets_dir)
+
+
+class _Texts(_Part):
+    texts: dict[str, ConfigText]
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice in a mapping, of which PyYAML would drop the first in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for name, _ in node.value:
+            key = self.construct_object(name, deep=True)
+            if key in seen:
+                line = name.start_mark.line + 1
+                raise ConfigError(
+                    Problem(str(key), f"stands twice, the second time in line {line}; remove one of them")
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _document(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
+        raise ConfigError(Problem("", f"cannot be read: {reason}")) from None
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
+    except yaml.YAMLError as e:
+        mark = getattr(e, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise ConfigError(Problem("", f"{where}is not YAML: {getattr(e, 'problem', None) or 'see its text'}")) from None

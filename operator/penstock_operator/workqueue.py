@@ -1,0 +1,227 @@
+"""The work queue: every key once, one run per key at a time, so many runs at once, back-off for those that fail.
+
+Used in one event loop's thread. Times are of its clock, seconds.
+"""
+
+import asyncio
+import heapq
+import itertools
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Final
+
+from penstock_operator.errors import NotYet, OperatorError
+from penstock_operator.key import Key
+from penstock_operator.metrics import QueueFigures
+
+__all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "WorkQueue", "backoff", "current_key"]
+
+log = logging.getLogger(__name__)
+
+FIRST_BACKOFF: Final = 0.5
+LONGEST_BACKOFF: Final = 60.0
+_JITTER: Final = 0.25
+_LIMIT: Final = 120.0
+_HOT: Final = 5
+_COOL: Final = 1.0
+"""After `_HOT` failures in a row even an event runs a key only `_COOL` seconds after it has ended."""
+
+current_key: ContextVar[Key | None] = ContextVar("current_key", default=None)
+"""What is worked on, for log lines."""
+
+Work = Callable[[Key], Awaitable[float | None]]
+
+
+def backoff(failures: int, chance: float) -> float:
+    """Seconds to wait after so many failures in a row; `chance` from 0 to 1 spreads them by a quarter."""
+    plain: float = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(failures - 1, 16))
+    return plain * (1 - _JITTER + _JITTER * chance)
+
+
+class WorkQueue:
+    """Keys that want to be worked on.
+
+    Args:
+        work: done for a key; its result is after how many seconds it wants to be done again, None: no wish.
+        slots: how many keys are worked on at once.
+        limit: how long one run may take, seconds.
+        chance: from 0 to 1.
+        on_done: told of every run: `done`, `error` or `timeout`, and seconds.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        *,
+        slots: int,
+        limit: float = _LIMIT,
+        chance: Callable[[], float] = random.random,
+        on_done: Callable[[str, float], None] = lambda outcome, seconds: None,
+    ) -> None:
+        self._work = work
+        self._slots = slots
+        self.limit = limit
+        self._chance = chance
+        self._on_done = on_done
+        self._due: dict[Key, float] = {}
+        self._order: list[tuple[float, int, Key]] = []  # may hold what `_due` no longer says
+        self._numbers = itertools.count()
+        self._running: dict[Key, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failures: dict[Key, int] = {}
+        self._ended: dict[Key, float] = {}  # of keys that failed
+        self._blockers: set[str] = set()
+        self._news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._scheduler: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._scheduler = self._loop.create_task(self._schedule(), name="work queue")
+
+    def add(self, key: Key, delay: float = 0.0) -> None:
+        """Have a key worked on after `delay` seconds at the latest; one that is worked on now, once more after that.
+
+        Without a delay a key that waits for its back-off is worked on at once.
+        """
+        when = self._loop.time() + delay
+        if key not in self._running:
+            when = max(when, self._not_before(key))
+        self._put(key, when)
+
+    def add_from_thread(self, key: Key, delay: float = 0.0) -> None:
+        """`add`, from another thread; nothing once the loop is closed."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.add, key, delay)
+
+    def block(self, reason: str) -> None:
+        """Begin no more runs until `unblock` with the same reason."""
+        self._blockers.add(reason)
+
+    def unblock(self, reason: str) -> None:
+        """Take a reason back; nothing if there is none such."""
+        self._blockers.discard(reason)
+        self._news.set()
+
+    async def stop(self, grace: float = 10.0) -> None:
+        """Begin no more runs, wait for those under way so many seconds, then cancel them."""
+        if self._scheduler is not None:
+            self._scheduler.cancel()
+            await asyncio.wait({self._scheduler})
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=grace)
+            for task in late:
+                task.cancel()
+            if late:
+                log.warning("%d reconciliations did not end within %.0f s and were cancelled", len(late), grace)
+                await asyncio.wait(late, timeout=1.0)
+
+    def figures(self) -> QueueFigures:
+        """As of now; from any thread."""
+        now = self._loop.time()
+        running = [*self._running.items()]
+        busy = {key for key, _ in running}
+        due = [when for key, when in [*self._due.items()] if key not in busy]
+        waiting = [when for when in due if when <= now]
+        return QueueFigures(
+            waiting=len(waiting),
+            delayed=len(due) - len(waiting),
+            running=len(running),
+            oldest_waiting=max((now - when for when in waiting), default=0.0),
+            oldest_running=max((now - begun for _, begun in running), default=0.0),
+        )
+
+    def _put(self, key: Key, when: float) -> None:
+        known = self._due.get(key)
+        if known is not None and known <= when:
+            return
+        self._due[key] = when
+        heapq.heappush(self._order, (when, next(self._numbers), key))
+        self._news.set()
+
+    async def _schedule(self) -> None:
+        while True:
+            self._news.clear()
+            wait = self._begin_what_is_due()
+            try:
+                async with asyncio.timeout(wait):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+
+    def _begin_what_is_due(self) -> float | None:
+        """Begin runs while there are slots; seconds until the next key is due, None: something else must happen first."""
+        later = []
+        try:
+            while self._order and len(self._running) < self._slots and not self._blockers:
+                when, _, key = self._order[0]
+                if self._due.get(key) != when:
+                    heapq.heappop(self._order)
+                elif (wait := when - self._loop.time()) > 0:
+                    return wait
+                else:
+                    entry = heapq.heappop(self._order)
+                    if key in self._running:
+                        later.append(entry)  # its turn comes when it has ended
+                    else:
+                        self._begin(key)
+            return None
+        finally:
+            for entry in later:
+                heapq.heappush(self._order, entry)
+
+    def _begin(self, key: Key) -> None:
+        del self._due[key]
+        self._running[key] = self._loop.time()
+        task = self._loop.create_task(self._run(key), name=f"reconcile {key}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, key: Key) -> None:
+        begun = self._running[key]
+        current_key.set(key)
+        outcome = "error"
+        again: float | None = None
+        limit = asyncio.timeout(self.limit)
+        try:
+            async with limit:
+                again = await self._work(key)
+            outcome = "done"
+            self._failures.pop(key, None)
+        except NotYet as e:
+            log.info("%s", e)
+            again = e.retry_after
+        except Exception as e:
+            again = self._failed(key)
+            if isinstance(e, TimeoutError) and limit.expired():
+                outcome = "timeout"
+                log.error("Reconciling took longer than %.0f s and was given up; again in %.1f s", self.limit, again)
+            elif isinstance(e, OperatorError):
+                log.warning("Reconciling failed, again in %.1f s: %s", again, e)
+            else:
+                log.exception("Reconciling failed, again in %.1f s", again)
+        finally:
+            self._ended_now(key)
+            self._on_done(outcome, self._loop.time() - begun)
+        if again is not None:
+            self._put(key, self._loop.time() + again)
+        if key in self._due:  # it may have woken itself
+            when = max(self._due.pop(key), self._not_before(key))
+            self._put(key, when)
+
+    def _not_before(self, key: Key) -> float:
+        return self._ended[key] + _COOL if self._failures.get(key, 0) >= _HOT else 0.0
+
+    def _ended_now(self, key: Key) -> None:
+        del self._running[key]
+        if key in self._failures:
+            self._ended[key] = self._loop.time()
+        else:
+            self._ended.pop(key, None)
+        self._news.set()
+
+    def _failed(self, key: Key) -> float:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        return backoff(failures, self._chance())
