@@ -9,11 +9,23 @@ from penstock.taskspec import TaskState
 from penstock_operator.connector import job_step
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.not_yet import not_yet
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.verdict import Config, Kind, Verdict
 
-__all__ = ["CreateJob", "CreateTask", "Decision", "config_known", "job_facts", "named", "refused", "valid", "waiting"]
+__all__ = [
+    "CreateJob",
+    "CreateTask",
+    "Decision",
+    "config_known",
+    "job_facts",
+    "known_flaws",
+    "named",
+    "refused",
+    "valid",
+    "waiting",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +132,19 @@ def unknown(why: str) -> Config:
 
 def config_known(facts: Facts) -> Config:
     """What is known of the configuration without asking anybody."""
-    if facts.connector.reading.flaws:
-        return invalid([str(p) for p in facts.connector.reading.flaws])
+    if flaws := known_flaws(facts):
+        return invalid(flaws)
     if (plan := facts.plan(facts.due)) is not None:
         return valid(plan)
     if facts.memory.refused == facts.due:
         return invalid(facts.memory.refusal)
     return unknown("is checked when the connector starts")
+
+
+def known_flaws(facts: Facts) -> list[str]:
+    """What is wrong and needs no plugin to be seen."""
+    connector = facts.connector
+    return [str(p) for p in (*connector.reading.flaws, *not_yet(connector.spec))]
 
 
 def job_facts(facts: Facts, action: Action, key: str) -> job_step.JobFacts:

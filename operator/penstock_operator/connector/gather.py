@@ -8,7 +8,7 @@ from penstock.job import JobAnswer
 from penstock.pod_layout import JOB_CONTAINER
 from penstock.resources import Connector
 from penstock_operator.connector import names, plans, secrets
-from penstock_operator.connector.connect_names import Names
+from penstock_operator.connector.connect_names import Names, older
 from penstock_operator.connector.facts import ActiveTopic, Facts, Rival
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan

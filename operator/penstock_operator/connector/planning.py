@@ -9,6 +9,7 @@ from penstock_operator.connector.decision import (
     CreateJob,
     Decision,
     job_facts,
+    known_flaws,
     refused,
     unknown,
     valid,
@@ -29,8 +30,8 @@ _STARTING: Final = Verdict(Kind.UNDER_WAY, "Starting", "the tasks are about to s
 def planned(facts: Facts) -> tuple[Plan | None, Decision]:
     """The plan, and a decision that what runs is added to; without a plan, what is done to come to one."""
     memory = facts.memory
-    if facts.connector.reading.flaws:
-        found = refused(facts, replace(memory, refused="", refusal=()), [str(p) for p in facts.connector.reading.flaws])
+    if flaws := known_flaws(facts):
+        found = refused(facts, replace(memory, refused="", refusal=()), flaws)
         return None, replace(found, delete=_jobs(facts))
     if (known := facts.plan(facts.due)) is not None:
         memory = replace(memory, plan=known.hash, refused="", refusal=())

@@ -236,6 +236,13 @@ def test_fields_that_cannot_be_read_are_told_without_asking_a_pod() -> None:
     assert decision.state == "Failed"
 
 
+def test_what_this_release_does_not_do_is_refused_and_not_passed_over() -> None:
+    world = World(spec={"topicCreationPolicy": {"name": "shop"}, "spark": {"executors": 2}})
+    world.settle()
+    assert "spec.topicCreationPolicy: policies are not applied" in world.condition("ConfigValid")
+    assert "spec.spark.executors: Spark runs in the task's own pod" in world.condition("ConfigValid")
+
+
 def test_a_missing_secret_is_waited_for_and_named_with_all_else_that_is_wrong() -> None:
     world = World(secrets=Secrets(("db",), ("Secret db is missing (password of spec.config refers to it)",)))
     world.settle()
