@@ -1,0 +1,197 @@
+"""The smaller decisions: merging, secrets, names, what a pod's status says, what status remembers."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from penstock.report import LastWord
+from penstock.resource_status import ConnectorStatus
+from penstock.resources import Connector
+from penstock_operator.connector.connect_names import Names
+from penstock_operator.connector.kafka_trouble import KafkaTrouble
+from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.merge import merged
+from penstock_operator.connector.pod_facts import Phase, TaskPod, pod_of
+from penstock_operator.connector.secrets import Reference, look, references
+from penstock_operator.key import Key
+
+from .world import World
+
+
+@pytest.mark.parametrize(("base", "patch", "result"), [
+    ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+    ({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}}, {"a": {"b": 1, "c": 3}}),
+    ({"a": 1}, {"a": None}, {}),
+    ({"env": [{"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "2"}, {"name": "B"}]},
+     {"env": [{"name": "A", "value": "2"}, {"name": "B"}]}),
+    ({"volumes": [{"name": "a"}, {"name": "b"}]}, {"volumes": [{"name": "a", "$patch": "delete"}]},
+     {"volumes": [{"name": "b"}]}),
+    ({"tolerations": [{"key": "a"}]}, {"tolerations": [{"key": "b"}]}, {"tolerations": [{"key": "b"}]}),
+    ({"ports": [{"containerPort": 1, "protocol": "TCP"}]}, {"ports": [{"containerPort": 1, "name": "x"}]},
+     {"ports": [{"containerPort": 1, "protocol": "TCP", "name": "x"}]}),
+    ({"command": ["a"]}, {"command": ["b", "c"]}, {"command": ["b", "c"]}),
+])  # fmt: skip
+def test_strategic_merge(base: Any, patch: Any, result: Any) -> None:
+    assert merged(base, patch) == result
+
+
+def secret(**data: str) -> dict[str, Any]:
+    return {"data": {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}}
+
+
+def test_references_stand_anywhere_in_a_value_and_in_the_worker_configuration() -> None:
+    config = {"url": "jdbc:x?user=${secret:db:user}&password=${secret:db:pw}", "file": "${file:/a:b}"}
+    found = references(config, {"sasl.password": "${secret:kafka:pw}"})
+    assert found == (
+        Reference("db", "pw", "url"), Reference("db", "user", "url"), Reference("kafka", "pw", "sasl.password", True)
+    )  # fmt: skip
+
+
+def test_a_hash_tells_that_a_value_has_changed_and_not_what_it_is() -> None:
+    wanted = references({"p": "${secret:db:pw}"}, {})
+    one = look(wanted, {"db": secret(pw="hunter2", other="1")}, b"key")
+    assert one.hash == look(wanted, {"db": secret(pw="hunter2", other="2")}, b"key").hash
+    assert one.hash != look(wanted, {"db": secret(pw="hunter3")}, b"key").hash
+    assert one.hash != look(wanted, {"db": secret(pw="hunter2")}, b"another key").hash
+    assert len(one.hash or "") == 16
+
+
+def test_a_missing_secret_and_a_missing_key_are_told_apart_and_with_their_property() -> None:
+    wanted = references({"p": "${secret:db:pw}"}, {"sasl.password": "${secret:kafka:pw}"})
+    found = look(wanted, {"db": None, "kafka": secret(user="x")}, b"key")
+    assert found.missing == (
+        "Secret db is missing (p of spec.config refers to it)",
+        "Secret kafka has no key pw (sasl.password of the worker configuration refers to it)",
+    )
+    assert found.worker_missing
+    assert found.hash is None
+
+
+def named(name: str, connect_name: str | None, created: str, uid: str) -> tuple[Key, Connector, dict[str, Any]]:
+    metadata = {"name": name, "namespace": "shop", "uid": uid, "creationTimestamp": created}
+    spec = {"class": "X", **({"connectName": connect_name} if connect_name else {})}
+    document = {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": metadata, "spec": spec}
+    return Key("shop", name), Connector.draft(document), document
+
+
+def test_the_older_connector_keeps_the_name_and_of_two_of_one_second_the_smaller_uid() -> None:
+    names = Names()
+    names.put(*named("a", "shop.b", "2026-01-02T00:00:00Z", "u2"))
+    names.put(*named("b", None, "2026-01-01T00:00:00Z", "u9"))
+    names.put(*named("c", "shop.b", "2026-01-02T00:00:00Z", "u1"))
+    assert names.older(Key("shop", "a"), "shop.b") == Key("shop", "b")
+    assert names.older(Key("shop", "b"), "shop.b") is None
+    names.drop(Key("shop", "b"))
+    assert names.older(Key("shop", "a"), "shop.b") == Key("shop", "c")
+
+
+def test_trouble_with_kafka_is_told_once_it_has_lasted() -> None:
+    trouble = KafkaTrouble()
+    assert trouble.lasting("away", 100.0) == (None, 30.0)
+    assert trouble.lasting("away", 120.0) == (None, 10.0)
+    assert trouble.lasting("away", 130.0) == ("away", None)
+    assert trouble.lasting(None, 131.0) == (None, None)
+    assert trouble.lasting("away", 140.0) == (None, 30.0)
+
+
+def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
+    found = pod_of(
+        {
+            "metadata": {
+                "name": "orders-in-0-2", "uid": "p", "creationTimestamp": "2026-11-21T10:00:00Z",
+                "labels": {"penstock.dev/connector-uid": "u", "penstock.dev/role": "task", "penstock.dev/task": "0"},
+                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"}, **metadata,
+            },
+            "spec": {"nodeName": "node-1"},
+            "status": status,
+        },
+        now=1_795_255_230.0,  # 2026-11-21T10:00:30Z
+    )  # fmt: skip
+    assert isinstance(found, TaskPod)
+    return found
+
+
+def container(**state: Any) -> list[dict[str, Any]]:
+    return [{"name": "istio-proxy", "state": {"running": {}}}, {"name": "task", "state": state}]
+
+
+def test_a_running_pod() -> None:
+    found = pod({"phase": "Running", "containerStatuses": container(running={"startedAt": "2026-11-21T10:00:03Z"})})
+    assert (found.phase, found.incarnation, found.life, found.started) == (Phase.RUNNING, 2, "abc", 1_795_255_203.0)
+
+
+def test_the_end_of_the_tasks_own_container_counts_though_a_sidecar_lives() -> None:
+    word = LastWord(exit_code=1, message="no such file").to_message()
+    ended = {"exitCode": 1, "reason": "Error", "message": word, "finishedAt": "2026-11-21T10:00:20Z"}
+    found = pod({"phase": "Running", "containerStatuses": container(terminated=ended)})
+    assert found.phase is Phase.ENDED
+    assert found.ended is not None
+    assert (found.ended.lost, found.ended.told()) == (False, "no such file")
+
+
+@pytest.mark.parametrize(("status", "lost", "told"), [
+    ({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}, True,
+     "Evicted: The node was low on resource: memory."),
+    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})}, True,
+     "OOMKilled: the task used more memory"),
+    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "Error"})}, True,
+     "the process was ended by signal 9"),
+    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "ContainerStatusUnknown"})},
+     True, "ContainerStatusUnknown"),
+    ({"phase": "Failed", "reason": "NodeShutdown", "message": "Pod was terminated in response to imminent node shutdown."},
+     True, "NodeShutdown: Pod was terminated"),
+    ({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]},
+     True, "DeletionByTaintManager"),
+    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 1, "reason": "Error"})}, False,
+     "exit code 1"),
+])  # fmt: skip
+def test_how_a_pod_ended(status: dict[str, Any], lost: bool, told: str) -> None:
+    found = pod(status)
+    assert found.ended is not None
+    assert found.ended.lost is lost
+    assert found.ended.told().startswith(told)
+
+
+@pytest.mark.parametrize(("status", "hindrance"), [
+    ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "ContainerCreating"})}, "PodNotStarting"),
+    ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "ImagePullBackOff", "message": "m"})},
+     "ImagePullBackOff"),
+    ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "CreateContainerConfigError"})},
+     "CreateContainerConfigError"),
+    ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                                          "message": "0/1 nodes are available"}]}, "Unschedulable"),
+])  # fmt: skip
+def test_why_a_pod_does_not_start(status: dict[str, Any], hindrance: str) -> None:
+    found = pod(status)
+    assert found.phase is Phase.WAITING
+    assert found.hindrance is not None
+    assert found.hindrance[0] == hindrance
+
+
+def test_when_a_pod_was_told_to_go() -> None:
+    found = pod({"phase": "Running"}, deletionTimestamp="2026-11-21T10:01:00Z", deletionGracePeriodSeconds=30)
+    assert (found.leaving, found.leaves_by) == (1_795_255_230.0, 1_795_255_260.0)
+
+
+def test_a_pod_of_others_is_none_of_ours() -> None:
+    assert pod_of({"metadata": {"name": "x", "uid": "y", "labels": {}}, "status": {}}, 0.0) is None
+
+
+def test_what_is_written_fits_the_resource_and_is_remembered() -> None:
+    world = World(spec={"tasksMax": 2}, annotations={"penstock.dev/restart-failed": "t1"})
+    world.settle()
+    world.end("orders-in-0-1", 1, message="bad", trace="Traceback")
+    world.reconcile()
+    ConnectorStatus.model_validate(world.status)
+    memory = Memory.of(world.status)
+    assert memory.standing is not None
+    assert (memory.task(0).over, memory.task(0).failures, memory.task(0).trace) == (True, 1, "Traceback")
+    assert memory.task(1).state == "Running"
+    assert memory.task(0).versions == {"connector": "1.4.2"}
+    assert [h.token for h in memory.handled] == ["t1"]
+
+
+@pytest.mark.parametrize("status", [None, {}, {"observedGeneration": -1}, {"tasks": []}])
+def test_a_status_that_says_nothing_is_remembered_as_nothing(status: dict[str, Any] | None) -> None:
+    assert Memory.of(status) == Memory()

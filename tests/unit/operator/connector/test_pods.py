@@ -1,0 +1,180 @@
+"""The pods that the operator makes: secure by default, merged with what users add, the same for the same facts."""
+
+from typing import Any
+
+import pytest
+
+from penstock.job import Action
+from penstock.life import Life, Standing
+from penstock.resources import Connector
+from penstock.taskspec import TaskState
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.pods import Maker
+from penstock_operator.settings import Settings
+
+from .world import tasks_of
+
+SETTINGS = Settings.of(
+    {
+        "release": {"name": "penstock", "namespace": "penstock-system"},
+        "worker": {"bootstrap.servers": "kafka:9092"},
+        "images": {"runtime": "penstock-runtime:0.1.0", "pullSecrets": ["registry"]},
+    }
+)
+STANDING = Standing(generation=3, plan="p")
+
+
+def connector(**spec: Any) -> Connector:
+    metadata = {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7}
+    return Connector.read(
+        {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": metadata,
+         "spec": {"class": "FileStreamSource", **spec}}
+    )  # fmt: skip
+
+
+def plan(secrets: str = "") -> Plan:
+    answer = tasks_of(2)
+    return Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks, secrets=secrets)
+
+
+def maker(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **spec: Any) -> Maker:
+    return Maker(connector(**spec), settings, secrets)
+
+
+def task_pod(secrets: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
+    return maker(secrets, **spec).task(plan(), 1, 4, STANDING, TaskState.RUNNING)
+
+
+def job_pod(**spec: Any) -> dict[str, Any]:
+    return maker(("db",), **spec).job("orders-in-plan-1", Action.PLAN, "1")
+
+
+@pytest.mark.parametrize("pod", [task_pod(), job_pod()], ids=["task", "job"])
+def test_a_pod_asks_for_nothing_that_the_restricted_level_forbids(pod: dict[str, Any]) -> None:
+    spec = pod["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in spec["containers"]:
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert {next(k for k in v if k != "name") for v in spec["volumes"]} <= {"configMap", "emptyDir", "secret"}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
+
+
+@pytest.mark.parametrize("pod", [task_pod(), job_pod()], ids=["task", "job"])
+def test_a_pod_has_no_token_for_the_api_server_and_ends_for_good(pod: dict[str, Any]) -> None:
+    assert pod["spec"]["automountServiceAccountToken"] is False
+    assert pod["spec"]["restartPolicy"] == "Never"
+
+
+def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
+    metadata = task_pod()["metadata"]
+    assert metadata["name"] == "orders-in-1-4"
+    assert metadata["labels"] == {
+        "app.kubernetes.io/managed-by": "penstock", "penstock.dev/operator": "penstock-system.penstock",
+        "penstock.dev/connector": "orders-in", "penstock.dev/connector-uid": "u-1", "penstock.dev/role": "task",
+        "penstock.dev/task": "1",
+    }  # fmt: skip
+    owner = metadata["ownerReferences"][0]
+    assert (owner["kind"], owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == (
+        "Connector", "u-1", True, False,
+    )  # fmt: skip
+
+
+def test_a_task_is_told_which_life_it_is() -> None:
+    env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
+    life = Life.from_json(env["PENSTOCK_LIFE"]["value"])
+    assert (life.connector_uid, life.connector_generation, life.incarnation, life.standing) == ("u-1", 7, 4, STANDING)
+    assert life.token == "u-1/1/4"
+    assert env["PENSTOCK_POD_UID"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.uid"
+
+
+def test_only_the_secrets_that_are_referred_to_are_mounted() -> None:
+    spec = task_pod(("db", "kafka"))["spec"]
+    secrets = {v["name"]: v["secret"] for v in spec["volumes"] if "secret" in v}
+    mounts = {m["mountPath"]: m for m in spec["containers"][0]["volumeMounts"]}
+    assert sorted(s["secretName"] for s in secrets.values()) == ["db", "kafka"]
+    assert mounts["/etc/penstock/secrets/db"]["readOnly"] is True
+
+
+def test_a_short_pod_starts_without_a_secret_and_tells_that_it_is_missing() -> None:
+    optional = [v["secret"]["optional"] for v in job_pod()["spec"]["volumes"] if "secret" in v]
+    assert optional == [True]
+    assert [v["secret"]["optional"] for v in task_pod(("db",))["spec"]["volumes"] if "secret" in v] == [False]
+
+
+def test_a_short_pod_has_an_end() -> None:
+    assert job_pod()["spec"]["activeDeadlineSeconds"] == 120
+
+
+def test_a_template_is_merged_as_kubectl_would() -> None:
+    pod = task_pod(
+        template={
+            "labels": {"team": "shop", "penstock.dev/task": "9"},
+            "annotations": {"a": "b"},
+            "resources": {"limits": {"memory": "4Gi"}},
+            "nodeSelector": {"disk": "ssd"},
+            "env": [{"name": "TZ", "value": "UTC"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "orders"}}],
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            "imagePullSecrets": [{"name": "mine"}],
+            "securityContext": {"fsGroup": 1000},
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        }
+    )
+    container, spec = pod["spec"]["containers"][0], pod["spec"]
+    assert pod["metadata"]["labels"]["team"] == "shop"
+    assert pod["metadata"]["labels"]["penstock.dev/task"] == "1"
+    assert pod["metadata"]["annotations"]["a"] == "b"
+    assert container["resources"] == {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}}
+    assert spec["nodeSelector"] == {"disk": "ssd"}
+    assert [e["name"] for e in container["env"]][-1] == "TZ"
+    assert "PENSTOCK_LIFE" in [e["name"] for e in container["env"]]
+    assert {v["name"] for v in spec["volumes"]} == {"plan", "scratch", "data"}
+    assert "/data" in [m["mountPath"] for m in container["volumeMounts"]]
+    assert spec["imagePullSecrets"] == [{"name": "registry"}, {"name": "mine"}]
+    assert spec["securityContext"]["fsGroup"] == 1000
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
+    assert len(spec["containers"]) == 1
+
+
+def test_resources_of_the_tasks_are_not_those_of_short_pods() -> None:
+    pod = job_pod(template={"resources": {"limits": {"memory": "64Gi"}}, "nodeSelector": {"disk": "ssd"}})
+    assert pod["spec"]["containers"][0]["resources"]["limits"] == {"memory": "512Mi"}
+    assert pod["spec"]["nodeSelector"] == {"disk": "ssd"}
+
+
+def test_a_pod_leaves_a_node_that_is_away_after_half_a_minute() -> None:
+    assert {t["tolerationSeconds"] for t in task_pod()["spec"]["tolerations"]} == {30}
+
+
+@pytest.mark.parametrize(("one", "other", "same"), [
+    ({}, {}, True),
+    ({}, {"restart": {"maxRestarts": 3}}, True),
+    ({}, {"state": "Paused"}, True),
+    ({}, {"template": {"nodeSelector": {"a": "b"}}}, False),
+])  # fmt: skip
+def test_a_pod_is_out_of_date_when_what_it_was_made_from_has_changed(
+    one: dict[str, Any], other: dict[str, Any], same: bool
+) -> None:
+    assert (maker(**one).life(plan(), 0) == maker(**other).life(plan(), 0)) is same
+
+
+def test_another_plan_with_the_same_task_makes_no_other_pod() -> None:
+    first = plan()
+    second = Plan("other", first.kind, first.class_name, first.version, first.tasks)
+    assert maker().life(first, 0) == maker().life(second, 0)
+    assert maker().life(first, 0) != maker().life(first, 1)
+
+
+def test_a_changed_secret_makes_another_pod() -> None:
+    assert maker().life(plan("1"), 0) != maker().life(plan("2"), 0)
+
+
+def test_a_short_pod_plans_what_was_asked_for_as_if_it_were_to_run() -> None:
+    document = maker(state="Paused", config={"file": "/a"}).document()
+    assert document["spec"]["state"] == "Running"
+    assert document["spec"]["config"] == {"file": "/a"}
+    assert document["metadata"] == {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7}
