@@ -49,7 +49,7 @@ async def apply(
     key = Key(own.namespace or "", own.name)
     kube = context.kube
     if decision.save is not None:
-        await context.run(kube.create, plans.manifest(decision.save, maker.plan_metadata(decision.save)))
+        await _keep(key, decision.save, maker, context)
     if not await _status(document, facts, decision, context):
         return Applied(0.0)  # another Connector has its name now
     for pod in decision.delete:
@@ -74,6 +74,17 @@ async def apply(
     if decision.save is not None:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
     return Applied(again)
+
+
+async def _keep(key: Key, plan: plans.Plan, maker: Maker, context: Context) -> None:
+    manifest = plans.manifest(plan, maker.plan_metadata(plan))
+    if await context.run(context.kube.create, manifest) is not None:
+        return
+    name = manifest["metadata"]["name"]
+    there = await context.run(context.kube.get, CONFIG_MAP, key.namespace, name)
+    if there is not None and plans.stored(there) is None:  # of another version of the operator: it cannot be read here
+        await context.run(context.kube.delete, CONFIG_MAP, key.namespace, name, uid=there["metadata"]["uid"])
+        await context.run(context.kube.create, manifest)
 
 
 async def _status(document: Mapping[str, Any], facts: Facts, decision: Decision, context: Context) -> bool:

@@ -14,6 +14,7 @@ from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
 from penstock_operator.context import Context
+from penstock_operator.errors import OperatorError
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, POD, SECRET
 from penstock_operator.settings import Settings
@@ -21,6 +22,7 @@ from penstock_operator.settings import Settings
 __all__ = ["Names", "Remembered", "facts", "left_behind", "operator", "pods_of"]
 
 _ANSWER_BYTES: Final = 4 << 20
+_LOG_PATIENCE: Final = 60.0
 
 
 @dataclass
@@ -125,7 +127,12 @@ def left_behind(context: Context, key: Key, known: Names) -> tuple[str, ...]:
 async def _answer(context: Context, key: Key, pod: JobPod, remembered: Remembered) -> JobAnswer | None:
     if pod.uid in remembered.answers:
         return remembered.answers[pod.uid]
-    text = await context.run(context.kube.log, key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES)
+    try:
+        text = await context.run(context.kube.log, key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES)
+    except OperatorError:
+        if pod.ended is not None and context.clock() - pod.ended.at > _LOG_PATIENCE:
+            return None  # its node does not give the log: another pod is asked
+        raise
     return JobAnswer.in_log(text)
 
 

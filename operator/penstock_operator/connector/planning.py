@@ -17,7 +17,7 @@ from penstock_operator.connector.decision import (
 )
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.pod_facts import JobPod, Phase
+from penstock_operator.connector.pod_facts import JobPod
 from penstock_operator.connector.verdict import Kind, Verdict
 
 __all__ = ["planned"]
@@ -58,7 +58,7 @@ def _missing(facts: Facts, found: Decision) -> Decision:
 
 def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
     due = facts.due
-    alive = any(p.phase is not Phase.ENDED for p in facts.task_pods)
+    alive = any(p.lives(facts.now, facts.patience) for p in facts.task_pods)
     step = job_step.step(job_facts(facts, Action.PLAN, due))
     memory = replace(facts.memory, job=step.memory)
     if step.answer is None:

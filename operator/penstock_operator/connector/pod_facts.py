@@ -100,6 +100,15 @@ class Pod:
     ended: Ended | None = None
     node: str = ""
 
+    def lives(self, now: float, patience: float) -> bool:
+        """Whether it may still do something, as far as anybody will tell.
+
+        A pod that was told to go, and has not for that long, is on a node that is away: nobody will tell of its end.
+        """
+        if self.phase is Phase.ENDED:
+            return False
+        return self.leaves_by is None or now < self.leaves_by + patience
+
 
 @dataclass(frozen=True, slots=True)
 class TaskPod(Pod):

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 _ROUNDS: Final = 4
 """A decision that was carried out may allow the next at once; more than so many in a row are left to the queue."""
 _PODS_LEAVE: Final = 2.0
+_TELL_AGAIN: Final = 2.0
 
 
 class Reconciler:
@@ -100,11 +101,13 @@ class Reconciler:
 
     async def _tell(self, facts: Facts, context: Context, applied: Applied, control: Control) -> Applied:
         key = control_key(facts.connector.connect_name)
+        if context.status.trouble is not None:  # told by the connector's status once it lasts
+            return replace(applied, again=_TELL_AGAIN)
         try:
             await context.run(context.status.write, [(key, control.to_value())])
         except Unavailable as e:
             log.warning("%s: its tasks cannot be told to be %s: %s", facts.connector.connect_name, control.state, e)
-            return replace(applied, again=2.0)
+            return replace(applied, again=_TELL_AGAIN)
         return applied
 
     async def _gone(self, key: Key, context: Context) -> float | None:

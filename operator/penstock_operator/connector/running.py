@@ -47,12 +47,13 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
     """Another set of tasks: all of the old ones go, then they are shut out, then the new ones come."""
     tasks = {n: _afresh(t, facts.now) for n, t in facts.memory.tasks.items()}
     memory = replace(facts.memory, tasks=tasks)
-    alive = [p for p in facts.task_pods if p.phase is not Phase.ENDED]
+    alive = [p for p in facts.task_pods if p.lives(facts.now, facts.patience)]
     found = replace(planned, memory=memory, plan=plan, state="Pending")
     if alive:
         text = f"the tasks begin anew; waits for the end of {named(alive)}"
         going = tuple(p for p in alive if p.leaving is None)
-        return _under_way(replace(found, delete=(*planned.delete, *going)), planned, "Restarting", text)
+        found = replace(found, delete=(*planned.delete, *going), again=_until_given_up(facts, alive))
+        return _under_way(found, planned, "Restarting", text)
     fence = plan.fence(facts.connector.connect_name)
     before = memory.standing.generation if memory.standing is not None else 0
     key = digest(plan.hash, fence, before)
@@ -68,6 +69,12 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     found = replace(found, create=(*planned.create, *create), again=step.again)
     return _under_way(found, planned, step.reason, step.message)
+
+
+def _until_given_up(facts: Facts, pods: Sequence[TaskPod]) -> float | None:
+    """When the first of these is taken to be on a node that is away."""
+    leaving = [p.leaves_by + facts.patience - facts.now for p in pods if p.leaves_by is not None]
+    return min(leaving, default=None)
 
 
 def _under_way(found: Decision, planned: Decision, reason: str, message: str) -> Decision:

@@ -57,6 +57,9 @@ def _verdict(
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
         return Verdict(Kind.UNDER_WAY, hindered[0].reason or "Starting", _told(hindered))
+    if facts.kafka_trouble is not None:
+        text = f"the operator cannot read the tasks' reports, which may go on: {facts.kafka_trouble}"
+        return Verdict(Kind.UNKNOWN, "KafkaUnavailable", text)
     if len(there) < len(every):
         behind = [t for t in every if t not in there]
         doing = "Restarting" if any(t.state == "Restarting" for t in behind) else "Starting"
@@ -64,9 +67,6 @@ def _verdict(
             doing = "Pausing" if wanted == "Paused" else "Resuming"
         rest = ", ".join(str(t.id) for t in behind)
         return Verdict(Kind.UNDER_WAY, doing, f"{len(there)} of {len(every)} tasks are {wanted}; waits for task {rest}")
-    if facts.kafka_trouble is not None:
-        text = f"the operator cannot read the tasks' reports, which may go on: {facts.kafka_trouble}"
-        return Verdict(Kind.UNKNOWN, "KafkaUnavailable", text)
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
     return Verdict(Kind.READY, wanted, f"{number} {wanted}")
 

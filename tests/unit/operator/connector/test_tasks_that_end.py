@@ -142,6 +142,16 @@ def test_a_pod_on_a_node_that_is_away_is_replaced_after_its_time() -> None:
     assert "node away does not end pod orders-in-0-1" in str(task(world)["message"])
 
 
+def test_another_set_of_tasks_does_not_wait_for_ever_for_a_node_that_is_away() -> None:
+    world = running(tasksMax=2)
+    pod = world.task(0)
+    world.pods[pod.name] = replace(pod, node="away")
+    world.change(tasksMax=3)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    assert world.status["taskSummary"] == "3/3"
+
+
 def test_what_is_not_to_be_reached_is_tried_for_ever_and_told() -> None:
     world = running(restart={"maxRestarts": 1})
     for _ in range(15):

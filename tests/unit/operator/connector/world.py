@@ -263,7 +263,7 @@ class World:
     def _work(self, wish: CreateJob) -> JobAnswer:
         standing = None
         if wish.prepare or wish.action is Action.PREPARE:
-            alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED]
+            alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.lives(self.now, 30)]
             assert not alive, f"prepared while {alive} live"
             self._standing += 1
             standing = Standing(generation=self._standing, plan=f"plan-{self._standing}")
