@@ -51,7 +51,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: unit integration conformance ## All tests
+test: unit integration conformance cluster-test e2e ## All tests: an hour from nothing, half of it with warm caches
 
 .PHONY: unit
 unit: java setup ## Tests of the parts
@@ -64,6 +64,28 @@ integration: java setup ## Tests on a real, embedded Kafka and a real Spark
 .PHONY: conformance
 conformance: java setup ## What Kafka Connect itself computed, case by case
 	$(PYTEST) tests/conformance $(ARGS)
+
+.PHONY: images
+images: ## Build the container images, with Docker or buildah
+	@scripts/images
+
+.PHONY: cluster
+cluster: ## Start a Kubernetes of our own on this machine (root; see tests/cluster/README.md)
+	@tests/cluster/cluster up
+
+.PHONY: cluster-down
+cluster-down: ## End it and remove everything that it was
+	@tests/cluster/cluster down
+
+.PHONY: cluster-test
+cluster-test: setup ## Tests of that cluster itself
+	@tests/cluster/cluster build >/dev/null
+	cd tests/cluster && go test ./control
+	$(PYTEST) tests/cluster $(ARGS)
+
+.PHONY: e2e
+e2e: setup images ## End to end: Helm, operator, tasks and Kafka on a real cluster (PENSTOCK_CLUSTER=own|kind|<kubeconfig>#<context>)
+	$(PYTEST) tests/e2e $(ARGS)
 
 .PHONY: soak
 soak: java setup ## The tests that kill processes under load, 50 rounds instead of 10

@@ -4,6 +4,7 @@ Keys are JSON arrays whose first part begins with `penstock-`: a Kafka Connect w
 """
 
 import json
+from collections.abc import Callable
 from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -15,7 +16,7 @@ from penstock.taskspec import TaskState
 
 __all__ = ["Claim", "Control", "LastWord", "Report", "claim_key", "control_key", "report_key"]
 
-_CUT: Final = "...\n"
+_CUT: Final = "..."
 
 
 class _Record(BaseModel):
@@ -137,19 +138,36 @@ class LastWord(_Record):
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
         """As JSON of so many bytes at most: the trace is cut from its beginning, then the message from its end."""
-        for trace, message in (
-            *((cut, self.message) for cut in _shorter(self.trace)),
-            *((None, cut) for cut in _shorter(self.message, keep_end=False)),
-        ):
-            text = self.model_copy(update={"trace": trace, "message": message}).to_value()
-            if len(text) <= limit:
-                return text.decode()
-        return type(self)(exit_code=self.exit_code).to_value().decode()
+
+        def size(trace: int, message: int) -> int:
+            return len(self._cut(trace, message).to_value())
+
+        trace, message = len(self.trace or ""), len(self.message or "")
+        if size(trace, message) > limit:
+            trace = _most(trace, lambda n: size(n, message) <= limit)
+        if size(trace, message) > limit:
+            message = _most(message, lambda n: size(0, n) <= limit)
+        return self._cut(trace, message).to_value().decode()
+
+    def _cut(self, trace: int, message: int) -> Self:
+        """With so many characters of each."""
+
+        def kept(text: str | None, length: int, *, end: bool) -> str | None:
+            if text is None or length >= len(text):
+                return text
+            if length == 0:
+                return None
+            return _CUT + text[-length:] if end else text[:length] + _CUT
+
+        return self.model_copy(
+            update={"trace": kept(self.trace, trace, end=True), "message": kept(self.message, message, end=False)}
+        )
 
 
-def _shorter(text: str | None, *, keep_end: bool = True) -> list[str | None]:
-    """The text, then less and less of it."""
-    if text is None:
-        return [None]
-    lengths = [len(text) * n // 16 for n in range(15, 0, -1)]
-    return [text, *(_CUT + text[-n:] if keep_end else text[:n] + _CUT.strip() for n in lengths if n)]
+def _most(length: int, fits: Callable[[int], bool]) -> int:
+    """The greatest number up to `length` that fits; 0 when none does."""
+    low, high = 0, length
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

@@ -5,8 +5,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
 from penstock_runtime.engine.summary import Summary
@@ -15,7 +15,7 @@ from penstock_runtime.kafka.compacted import Entry, StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.metrics import TaskMetrics
 
-__all__ = ["ParentPipe", "TaskReports"]
+__all__ = ["ParentPipe", "Records", "TaskReports", "WrittenAtOnce"]
 
 log = logging.getLogger(__name__)
 _EVERY: Final = 0.5
@@ -89,20 +89,53 @@ class ParentPipe:
                 self._news.notify_all()
 
 
+class Records(Protocol):
+    """The way to the status topic."""
+
+    def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
+        """Write these; where it waits, so many seconds at most. A Kafka that is away is no error."""
+
+
+class WrittenAtOnce:
+    """Waits until records are acknowledged."""
+
+    def __init__(self, writer: StatusWriter, topic: str) -> None:
+        self._writer = writer
+        self._topic = topic
+
+    def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
+        """Write these; what cannot be written is logged."""
+        try:
+            self._writer.write(self._topic, entries, timeout=timeout)
+        except ConnectError as e:
+            log.warning("The status topic was not written: %s", e)
+
+
+class News(Protocol):
+    """Whoever else wants to know (`pod.reports.PodReports`)."""
+
+    def state(self, state: State, *, message: str | None = None, trace: str | None = None) -> None:
+        """The task is in this state now."""
+
+    def trouble(self, text: str | None) -> None:
+        """Something hinders the task, or does no longer."""
+
+
 class TaskReports:
     """Implements `engine.reports.Reports` for a task process."""
 
     def __init__(
-        self, *, connector: str, task: int, generation: int, version: str, worker_id: str, writer: StatusWriter,
-        topic: str, track_topics: bool, metrics: TaskMetrics, parent: ParentPipe, redact: Callable[[str], str] = str,
+        self, *, connector: str, task: int, generation: int, version: str, worker_id: str, records: Records,
+        track_topics: bool, metrics: TaskMetrics, parent: ParentPipe, redact: Callable[[str], str] = str,
+        news: News | None = None,
     ) -> None:  # fmt: skip
         self._connector = connector
         self._task = task
         self._generation = generation
         self._version = version
         self._worker_id = worker_id
-        self._writer = writer
-        self._topic = topic
+        self._records = records
+        self._news = news
         self._track = track_topics
         self._metrics = metrics
         self._parent = parent
@@ -112,11 +145,15 @@ class TaskReports:
         self._trouble: str | None = None
         self.batches = 0
 
-    def state(self, state: State, *, trace: str | None = None, timeout: float | None = None) -> None:
-        """To all three; a status topic that is out of reach does not stop the task."""
+    def state(
+        self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
+    ) -> None:
+        """To all of them; a status topic that is out of reach does not stop the task."""
         self._metrics.state(state)
+        if self._news is not None:
+            self._news.state(state, message=message, trace=trace)
         self._parent.send("state", state=state.value, trace=trace)
-        self._to_topic(
+        self._records.write(
             [
                 status_topic.task_status(
                     self._connector,
@@ -176,7 +213,8 @@ class TaskReports:
         self._parent.progress(topics=sorted(self._active))
         if self._track:
             now = int(time.time() * 1000)
-            self._to_topic([status_topic.topic_status(t, self._connector, self._task, now) for t in new])
+            entries = [status_topic.topic_status(t, self._connector, self._task, now) for t in new]
+            self._records.write(entries, timeout=30.0)
 
     def trouble(self, message: str | None) -> None:
         """For the parent, when it changes."""
@@ -184,13 +222,9 @@ class TaskReports:
         if message != self._trouble:
             self._trouble = message
             self._parent.progress(trouble=message)
+            if self._news is not None:
+                self._news.trouble(message)
 
     def spark(self, *, up: bool) -> None:
         """For the metrics."""
         self._metrics.spark(up=up)
-
-    def _to_topic(self, entries: list[Entry], timeout: float = 30.0) -> None:
-        try:
-            self._writer.write(self._topic, entries, timeout=timeout)
-        except ConnectError as e:
-            log.warning("The status topic was not written: %s", e)

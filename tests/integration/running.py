@@ -30,13 +30,14 @@ from typing import Any, Final, TypeVar
 import psutil
 
 from penstock.errors import RetriableError
+from penstock.life import Standing
 from penstock.resources import Connector
 from penstock.taskspec import TaskSpec
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import Plugins
 from penstock_runtime.engine.setup import Setup
-from penstock_runtime.local.prepare import Standing, prepare
 from penstock_runtime.plan import plan
+from penstock_runtime.prepare import prepare
 
 T = TypeVar("T")
 

@@ -2,16 +2,26 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
 from penstock_runtime.engine.reports import Reports
 
-__all__ = ["until_done"]
+__all__ = ["rest", "until_done"]
 
 log = logging.getLogger(__name__)
 _FIRST: Final = 0.1
 _LONGEST: Final = 10.0
+_SLICE: Final = 0.2
+
+
+def rest(seconds: float, *, stopping: threading.Event, paused: threading.Event) -> None:
+    """Wait so long, or until the task is to stop, to pause or to go on: none of these waits for trouble to pass."""
+    deadline, before = time.monotonic() + seconds, paused.is_set()
+    while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(_SLICE, left)):
+        if paused.is_set() is not before:
+            return
 
 
 def until_done(

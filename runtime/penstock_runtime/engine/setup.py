@@ -4,7 +4,6 @@ Each process of a task (the driver, each of Spark's workers) makes its own, from
 """
 
 import logging
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock.source import Limits, PollingSource, Source, SourceConnector
 from penstock.taskspec import TaskSpec
 from penstock.worker_config import ClientKind, WorkerConfig
-from penstock_runtime import plugin_ref
+from penstock_runtime import cgroup, plugin_ref
 from penstock_runtime.engine.chain import Converters, Step
 from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.frames import FramePut
@@ -34,7 +33,7 @@ from penstock_runtime.engine.tolerance import ErrorPolicy
 from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Setup"]
+__all__ = ["Setup", "client_settings"]
 
 log = logging.getLogger(__name__)
 
@@ -89,8 +88,8 @@ class Setup:
         config = {**worker.errors, **own.values}
         framework = (SourceConfig if spec.kind == "source" else SinkConfig).parse(config)
         exactly_once = _exactly_once(framework, worker)
-        settings, followed = _settings(spec, config, worker, exactly_once=exactly_once)
-        worker_settings, _ = _settings(spec, {}, worker, exactly_once=False)
+        settings, followed = client_settings(spec.kind, spec.connector, config, worker, exactly_once=exactly_once)
+        worker_settings, _ = client_settings(spec.kind, spec.connector, {}, worker)
         plugin = plugin_ref.load(spec.plugins["connector"].reference)
         literal = [*literal_secrets(plugin.Config, config), *client_secrets(config), *client_secrets(shared.values)]
         redactor = Redactor([*own.secrets, *shared.secrets, *literal])
@@ -198,7 +197,7 @@ class Setup:
     @property
     def cores(self) -> int:
         """N of `local[n]`: the CPU limit, rounded up; two where there is none."""
-        return cpu_limit() or 2
+        return _cores()
 
     @property
     def status_topic(self) -> str:
@@ -357,38 +356,43 @@ class Setup:
         return FramePut(process, sink, spark)
 
 
-def cpu_limit() -> int | None:
-    """The container's CPU limit (cgroup v2), rounded up; None without one."""
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-    except (OSError, ValueError):
-        return None
-    if quota == "max":
-        return None
-    return max(1, min(os.cpu_count() or 1, -(-int(quota) // int(period))))
-
-
-def _settings(
-    spec: TaskSpec, config: Mapping[str, str], worker: WorkerConfig, *, exactly_once: bool
+def client_settings(
+    kind: str, connector: str, config: Mapping[str, str], worker: WorkerConfig, *, exactly_once: bool = False
 ) -> tuple[ClientSettings, Mapping[str, int]]:
-    """The clients' properties, and those that Penstock itself follows (`Translated.own`)."""
+    """How a connector's clients connect, and the properties that Penstock itself follows (`Translated.own`).
+
+    Args:
+        kind: `source` or `sink`.
+        connector: the Connect name.
+        config: of the connector, resolved; its overrides count. Without any: the worker's own clients.
+        worker: resolved.
+        exactly_once: its producers are transactional.
+
+    Raises:
+        ConfigError: every property that is wrong.
+    """
     problems = []
     clients: dict[str, dict[str, str]] = {}
     own: dict[str, int] = {}
-    for kind, prefix in _OVERRIDES.items():
+    for client, prefix in _OVERRIDES.items():
         overrides = {n[len(prefix) :]: t for n, t in config.items() if n.startswith(prefix)}
         found = client_properties.translate_layers(
-            kind, [*worker.clients(kind), (prefix, overrides)], exactly_once=exactly_once
+            client, [*worker.clients(client), (prefix, overrides)], exactly_once=exactly_once
         )
-        clients[kind] = found.properties
+        clients[client] = found.properties
         own.update(found.own)
         problems += found.problems
     if problems:
         raise ConfigError(problems)
-    if spec.kind == "sink":
-        clients["consumer"].setdefault("group.id", f"connect-{spec.connector}")
+    if kind == "sink":
+        clients["consumer"].setdefault("group.id", f"connect-{connector}")
     settings = ClientSettings(producer=clients["producer"], consumer=clients["consumer"], admin=clients["admin"])
-    return replace(settings, queue_bytes=own.get("buffer.memory", settings.queue_bytes)), own
+    queue = cgroup.queue(cgroup.memory_limit(), _cores() + 1)
+    return replace(settings, queue_bytes=own.get("buffer.memory", queue)), own
+
+
+def _cores() -> int:
+    return cgroup.cpu_limit() or 2
 
 
 def _exactly_once(framework: SourceConfig | SinkConfig, worker: WorkerConfig) -> bool:

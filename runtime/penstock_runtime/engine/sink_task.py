@@ -17,7 +17,7 @@ from penstock_runtime.engine.assignment import assigned
 from penstock_runtime.engine.dealing import Range, bounded, cut, dealt
 from penstock_runtime.engine.frames import FramePut
 from penstock_runtime.engine.pace import Appetite
-from penstock_runtime.engine.patience import until_done
+from penstock_runtime.engine.patience import rest, until_done
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_offsets import SinkOffsets
@@ -293,7 +293,8 @@ class SinkTask:
         log.warning("Trying again: %s", error)
         self._reports.trouble(str(error))
         self._next_refresh = 0.0
-        self._stopping.wait(error.retry_after or min(10.0, 0.1 * 2 ** min(self._failures, 10)))
+        seconds = error.retry_after or min(10.0, 0.1 * 2 ** min(self._failures, 10))
+        rest(seconds, stopping=self._stopping, paused=self._paused)
         self._read_here = False
 
     def _until_done(self, work: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from penstock_runtime.engine import worker
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.offset_store import OffsetStore
 from penstock_runtime.engine.pace import Appetite, Pace
-from penstock_runtime.engine.patience import until_done
+from penstock_runtime.engine.patience import rest, until_done
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.source_process import Work
@@ -222,10 +222,13 @@ class SourceTask:
                 raise ConnectError(f"{error} ({self._losses} times; is the memory limit too small?)") from error
         log.warning("Batch not delivered, planning it again: %s", error)
         self._reports.trouble(str(error))
-        self._stopping.wait(error.retry_after if isinstance(error, RetriableError) and error.retry_after
-                            else min(10.0, 0.1 * 2 ** min(self._failures, 10)))  # fmt: skip
+        given = error.retry_after if isinstance(error, RetriableError) else None
+        self._rest(given or min(10.0, 0.1 * 2 ** min(self._failures, 10)))
         if not self._stopping.is_set():
             self._until_done(self._recover)
+
+    def _rest(self, seconds: float) -> None:
+        rest(seconds, stopping=self._stopping, paused=self._paused)
 
     def _until_done(self, work: Callable[[], None]) -> None:
         until_done(work, passing=_AGAIN, stopping=self._stopping, reports=self._reports)

@@ -6,6 +6,7 @@ one stage attempt): what failed is planned again from the offsets that Kafka hol
 
 import logging
 import os
+import pwd
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_runtime import cgroup
 from penstock_runtime.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ CONF: Final[Mapping[str, str]] = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "penstock_runtime.engine.daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    "spark.driver.memory": "471m",  # Spark's own least: its heap holds plans, not records
     # "Default", so that they hold beside a user's own `spark.driver.extraJavaOptions`. Java's performance data would lie
     # outside our folder.
     "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "
@@ -53,6 +54,8 @@ CONF: Final[Mapping[str, str]] = {
 }
 
 
+_USER: Final = "penstock"
+"""Of a process whose user has no name."""
 _LATE: Final = 30.0
 """Seconds that a cancelled job has to end."""
 
@@ -180,9 +183,13 @@ class Spark:
             builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
             fixed = {k: CONF[k] for k in ("spark.task.maxFailures", "spark.stage.maxConsecutiveAttempts",
                                           "spark.speculation")}  # fmt: skip
-            for key, value in {**CONF, **_places(self._scratch), **self._conf, **fixed}.items():
+            for key, value in {**CONF, **_sizes(), **_places(self._scratch), **self._conf, **fixed}.items():
                 builder = builder.config(key, value)
             session = builder.getOrCreate()
+            if _home() is None:
+                # Hadoop looks the user up by its number, and refuses one without a name, whatever the variables say.
+                users = session.sparkContext._jvm.org.apache.hadoop.security.UserGroupInformation  # type: ignore[union-attr] # noqa: SLF001 (no other way to Hadoop)
+                users.setLoginUser(users.createRemoteUser(_USER))
             # The first job starts the process that forks workers; without it the first batch would wait for that.
             session.sparkContext.parallelize([0], 1).map(_nothing).collect()
             gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
@@ -224,9 +231,15 @@ class Spark:
             timer.cancel()
 
 
+def _sizes() -> dict[str, str]:
+    """The settings that follow the container's memory limit."""
+    return {"spark.driver.memory": f"{cgroup.heap(cgroup.memory_limit()) >> 20}m"}
+
+
 def _places(scratch: Scratch) -> dict[str, str]:
     """The settings that keep all that Spark writes in one folder."""
-    options = f'{CONF["spark.driver.defaultJavaOptions"]} "-Djava.io.tmpdir={scratch.path}"'
+    options = " ".join((CONF["spark.driver.defaultJavaOptions"], f'"-Djava.io.tmpdir={scratch.path}"',
+                        *_identity(scratch.path)))  # fmt: skip
     sockets = scratch.sockets
     return {
         "spark.local.dir": str(scratch.path),
@@ -235,6 +248,26 @@ def _places(scratch: Scratch) -> dict[str, str]:
         **({"spark.python.unix.domain.socket.enabled": "false"} if sockets is None
            else {"spark.python.unix.domain.socket.dir": str(sockets)}),
     }  # fmt: skip
+
+
+def _identity(folder: Path) -> list[str]:
+    """Options of a JVM whose user has no name (a container's may be a mere number), or no home that can be written."""
+    options, home = [], _home()
+    if home is None:
+        for variable in ("SPARK_USER", "HADOOP_USER_NAME"):
+            os.environ.setdefault(variable, _USER)
+        options.append(f"-Duser.name={_USER}")  # Java would say `?`
+    if home is None or not os.access(home, os.W_OK):
+        options.append(f'"-Duser.home={folder}"')
+    return options
+
+
+def _home() -> str | None:
+    """The folder of this process's user; None of one that is only a number."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return None
 
 
 def _nothing(part: int) -> int:

@@ -61,8 +61,8 @@ class Admin:
 
     def ensure_compacted(
         self, topic: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
-    ) -> None:
-        """Create an internal topic, or see that it is compacted.
+    ) -> bool:
+        """Create an internal topic, or see that it is compacted; whether it was created.
 
         Args:
             topic: its name.
@@ -76,7 +76,7 @@ class Admin:
         """
         if topic not in self.topics():
             self._create(topic, partitions, replication_factor, {**settings, "cleanup.policy": "compact"}, named_by)
-            return
+            return True
         with translating(f"Describing topic '{topic}'"):
             resource = ConfigResource(ResourceType.TOPIC, topic)
             answer = self._client.describe_configs([resource], request_timeout=_SECONDS)[resource].result()
@@ -87,6 +87,7 @@ class Admin:
                 f"to guarantee consistency and durability, but found the topic currently has 'cleanup.policy={policy}'."
                 f" Correct the topic's configuration, or name another topic."
             )
+        return False
 
     def ensure_exists(self, topic: str, *, partitions: int, replication_factor: int, named_by: str) -> None:
         """Create a topic unless it exists, in which case it is taken as it is.

@@ -8,13 +8,13 @@ from typing import Any, Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 
-from penstock.errors import RetriableError
+from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Entry", "StatusWriter", "Tail", "read_to_end"]
+__all__ = ["Entry", "NoSuchTopic", "StatusWriter", "Tail", "partitions", "read_to_end"]
 
 Entry = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
@@ -28,6 +28,10 @@ _ONE_BY_ONE: Final = {
     "max.in.flight.requests.per.connection": 1,
     "linger.ms": 0,
 }
+
+
+class NoSuchTopic(ConnectError):
+    """The topic does not exist."""
 
 
 def read_to_end(
@@ -59,27 +63,27 @@ def read_to_end(
     with translating(f"Reading topic '{topic}'"):
         consumer = Consumer({**config, "isolation.level": "read_committed"})
         try:
-            partitions = _partitions(consumer, topic)
+            wanted = partitions(consumer, topic)
             if key is not None:
-                partitions = [partition_of(key, len(partitions))]
+                wanted = [partition_of(key, len(wanted))]
             if past_open:  # a client's isolation level is also that of the ends that it is told
                 other = Consumer({**config, "isolation.level": "read_uncommitted"})
                 try:
-                    ends = _ends(other, topic, partitions)
+                    ends = _ends(other, topic, wanted)
                 finally:
                     other.close()
             else:
-                ends = _ends(consumer, topic, partitions)
+                ends = _ends(consumer, topic, wanted)
             return _read(consumer, topic, dict.fromkeys(ends, OFFSET_BEGINNING), ends, _SECONDS)
         finally:
             consumer.close()
 
 
-def _ends(consumer: Consumer, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+def _ends(consumer: Consumer, topic: str, wanted: Sequence[int]) -> dict[int, int]:
     """The ends of the partitions that hold anything."""
     return {
         p: high
-        for p in partitions
+        for p in wanted
         for low, high in [consumer.get_watermark_offsets(Position(topic, p), timeout=_SECONDS / 2)]
         if high > low
     }
@@ -116,10 +120,21 @@ def _consume(consumer: Consumer, topic: str, ends: dict[int, int], entries: list
             raise translated(error, f"Reading topic '{topic}'")
 
 
-def _partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) -> list[int]:
-    metadata = consumer.list_topics(topic, timeout=seconds).topics[topic]
+def partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) -> list[int]:
+    """The partitions of a topic.
+
+    Raises:
+        RetriableError: the brokers did not answer in time.
+        NoSuchTopic: there is none of that name.
+        ConnectError: not authorised.
+    """
+    with translating(f"Reading topic '{topic}'"):
+        metadata = consumer.list_topics(topic, timeout=seconds).topics[topic]
     if metadata.error is not None:
-        raise translated(metadata.error, f"Reading topic '{topic}'")
+        ours = translated(metadata.error, f"Reading topic '{topic}'")
+        if metadata.error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
+            raise NoSuchTopic(str(ours))
+        raise ours
     return sorted(metadata.partitions)
 
 
@@ -149,7 +164,7 @@ class Tail:
                 self._consumer = Consumer({**config, "isolation.level": "read_committed", "fetch.wait.max.ms": 50})
             consumer = self._consumer
             if self._partition is None:
-                self._partition = partition_of(self._key, len(_partitions(consumer, self._topic, _LOOK_SECONDS)))
+                self._partition = partition_of(self._key, len(partitions(consumer, self._topic, _LOOK_SECONDS)))
             here = self._partition
             low, end = consumer.get_watermark_offsets(Position(self._topic, here), timeout=_LOOK_SECONDS)
             if end == self._at:

@@ -22,12 +22,12 @@ from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
-from penstock_runtime.local.prepare import announce, prepare
 from penstock_runtime.local.signals import Signals
 from penstock_runtime.local.supervisor import Supervisor, Task
 from penstock_runtime.local.view import Lines, Table, View, present
 from penstock_runtime.logs import say
 from penstock_runtime.plan import Plan, plan
+from penstock_runtime.prepare import announce, prepare
 from penstock_runtime.scratch import Scratch, sweep
 from penstock_runtime.worker_file import read_worker, worker_from
 

@@ -9,7 +9,7 @@ from penstock.config import Config
 from penstock.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
 from penstock.redaction import Redactor, client_secrets, literal_secrets
 from penstock.resource_draft import PLACEHOLDER
-from penstock.taskspec import TaskSpec
+from penstock.taskspec import PluginReference, TaskSpec
 from penstock.variables import Resolved, dangling, resolve
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import PluginRef, Plugins
@@ -35,6 +35,7 @@ class Plan:
         framework: the framework's own properties, the worker's `errors.*` below them.
         exactly_once: records and offsets go in one transaction.
         warnings: what the user should know; fit to be shown.
+        plugins: by place, as a task spec has them.
         hash: equal as long as nothing changes that a plan depends on.
         redactor: for whatever is shown of this connector.
     """
@@ -45,6 +46,7 @@ class Plan:
     framework: SourceConfig | SinkConfig
     exactly_once: bool
     warnings: tuple[Problem, ...]
+    plugins: Mapping[str, PluginReference]
     hash: str
     redactor: Redactor
 
@@ -107,7 +109,7 @@ def plan(
     return Plan(
         resource.connect_name, kind, tasks, framework, once,
         tuple(redactor.problem(resource.reading.named(w)) for w in findings.warnings),
-        fingerprint(resource, places), redactor,
+        {place: found.spec() for place, found in places.items()}, fingerprint(resource, places), redactor,
     )  # fmt: skip
 
 

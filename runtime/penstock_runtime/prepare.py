@@ -4,29 +4,50 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from penstock.errors import ConnectError, Superseded
+from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock.life import Standing
+from penstock.report import Report, report_key
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine.incarnation import TransactionalIds, all_ids
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.admin import Admin
-from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
+from penstock_runtime.kafka.compacted import Entry, NoSuchTopic, StatusWriter, read_to_end
+from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks, named_ids
 
-__all__ = ["Standing", "announce", "prepare"]
+__all__ = ["Place", "announce", "fence", "prepare"]
 
 log = logging.getLogger(__name__)
+_APPEARS: Final = 10.0  # seconds
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A plan's place among the plans of its connector (`TaskSpec.generation`, `TaskSpec.plan`)."""
+class Place:
+    """Where the lives of a connector's tasks are on record.
 
-    generation: int
-    plan: str
+    Attributes:
+        connector: the Connect name.
+        group_id: the worker's, with which transactional ids begin.
+        settings: of the cluster that the connector's transactions are on.
+        shared: of the worker's own cluster.
+        status_topic: there.
+    """
+
+    connector: str
+    group_id: str
+    settings: ClientSettings
+    shared: ClientSettings
+    status_topic: str
+
+    @classmethod
+    def of(cls, setup: Setup) -> "Place":
+        """Of a task's."""
+        return cls(setup.spec.connector, setup.worker.group_id, setup.settings, setup.shared, setup.status_topic)
 
 
 def prepare(setup: Setup) -> Standing:
@@ -56,15 +77,19 @@ def prepare(setup: Setup) -> Standing:
     ):  # fmt: skip
         own = {"topic", "partitions", "replication.factor"}
         more = {k[len(prefix) + 1 :]: v for k, v in raw.items() if k.startswith(f"{prefix}.")}
-        admin.ensure_compacted(
+        made = admin.ensure_compacted(
             topic, partitions=partitions, replication_factor=factor, named_by=f"{prefix}.topic",
             settings={k: v for k, v in more.items() if k not in own},
         )  # fmt: skip
+        if made:
+            _appear(setup.shared, topic)
     if setup.spec.kind == "source" and setup.own_offsets:
-        target.ensure_compacted(
+        made = target.ensure_compacted(
             setup.offsets_topic, partitions=worker.offset_storage_partitions, settings={},
             replication_factor=worker.offset_storage_replication_factor, named_by="offsets.storage.topic",
         )  # fmt: skip
+        if made:
+            _appear(setup.settings, setup.offsets_topic)
     dead_letters = setup.policy.dead_letter_topic
     if dead_letters is not None:
         try:
@@ -74,26 +99,60 @@ def prepare(setup: Setup) -> Standing:
             )  # fmt: skip
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
+    place = Place.of(setup)
     if setup.exactly_once:
-        return _fence(setup, setup.spec.tasks)
-    return Standing(int(time.time()), uuid.uuid4().hex)
+        return fence(place, setup.spec.tasks)
+    # Nothing is fenced, so two plans may be alive at once; a clock may be behind another, the greater is still the later.
+    seen = _generation(read_to_end(place.shared, place.status_topic), place.connector)
+    return Standing(generation=max(int(time.time()), 1 + seen), plan=uuid.uuid4().hex)
 
 
-def _fence(setup: Setup, tasks: int) -> Standing:
-    """Shut out every process of every task that this connector had: partitions may move between tasks.
+def _appear(settings: ClientSettings, topic: str) -> None:
+    """Wait until a topic that was just made can be read: the brokers hear of it one after the other."""
+    deadline = time.monotonic() + _APPEARS
+    while True:
+        try:
+            read_to_end(settings, topic, key=b"", servers=settings.bootstrap)
+        except (NoSuchTopic, RetriableError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def fence(place: Place, tasks: int = 0, *, transactional: bool = True) -> Standing:
+    """Shut out every process of every task that a connector had: partitions may move between tasks.
 
     The new plan's records stand before anything is fenced, for the tasks that were and for those that will be; a plan
     that finds a greater one beside its own leaves it the field.
+
+    Args:
+        place: where they are on record.
+        tasks: how many there will be.
+        transactional: lives before may have had ids that no record names: those of old records do not. Without, only named
+            ids are fenced, and who may not use any need not be allowed to.
+
+    Returns:
+        The place of the plan that those will belong to.
+
+    Raises:
+        Superseded: somebody else starts the same connector at this moment, and is the greater.
+        RetriableError, ConnectError: Kafka is away, or refuses.
     """
-    name = setup.spec.connector
-    entries = read_to_end(setup.shared, setup.status_topic)
+    name = place.connector
+    entries = read_to_end(place.shared, place.status_topic)
     before = incarnated_tasks(entries, name)
-    standing = Standing(1 + max((i.generation for i in before.values()), default=0), uuid.uuid4().hex)
+    standing = Standing(generation=1 + _generation(entries, name), plan=uuid.uuid4().hex)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     drivers = {  # as the lives before named them: `group.id` may have been another
-        t: {TransactionalIds(setup.worker.group_id, name, t).driver, *named_ids(entries, name, t)} for t in slots
+        t: {
+            *named_ids(entries, name, t),
+            *({TransactionalIds(place.group_id, name, t).driver} if transactional else ()),
+        }
+        for t in slots
     }
-    writer = StatusWriter(setup.shared, client_id=f"penstock-plan-{name}")
+    writer = StatusWriter(place.shared, client_id=f"penstock-plan-{name}")
     written: set[int] = set()
     try:
         while slots.keys() - written:
@@ -103,9 +162,9 @@ def _fence(setup: Setup, tasks: int) -> Standing:
                 )
                 for t in sorted(slots.keys() - written)
             ]
-            writer.write(setup.status_topic, records)
+            writer.write(place.status_topic, records)
             written |= slots.keys()
-            for task, found in incarnated_tasks(read_to_end(setup.shared, setup.status_topic), name).items():
+            for task, found in incarnated_tasks(read_to_end(place.shared, place.status_topic), name).items():
                 if (found.generation, found.plan) > (standing.generation, standing.plan):
                     raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")
                 slots[task] = max(found.slots, slots.get(task, 0))
@@ -115,9 +174,18 @@ def _fence(setup: Setup, tasks: int) -> Standing:
     for task, count in slots.items():
         ids += all_ids(drivers[task], count) if task in before else []
     if ids:
-        transactions.fence(setup.settings, ids)
+        transactions.fence(place.settings, ids)
         log.info("Fenced %d transactional ids of earlier lives of %s", len(ids), name)
     return standing
+
+
+def _generation(entries: Iterable[Entry], connector: str) -> int:
+    """The greatest generation that any life of this connector told, in its incarnation record or its report; else 0."""
+    entries = list(entries)
+    found = [i.generation for i in incarnated_tasks(entries, connector).values()]
+    start = report_key(connector, 0).rpartition(b",")[0] + b","
+    reports = [Report.of(value) for key, value in entries if key.startswith(start)]
+    return max([*found, *(r.standing.generation for r in reports if r is not None)], default=0)
 
 
 def announce(setup: Setup, state: State, specs: Sequence[TaskSpec], *, timeout: float = 30.0) -> None:

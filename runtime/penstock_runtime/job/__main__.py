@@ -1,0 +1,17 @@
+"""`python -m penstock_runtime.job REQUEST`. Process 1 of its container passes signals on to the one that works."""
+
+import sys
+
+from penstock_runtime.init import work_under_init
+
+
+def main(arguments: list[str]) -> None:
+    """Answer the request of a file; does not return."""
+    from penstock_runtime.job.process import leave, run
+
+    leave(run(arguments))
+
+
+if __name__ == "__main__":
+    work_under_init()
+    main(sys.argv[1:])

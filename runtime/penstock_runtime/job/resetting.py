@@ -1,0 +1,220 @@
+"""Forgets a connector's offsets: a source's records in offsets topics, a sink's consumer group (KIP-875).
+
+Works by name where nothing else is known: a configuration that is wrong, or a plugin that is gone, keeps nobody from
+starting anew. First every process of earlier tasks is shut out, so that none writes offsets afterwards.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.errors import ConfigError, ConnectError, Problem
+from penstock.job import JobRequest
+from penstock.offsets import Offset, SourcePartition
+from penstock.resources import UNNAMED, Connector
+from penstock.variables import resolve
+from penstock.worker_config import WorkerConfig
+from penstock_runtime.engine.setup import Setup, client_settings
+from penstock_runtime.job.preparing import Complaints, with_kafka
+from penstock_runtime.job.validating import planned
+from penstock_runtime.kafka import offsets_topic
+from penstock_runtime.kafka.compacted import NoSuchTopic, StatusWriter
+from penstock_runtime.kafka.groups import Groups
+from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.prepare import Place, fence
+
+__all__ = ["reset"]
+
+log = logging.getLogger(__name__)
+
+# Connect's own words (connect-semantics 10).
+_RESET: Final = "The offsets for this connector have been reset successfully"
+_RESET_OURS: Final = (
+    "The Connect framework-managed offsets for this connector have been reset successfully. However, if this connector "
+    "manages offsets externally, they will need to be manually reset in the system that the connector uses."
+)
+_OWN_TOPIC: Final = "offsets.storage.topic"
+_GROUP: Final = "consumer.override.group.id"
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What there is to reset.
+
+    Attributes:
+        kinds: `source`, `sink`, or both where that is not known.
+        place: of the incarnation records.
+        transactional: lives before may have had transactional ids that no record names.
+        topics: offsets topics and how to reach them, the worker's first: its value must not show through.
+        group: a sink's consumer group.
+        ask: the plugin's `alter_offsets`.
+    """
+
+    kinds: frozenset[str]
+    place: Place
+    transactional: bool
+    topics: tuple[tuple[ClientSettings, str], ...]
+    group: str
+    ask: Callable[[Mapping[SourcePartition, Offset | None]], bool] | None = None
+
+
+def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
+    """Reset the offsets of the request's connector; what came of it, and what its author should know.
+
+    Raises:
+        ConfigError: not even the names are known.
+        Superseded: somebody starts the connector at this moment.
+        Unavailable: Kafka is away, or refuses.
+        ConnectError: the plugin refuses; nothing was reset.
+    """
+    complaints = Complaints()
+    warnings: tuple[Problem, ...] = ()
+    try:
+        target = _known(request, complaints)
+    except ConfigError as e:
+        target = _by_name(request, complaints)
+        what = "its records in the offsets topics and its consumer group were reset by name, and no plugin was asked"
+        warnings = (Problem("", f"The connector's configuration is not valid, so {what}"), *e.problems)
+    except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
+        target = _by_name(request, complaints)
+        warnings = (Problem("", f"The plugin cannot be asked ({type(e).__name__}: {e}); offsets were reset by name"),)
+    settings = {id(s): s for s in (target.place.shared, target.place.settings)}
+    refusal: list[Exception] = []
+
+    def work() -> bool | None:
+        try:
+            return _reset(target)
+        except _Refused as e:
+            refusal.append(e)
+            return None
+
+    understood = with_kafka(work, *settings.values(), complaints=complaints)
+    if refusal:
+        raise ConnectError(str(refusal[0]))
+    return _RESET if understood else _RESET_OURS, warnings
+
+
+class _Refused(Exception):
+    """The plugin's word; nothing was reset."""
+
+
+def _reset(target: _Target) -> bool:
+    name = target.place.connector
+    try:
+        fence(target.place, transactional=target.transactional)
+    except NoSuchTopic:
+        log.info("There is no status topic, so there is nobody to shut out")
+    writes: list[tuple[ClientSettings, str, list[tuple[bytes, None]]]] = []
+    forgotten: dict[SourcePartition, Offset | None] = {}
+    if "source" in target.kinds:
+        for settings, topic in target.topics:
+            try:
+                stored = offsets_topic.load(settings, name, topic=topic)
+            except NoSuchTopic:
+                continue
+            writes.append((settings, topic, [(key, None) for forms in stored.forms.values() for key in sorted(forms)]))
+            forgotten.update(dict.fromkeys(stored.offsets))
+    groups = Groups(target.place.settings) if "sink" in target.kinds else None
+    if groups is not None and target.ask is not None:
+        for p in groups.partitions(target.group):
+            forgotten[SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition})] = None
+    understood = _asked(target, forgotten)
+    for settings, topic, tombstones in writes:
+        _write(settings, topic, tombstones, name)
+        log.info("Forgot %d offset records of %s in topic '%s'", len(tombstones), name, topic)
+    if groups is not None:
+        was = groups.delete(target.group)
+        log.info("Consumer group '%s' %s", target.group, "is deleted" if was else "did not exist")
+    return understood
+
+
+def _asked(target: _Target, forgotten: Mapping[SourcePartition, Offset | None]) -> bool:
+    """Whether the plugin understands; raises _Refused."""
+    if target.ask is None:
+        return False
+    try:
+        return target.ask(forgotten)
+    except Exception as e:
+        raise _Refused(str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}") from e
+
+
+def _write(settings: ClientSettings, topic: str, tombstones: list[tuple[bytes, None]], connector: str) -> None:
+    if not tombstones:
+        return
+    writer = StatusWriter(settings, client_id=f"penstock-reset-{connector}")
+    try:
+        writer.write(topic, tombstones)
+    finally:
+        writer.close()
+
+
+def _known(request: JobRequest, complaints: Complaints) -> _Target:
+    """Of a connector whose configuration is good.
+
+    Raises:
+        ConfigError: it is not, or it asks for no task, so that its plugin cannot be set up.
+    """
+    plan, _ = planned(request)
+    if not plan.tasks:
+        raise ConfigError("the connector asks for no task")
+    setup = Setup.of(plan.tasks[0], slots_dir=Path(os.devnull), on_error=complaints)
+    setup = replace(setup, shared=replace(setup.shared, on_error=complaints))
+    connector, parsed = setup.connector, setup.plugin_config
+    own = ((setup.settings, setup.offsets_topic),) if _elsewhere(setup) else ()
+    return _Target(
+        frozenset((plan.kind,)), Place.of(setup), setup.exactly_once,
+        ((setup.shared, setup.worker.offset_storage_topic), *own), setup.group,
+        lambda offsets: connector.alter_offsets(parsed, offsets),
+    )  # fmt: skip
+
+
+def _elsewhere(setup: Setup) -> bool:
+    """Whether offsets are, or ever may have been, in another topic than the worker's: read twice does no harm."""
+    if setup.spec.kind == "sink":
+        return False
+    return (
+        setup.offsets_topic != setup.worker.offset_storage_topic or setup.settings.bootstrap != setup.shared.bootstrap
+    )
+
+
+def _by_name(request: JobRequest, complaints: Complaints) -> _Target:
+    """Of a connector of which only names are sure.
+
+    Raises:
+        ConfigError: the worker configuration is wrong, or the connector has no name.
+    """
+    resource = Connector.draft(request.connector)
+    if resource.metadata.name == UNNAMED and resource.spec.connect_name is None:
+        raise ConfigError(resource.reading.flaws)
+    name = resource.connect_name
+    worker_texts = resolve(request.worker, request.secrets_dir)
+    if worker_texts.problems:
+        raise ConfigError(worker_texts.problems)
+    worker = WorkerConfig.parse(worker_texts.values)
+    config = dict(resolve(resource.spec.config, request.secrets_dir).values)
+    shared, _ = client_settings("sink", name, {}, worker)
+    settings = _settings(name, config, worker) or shared
+    shared, settings = replace(shared, on_error=complaints), replace(settings, on_error=complaints)
+    topics = [(shared, worker.offset_storage_topic)]
+    own = config.get(_OWN_TOPIC, "").strip() or worker.offset_storage_topic
+    if (settings.bootstrap, own) != (shared.bootstrap, worker.offset_storage_topic):
+        topics.append((settings, own))
+    group = str(settings.consumer.get("group.id", f"connect-{name}"))
+    place = Place(name, worker.group_id, settings, shared, worker.status_storage_topic)
+    return _Target(frozenset(("source", "sink")), place, False, tuple(topics), group)
+
+
+def _settings(name: str, config: Mapping[str, Any], worker: WorkerConfig) -> ClientSettings | None:
+    """With the connector's overrides, as far as they are any good."""
+    try:
+        return client_settings("sink", name, config, worker)[0]
+    except ConfigError:
+        pass
+    group = config.get(_GROUP, "").strip()
+    try:
+        return client_settings("sink", name, {_GROUP: group} if group else {}, worker)[0]
+    except ConfigError:
+        return None

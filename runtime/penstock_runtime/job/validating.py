@@ -1,0 +1,99 @@
+"""Validates a connector and splits it into tasks, every problem told at once."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError, Problem
+from penstock.job import JobRequest, PlanAnswer
+from penstock.resources import Connector, State
+from penstock.taskspec import TaskSpec, TaskState
+from penstock.worker_config import WorkerConfig
+from penstock_runtime.discovery import Plugins
+from penstock_runtime.plan import Plan, plan
+from penstock_runtime.worker_file import Worker, worker_from
+
+__all__ = ["planned", "validated"]
+
+LIMIT: Final = 900 << 10
+"""Bytes of task specs; a ConfigMap holds 1 MiB."""
+
+
+def validated(request: JobRequest) -> tuple[PlanAnswer, tuple[Problem, ...]]:
+    """The plan of the request's connector, and what its author should know.
+
+    Raises:
+        ConfigError: every problem at once, without secrets.
+    """
+    found, warnings = planned(request)
+    tasks = tuple(map(_unborn, found.tasks))
+    _check_size(tasks)
+    connector = found.plugins["connector"]
+    answer = PlanAnswer(
+        kind="source" if found.kind == "source" else "sink", class_name=connector.alias, version=connector.version,
+        exactly_once=found.exactly_once, tasks=tasks,
+    )  # fmt: skip
+    return answer, (*found.warnings, *warnings)
+
+
+def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
+    """The plan as `penstock_runtime.plan` makes it, whatever state the connector is meant to be in; more warnings.
+
+    Raises:
+        ConfigError: as `validated`.
+    """
+    secrets = None if request.secrets_dir is None else Path(request.secrets_dir)
+    resource = Connector.draft(request.connector)
+    resource = resource.model_copy(
+        update={"spec": resource.spec.model_copy(update={"state": State.RUNNING})}
+    ).with_reading(resource.reading)
+    worker, problems = _worker(request.worker, secrets)
+    try:
+        found = plan(resource, worker.config, Plugins.installed(), secrets)
+    except ConfigError as e:
+        more = [p for p in problems if p not in e.problems]
+        raise ConfigError([*more, *e.problems], e.warnings) from e
+    if problems:
+        raise ConfigError(problems, found.warnings)
+    return found, tuple(Problem(_of_worker(w.property), w.message) for w in worker.warnings)
+
+
+def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, list[Problem]]:
+    """The worker configuration; where it is wrong, what is right of it, for the connector's own problems are told too."""
+    try:
+        worker = worker_from(texts, secrets)
+    except ConfigError as e:
+        named = [Problem(_of_worker(p.property), p.message) for p in e.problems]
+        wrong = {p.property for p in e.problems}
+        rest = {n: t for n, t in texts.items() if n not in wrong}
+        try:
+            return Worker(worker_from(rest, secrets).config, ()), named
+        except ConfigError:
+            return Worker(WorkerConfig.parse({}), ()), named
+    if worker.config.bootstrap_servers is None:
+        missing = "is missing: name the brokers (host:port, host:port)"
+        return worker, [Problem(_of_worker("bootstrap.servers"), missing)]
+    return worker, []
+
+
+def _of_worker(name: str) -> str:
+    """As the plan names it."""
+    return f"worker configuration, {name}" if name else "worker configuration"
+
+
+def _unborn(spec: TaskSpec) -> TaskSpec:
+    """A task spec in which nothing is of one life, so that equal plans are equal bytes."""
+    return spec.live(generation=0, incarnation=0, token="", plan="").model_copy(update={"state": TaskState.RUNNING})
+
+
+def _check_size(tasks: tuple[TaskSpec, ...]) -> None:
+    size = sum(len(task.to_json().encode()) for task in tasks)
+    if size > LIMIT:
+        raise ConfigError(
+            Problem(
+                "spec.tasksMax",
+                f"the configurations of {len(tasks)} tasks take {size >> 10} KiB, and {LIMIT >> 10} KiB is what the "
+                f"ConfigMap of a plan holds: lower spec.tasksMax, split the connector into several, or shorten "
+                f"spec.config (each task repeats it)",
+            )
+        )

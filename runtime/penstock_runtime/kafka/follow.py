@@ -1,0 +1,92 @@
+"""Follows a compacted topic: what it holds now, then what comes, for as long as somebody asks."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
+from confluent_kafka import TopicPartition as Position
+
+from penstock_runtime.kafka.compacted import Entry, partitions
+from penstock_runtime.kafka.consumers import available
+from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.murmur2 import partition_of
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["Follower"]
+
+_LOOK_SECONDS: Final = 2.0
+_FETCH_WAIT_MS: Final = 500
+"""How long the broker keeps a request while nothing comes; what comes is answered at once. Ten times as long would save
+0.01 % of a core, and a first look that ends with an end event would wait for it."""
+_PASSING: Final = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}  # noqa: SLF001 (librdkafka's own names)
+
+
+class Follower:
+    """Reads the partitions of some keys from their beginning, and goes on. Connects with the first `poll`.
+
+    A broker that is away is waited for; the client finds it again by itself.
+    """
+
+    def __init__(self, settings: ClientSettings, topic: str, keys: Sequence[bytes]) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._keys = keys
+        self._consumer: Consumer | None = None
+        self._behind: dict[int, int] | None = None
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether each partition was read to the end that it had at the first look."""
+        return self._behind is not None and not self._behind
+
+    def poll(self, seconds: float) -> list[Entry]:
+        """The records that have come, of any key in these partitions; waits so long for the first.
+
+        Raises:
+            RetriableError, ConnectError: Kafka is away, or refuses; ask again.
+        """
+        with translating(f"Reading topic '{self._topic}'"):
+            consumer = self._assigned()
+            found: list[Entry] = []
+            for message in available(consumer, 1_000, seconds):
+                error, key = message.error(), message.key()
+                partition, offset = message.partition() or 0, message.offset() or 0
+                if error is None:
+                    if key is not None:
+                        found.append((bytes(key), message.value()))
+                    self._reached(partition, offset + 1)
+                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    self._reached(partition, offset)
+                elif not error.retriable() and error.code() not in _PASSING:
+                    raise translated(error, f"Reading topic '{self._topic}'")
+        return found
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+    def _assigned(self) -> Consumer:
+        if self._consumer is None:
+            config = self._settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
+            self._consumer = Consumer(
+                {**config, "isolation.level": "read_committed", "fetch.wait.max.ms": _FETCH_WAIT_MS,
+                 "queued.max.messages.kbytes": 1_024, "socket.timeout.ms": 60_000}
+            )  # fmt: skip
+        if self._behind is None:
+            count = len(partitions(self._consumer, self._topic, _LOOK_SECONDS))
+            mine = sorted({partition_of(key, count) for key in self._keys})
+            ends = {
+                p: high
+                for p in mine
+                for low, high in [self._consumer.get_watermark_offsets(Position(self._topic, p), timeout=_LOOK_SECONDS)]
+                if high > low
+            }
+            self._consumer.assign([Position(self._topic, p, OFFSET_BEGINNING) for p in mine])
+            self._behind = ends
+        return self._consumer
+
+    def _reached(self, partition: int, offset: int) -> None:
+        if self._behind and offset >= self._behind.get(partition, offset + 1):
+            del self._behind[partition]

@@ -1,0 +1,124 @@
+"""What operator and pods tell each other keeps its form: golden files, one per version, as an old writer wrote them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import ConfigError
+from penstock.job import Action, Finding, JobAnswer, JobRequest, Outcome, PlanAnswer
+from penstock.life import Life, Standing
+from penstock.pod_layout import TERMINATION_LIMIT
+from penstock.report import Claim, Control, LastWord, Report, claim_key, control_key, report_key
+from penstock.taskspec import PluginReference, TaskSpec, TaskState
+
+GOLDEN = Path(__file__).parent / "golden"
+STANDING = Standing(generation=7, plan="9c1e")
+TASK = TaskSpec(
+    connector="shop.orders-in", task=0, tasks=1, kind="source", config={"password": "${secret:orders-db:password}"},
+    plugins={"connector": PluginReference(reference="files:Source", alias="FileStreamSource", version="0.1.0")},
+    worker={"bootstrap.servers": "kafka:9092"}, secrets_dir="/etc/penstock/secrets",
+)  # fmt: skip
+REPORT = Report(
+    connector="shop.orders-in", connector_uid="u-1", pod_uid="p-1", task=0, standing=STANDING, incarnation=3,
+    state="FAILED", acted=4, since=1_795_284_104_327, versions={"connector": "0.1.0"}, trouble="Kafka is away",
+    message="no such table", trace="Traceback",
+)  # fmt: skip
+WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "life-v1": (
+        Life(
+            connector_uid="u-1", connector_generation=4, standing=STANDING, incarnation=3, token="3f1c",
+            state=TaskState.PAUSED,
+        ),
+        Life.from_json,
+    ),
+    "job-v1": (
+        JobRequest(
+            action=Action.PREPARE, id="r-1", connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
+            worker={"bootstrap.servers": "kafka:9092"}, secrets_dir="/etc/penstock/secrets", prepare=True, task=TASK,
+        ),
+        JobRequest.from_json,
+    ),
+    "answer-v1": (
+        JobAnswer(
+            id="r-1", action=Action.PLAN, outcome=Outcome.DONE, message="m",
+            problems=(Finding(property="file", message="is missing"),),
+            warnings=(Finding(property="", message="has nothing to do"),),
+            plan=PlanAnswer(
+                kind="source", class_name="FileStreamSource", version="0.1.0", exactly_once=True, tasks=(TASK,)
+            ),
+            standing=STANDING,
+        ),
+        JobAnswer.model_validate_json,
+    ),
+    "report-v1": (REPORT, Report.of),
+    "control-v1": (Control(connector_uid="u-1", generation=5, state=TaskState.PAUSED), Control.of),
+    "claim-v1": (
+        Claim(
+            connector_uid="u-1", namespace="shop", name="orders-in", created="2026-11-21T00:00:00Z",
+            operator="penstock-system/penstock",
+        ),
+        Claim.of,
+    ),
+    "lastword-v1": (LastWord(exit_code=1, message="no such table", trace="Traceback", trouble="slow"), LastWord.of),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_version_1_is_written_as_ever(name: str) -> None:
+    written, _ = WRITTEN[name]
+    assert json.loads(written.model_dump_json(by_alias=True)) == json.loads((GOLDEN / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_version_1_is_read_as_ever_and_fields_of_a_newer_writer_are_ignored(name: str) -> None:
+    written, read = WRITTEN[name]
+    golden = json.loads((GOLDEN / f"{name}.json").read_text())
+    assert read(json.dumps(golden)) == written
+    assert read(json.dumps({**golden, "somethingNew": {"a": 1}})) == written
+
+
+@pytest.mark.parametrize("name", ["life-v1", "job-v1"])
+def test_what_is_of_another_version_is_refused_by_name(name: str) -> None:
+    written, read = WRITTEN[name]
+    with pytest.raises(ConfigError) as caught:
+        read(json.dumps({**json.loads(written.to_json()), "apiVersion": "penstock.dev/other/v9"}))
+    assert [p.property for p in caught.value.problems] == ["apiVersion"]
+
+
+@pytest.mark.parametrize("name", ["report-v1", "control-v1", "claim-v1", "lastword-v1"])
+def test_a_record_of_another_version_or_a_tombstone_is_passed_over(name: str) -> None:
+    written, read = WRITTEN[name]
+    assert read(json.dumps({**json.loads(written.to_value()), "apiVersion": "penstock.dev/other/v9"})) is None
+    assert type(written).of(None) is None
+
+
+def test_keys_are_what_they_ever_were() -> None:
+    assert report_key("shop.é", 2) == '["penstock-report","shop.é",2]'.encode()
+    assert control_key("c") == b'["penstock-control","c"]'
+    assert claim_key("c") == b'["penstock-claim","c"]'
+
+
+def test_an_answer_is_found_among_the_lines_of_a_log() -> None:
+    answer = WRITTEN["answer-v1"][0]
+    assert JobAnswer.in_log(f"a word\n{answer.to_line()}\nanother") == answer
+    assert JobAnswer.in_log("no answer") is None
+
+
+def test_a_last_word_fits_into_what_kubernetes_keeps_and_keeps_the_message_longest() -> None:
+    word = LastWord(exit_code=1, message="m" * 1_000, trace="é" * 16_000)
+    text = word.to_message()
+    assert len(text.encode()) <= TERMINATION_LIMIT
+    read = LastWord.of(text.encode())
+    assert read is not None
+    assert read.message == word.message
+    assert read.trace is not None
+    assert read.trace.endswith("é")
+
+
+def test_the_task_spec_of_a_life_is_that_of_the_plan_made_alive() -> None:
+    live = WRITTEN["life-v1"][0].of(TASK)
+    assert (live.generation, live.plan, live.incarnation, live.token, live.state) == (7, "9c1e", 3, "3f1c", "Paused")
+    assert live.config == TASK.config

@@ -1,0 +1,117 @@
+"""The latest of each record of the status topic."""
+
+import json
+
+import pytest
+
+from penstock.life import Standing
+from penstock.report import Claim, Control, Report, claim_key, control_key, report_key
+from penstock_operator.kafka.records import ActiveTopic, Records, connector_of
+
+NAME = "shop.orders-in"
+
+
+def report(task: int = 0, state: str = "RUNNING") -> bytes:
+    return Report(
+        connector=NAME, connector_uid="u", pod_uid="p", task=task, standing=Standing(generation=1, plan="x"),
+        incarnation=1, state=state, acted=1, since=0,
+    ).to_value()  # fmt: skip
+
+
+def topic(name: str, connector: str = NAME, task: int = 0) -> tuple[bytes, bytes]:
+    value = {"topic": {"name": name, "connector": connector, "task": task, "discoverTimestamp": 7}}
+    return f"status-topic-{name}:connector-{connector}".encode(), json.dumps(value).encode()
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (report_key("shop.a", 3), "shop.a"),
+        (control_key('Ünïcode "quoted"'), 'Ünïcode "quoted"'),
+        (claim_key("shop.a"), "shop.a"),
+        (b"status-topic-orders:connector-shop.a", "shop.a"),
+        (b"status-topic-orders:connector-odd:connector-name", "odd:connector-name"),
+        (b"status-connector-shop.a", "shop.a"),
+        (b"status-task-shop.a-12", "shop.a"),
+        (b"status-task-with-dashes-in-it-0", "with-dashes-in-it"),
+        (b'["penstock-incarnation","shop.a",0]', None),
+        (b'["penstock-report"', None),
+        (b'["penstock-report",7,0]', None),
+        (b'["penstock-report"]', None),
+        (b"status-task-shop.a", None),
+        (b"status-topic-orders", None),
+        (b"somebody-elses", None),
+        (b"\xff\xfe", None),
+        (b"", None),
+    ],
+)
+def test_keys_are_read_as_tasks_and_kafka_connect_write_them(key: bytes, name: str | None) -> None:
+    assert connector_of(key) == name
+
+
+def test_only_the_latest_of_a_key_counts_and_only_a_change_is_told() -> None:
+    records = Records()
+    assert records.put(report_key(NAME, 0), report()) == NAME
+    assert records.put(report_key(NAME, 0), report()) is None
+    assert records.put(report_key(NAME, 0), report(state="FAILED")) == NAME
+    assert {n: r.state for n, r in records.reports(NAME).items()} == {0: "FAILED"}
+
+
+def test_reports_come_by_task_and_a_broken_one_not_at_all() -> None:
+    records = Records()
+    for task in (10, 2, 0):
+        records.put(report_key(NAME, task), report(task))
+    records.put(report_key(NAME, 1), b"{broken")
+    assert list(records.reports(NAME)) == [0, 2, 10]
+
+
+def test_a_tombstone_removes_and_what_is_empty_leaves_nothing() -> None:
+    records = Records()
+    records.put(report_key(NAME, 0), report())
+    assert records.put(report_key(NAME, 0), None) == NAME
+    assert records.put(report_key(NAME, 0), None) is None
+    assert not records._of
+
+
+def test_control_and_claim_are_read() -> None:
+    records = Records()
+    control = Control(connector_uid="u", generation=3, state="Paused")
+    claim = Claim(connector_uid="u", namespace="shop", name="orders-in", created="2026-01-01T00:00:00Z")
+    records.put(control_key(NAME), control.to_value())
+    records.put(claim_key(NAME), claim.to_value())
+    assert (records.control(NAME), records.claim(NAME)) == (control, claim)
+    assert (records.control("another"), records.claim("another")) == (None, None)
+
+
+def test_active_topics_come_by_name() -> None:
+    records = Records()
+    for name in ("b", "a"):
+        records.put(*topic(name))
+    records.put(b"status-topic-c:connector-" + NAME.encode(), b"{}")
+    assert records.active_topics(NAME) == [ActiveTopic("a", 0, 7), ActiveTopic("b", 0, 7)]
+
+
+def test_states_of_kafka_connect_are_known_by_their_keys_alone_and_wake_nobody() -> None:
+    records = Records()
+    assert records.put(b"status-task-shop.orders-in-0", b"x" * 1000) is None
+    assert records.put(b"status-connector-shop.orders-in", b"{}") is None
+    assert records.names() == records.all_names() == []
+    assert records.keys(NAME) == [b"status-connector-shop.orders-in", b"status-task-shop.orders-in-0"]
+
+
+def test_names_are_those_with_records_of_ours() -> None:
+    records = Records()
+    records.put(*topic("orders", "kafka-connects-own"))
+    records.put(claim_key(NAME), b"{}")
+    assert records.names() == [NAME]
+    assert sorted(records.all_names()) == ["kafka-connects-own", NAME]
+
+
+def test_two_states_of_a_name_are_compared_by_what_a_reader_sees() -> None:
+    one, other = Records(), Records()
+    one.put(report_key(NAME, 0), report())
+    assert not one.same(other, NAME)
+    other.put(b"status-connector-shop.orders-in", b"{}")
+    other.put(report_key(NAME, 0), report())
+    assert one.same(other, NAME)
+    assert one.same(other, "neither")
