@@ -177,7 +177,7 @@ class Operator:
         )
         self._context = Context(
             kube=self._kube, status=self._status, settings=self._settings, hmac_key=self._hmac_key, run=self._pool,
-            metrics=self._metrics, job_slots=JobSlots(self._settings.limits.job_pods), clock=time.time,
+            metrics=self._metrics, job_slots=JobSlots(self._settings.limits.job_pods, self.queue.add), clock=time.time,
         )  # fmt: skip
         self.queue.start()
         events = Events(self._index, self.queue.add, self._settings.plugins.shared_namespaces)

@@ -30,6 +30,7 @@ _MANAGED_BY: Final = "app.kubernetes.io/managed-by=penstock"
 _NO_HELM: Final = "type!=helm.sh/release.v1"
 _PAGE: Final = 500
 _STOP_SECONDS: Final = 5.0
+_AFTER_CLEANUP: Final = 2.0
 
 Event = Mapping[str, Any]
 Add = Callable[[Key], None]
@@ -157,7 +158,7 @@ class Watching:
         """Why it ended, if it failed."""
 
     def start(self, on_end: Callable[[], None]) -> None:
-        """Begin; `on_end` is called from kopf's thread when it ends, however it does, perhaps more than once."""
+        """Begin; `on_end` is called from kopf's thread when it ends, however it does, perhaps twice."""
         self._on_end = on_end
 
         def run() -> None:
@@ -184,28 +185,40 @@ class Watching:
             self._thread.join(seconds)
 
     async def _operator(self) -> None:
-        heart = asyncio.create_task(self._live())
-        try:
-            namespaces = self._settings.watch_namespaces
-            await kopf.operator(
-                registry=self._registry(),
+        cleaned = asyncio.Event()
+        namespaces = self._settings.watch_namespaces
+        running = asyncio.create_task(
+            kopf.operator(
+                registry=self._registry(cleaned),
                 settings=self._kopf_settings(),
                 clusterwide=not namespaces,
                 namespaces=namespaces,
                 standalone=True,
                 stop_flag=self._stop,
             )
+        )
+        aside = [asyncio.create_task(self._live()), asyncio.create_task(cleaned.wait())]
+        try:
+            await asyncio.wait({running, aside[1]}, return_when=asyncio.FIRST_COMPLETED)
+            # After a failure kopf cleans up, and then may wait for minutes for a watch that is left over.
+            await asyncio.wait({running}, timeout=_AFTER_CLEANUP)
         finally:
-            heart.cancel()
+            self._on_end()
+            for task in aside:
+                task.cancel()
+        if running.done():
+            running.result()
+        else:
+            running.cancel()
         if not self._stop.is_set():
-            raise RuntimeError("kopf has ended by itself")
+            raise RuntimeError("kopf has ended by itself; its errors are in the log")
 
     async def _live(self) -> None:
         while True:
             self._beat()
             await asyncio.sleep(1.0)
 
-    def _registry(self) -> kopf.OperatorRegistry:
+    def _registry(self, cleaned: asyncio.Event) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
         handlers: Mapping[Kind, Callable[[Event], None]] = {
             CONNECTOR: self._events.connector,
@@ -223,10 +236,9 @@ class Watching:
                 server=self._kube.connection.server, aiohttp_session=open_session(self._kube, self._streams)
             )
 
-        # After a failure kopf cleans up, and then may wait for ever for a watch that is left over.
         @kopf.on.cleanup(registry=registry, id="cleanup")
         async def cleanup(**_: object) -> None:
-            self._on_end()
+            cleaned.set()
 
         return registry
 

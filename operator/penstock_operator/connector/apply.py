@@ -50,7 +50,8 @@ async def apply(
     kube = context.kube
     if decision.save is not None:
         await _keep(key, decision.save, maker, context)
-    if not await _status(document, facts, decision, context):
+    current = await _status(document, facts, decision, context)
+    if current is None:
         return Applied(0.0)  # another Connector has its name now
     for pod in decision.delete:
         await context.run(kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
@@ -69,7 +70,7 @@ async def apply(
             again = _sooner(again, _REFUSED_AGAIN if told else 0.0)
     for plan in decision.drop:
         await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan))
-    if decision.finalizer is not None and not await _finalizer(document, key, decision.finalizer, context):
+    if decision.finalizer is not None and not await _finalizer(current, key, decision.finalizer, context):
         again = 0.0
     if decision.save is not None:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
@@ -87,24 +88,27 @@ async def _keep(key: Key, plan: plans.Plan, maker: Maker, context: Context) -> N
         await context.run(context.kube.create, manifest)
 
 
-async def _status(document: Mapping[str, Any], facts: Facts, decision: Decision, context: Context) -> bool:
+async def _status(
+    document: Mapping[str, Any], facts: Facts, decision: Decision, context: Context
+) -> Mapping[str, Any] | None:
+    """Write it where it differs; the Connector as it stands then, None: it is gone, or another has its name."""
     own = facts.connector.metadata
     found = status(facts, decision)
     if same(found, document.get("status"), besides=_THEIRS):
-        return True
+        return document
     written = await context.run(
         context.kube.apply_status, CONNECTOR, own.namespace or "", own.name, found, uid=own.uid or "",
         manager=_STATUS_MANAGER,
     )  # fmt: skip
     if written is None:
-        return False
+        return None
     for note in notes(facts.memory, decision):
         log.info("%s", note.message, extra={"connector": f"{own.namespace}/{own.name}", "reason": note.reason})
         await context.run(
             context.kube.event, document, type_="Warning" if note.warning else "Normal", reason=note.reason,
             message=note.message, action=note.action,
         )  # fmt: skip
-    return True
+    return {**document, "metadata": written["metadata"]}
 
 
 async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> float | None:
@@ -115,7 +119,8 @@ async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context:
     else:
         slot = f"{key.namespace}/{wish.name}"
         if not context.job_slots.take(slot, key):
-            return 1.0
+            context.job_slots.wait(key)
+            return None
         request = maker.request(wish.name, _request(wish, maker, context))
         await context.run(kube.create, request)
         pod = maker.job(wish.name, wish.action, wish.key)

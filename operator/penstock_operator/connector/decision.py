@@ -78,6 +78,7 @@ class Decision:
         forget: the status topic's records of this Connect name.
         finalizer: whether ours is to be on the Connector; None: as it is.
         again: decide again after so many seconds; None: when something happens.
+        queued: a short pod waits for a slot.
     """
 
     memory: Memory
@@ -93,6 +94,7 @@ class Decision:
     forget: bool = False
     finalizer: bool | None = None
     again: float | None = None
+    queued: bool = False
 
 
 def waiting(

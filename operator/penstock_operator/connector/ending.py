@@ -75,5 +75,5 @@ def deleting(facts: Facts) -> Decision:
     create = () if step.create is None else (CreateJob(step.create, Action.RESET_OFFSETS, key),)
     return replace(
         found, memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message), create=create,
-        delete=step.delete, again=min(left, step.again if step.again is not None else left),
+        delete=step.delete, queued=step.queued, again=min(left, step.again if step.again is not None else left),
     )  # fmt: skip

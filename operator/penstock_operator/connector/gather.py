@@ -21,6 +21,7 @@ from penstock_operator.settings import Settings
 
 __all__ = ["Names", "Remembered", "facts", "left_behind", "operator", "pods_of"]
 
+_LABEL_LENGTH: Final = 63
 _ANSWER_BYTES: Final = 4 << 20
 _LOG_PATIENCE: Final = 60.0
 
@@ -103,6 +104,8 @@ async def facts(
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
     """The pods of all Connectors that ever had this name."""
+    if len(key.name) > _LABEL_LENGTH:  # what an older definition let in: no pod was ever made for it
+        return []
     return context.kube.list(
         POD, key.namespace, labels={names.MANAGED_BY[0]: names.MANAGED_BY[1], names.CONNECTOR_LABEL: key.name}
     )
@@ -115,8 +118,9 @@ def operator(settings: Settings) -> str:
 
 def left_behind(context: Context, key: Key, known: Names) -> tuple[str, ...]:
     """The Connect names of a Connector that is gone, under which one of ours wrote records, and nobody does any more."""
-    status = context.status
-    found = {known.connect_name(key)} if status.reports(known.connect_name(key)) else set()
+    status, own = context.status, known.connect_name(key)
+    owner = status.claim(own)  # of another release: this Connector never had the name
+    found = {own} if status.reports(own) and (owner is None or owner.operator == operator(context.settings)) else set()
     for name in status.names():
         claim = status.claim(name)
         if claim is not None and (claim.namespace, claim.name, claim.operator) == (*key, operator(context.settings)):

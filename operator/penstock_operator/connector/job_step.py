@@ -14,7 +14,8 @@ __all__ = ["JobFacts", "JobStep", "name_of", "step"]
 _FIRST: Final = 2.0
 _LONGEST: Final = 60.0
 _DOUBLINGS: Final = 5
-_SLOT_WAIT: Final = 1.0
+_SLOT_WAIT: Final = 60.0
+"""Should nobody wake it: a connector that waits for a slot is told when there is one."""
 _WORDS: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
 
 
@@ -56,6 +57,7 @@ class JobStep:
         delete: pods to delete.
         reason, message: what is waited for.
         again: look again after so many seconds; None: when something happens.
+        queued: it waits for a slot.
     """
 
     memory: JobMemory
@@ -65,6 +67,7 @@ class JobStep:
     reason: str = ""
     message: str = ""
     again: float | None = None
+    queued: bool = False
 
 
 def name_of(connector: str, action: Action, key: str) -> str:
@@ -91,7 +94,7 @@ def _follow(facts: JobFacts, pod: JobPod | None) -> JobStep:
         told = (memory.reason, memory.message) if memory.attempts else (doing[0], doing[1])
         if not facts.slot:
             told = told if memory.attempts else (doing[0], "waits for its turn: only so many short pods live at once")
-            return JobStep(memory, None, None, (), *told, again=_SLOT_WAIT)
+            return JobStep(memory, None, None, (), *told, again=_SLOT_WAIT, queued=True)
         return JobStep(memory, None, name, (), *told)
     if pod.phase is Phase.ENDED:
         return _ended(facts, pod)

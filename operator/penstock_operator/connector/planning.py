@@ -66,7 +66,7 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
         found = waiting(facts, step.reason, step.message, memory=memory, again=step.again, config=config)
         # Where no task lives there is nothing to interrupt, and the same pod may shut out those that were.
         create = () if step.create is None else (CreateJob(step.create, Action.PLAN, due, prepare=not alive),)
-        return None, replace(found, create=create, delete=step.delete)
+        return None, replace(found, create=create, delete=step.delete, queued=step.queued)
     if step.answer.outcome is Outcome.INVALID or step.answer.plan is None:
         problems = tuple(map(str, step.answer.problems)) or (step.answer.message or "the plugin refuses it",)
         found = refused(facts, replace(memory, refused=due, refusal=problems), problems)

@@ -66,6 +66,9 @@ class Reconciler:
         except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
             log.warning("%s cannot be read: %s", key, e)
             return None
+        if connector.metadata.name != key.name:  # no name for a Connector, which is told under the name that it has
+            metadata = connector.metadata.model_copy(update={"name": key.name})
+            connector = connector.model_copy(update={"metadata": metadata})
         self.names.put(key, connector, document)
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
         facts = await gather.facts(connector, document, context, remembered, self.names, trouble)
@@ -73,12 +76,15 @@ class Reconciler:
         decision = decide(facts, maker.life)
         applied: Applied = await apply(document, facts, decision, maker, context, remembered)
         context.metrics.connector(key, figures(facts, decision))
-        if decision.create and facts.rival is None:
+        # With its tasks' pods too: the topic may not have been there, or not been seen, when they were created.
+        if (decision.create or facts.task_pods) and facts.rival is None and facts.deleting is None:
             await self._claim(connector, document, context)
         if decision.tell is not None:
             applied = await self._tell(facts, context, applied, Control(
                 connector_uid=connector.metadata.uid or "", generation=connector.metadata.generation, state=decision.tell
             ))  # fmt: skip
+        if decision.queued:
+            context.job_slots.wait(key)
         if decision.forget:
             await context.run(context.status.forget, connector.connect_name)
         waits = [w for w in (decision.again, applied.again, look) if w is not None]

@@ -67,7 +67,7 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
         problems = "; ".join(map(str, step.answer.problems)) or step.answer.message
         return replace(found, verdict=Verdict(Kind.STALLED, "PrepareFailed", problems), state="Failed")
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
-    found = replace(found, create=(*planned.create, *create), again=step.again)
+    found = replace(found, create=(*planned.create, *create), again=step.again, queued=step.queued)
     return _under_way(found, planned, step.reason, step.message)
 
 

@@ -10,7 +10,7 @@ from penstock.client_properties import translate_layers
 from penstock.worker_config import ClientKind
 from penstock_operator.settings import Worker
 
-__all__ = ["consumer_properties", "producer_properties"]
+__all__ = ["admin_properties", "consumer_properties", "producer_properties"]
 
 _QUIET: Final = logging.getLogger("penstock.librdkafka")
 _CONSUMER: Final[Mapping[str, Any]] = {
@@ -49,6 +49,11 @@ def consumer_properties(worker: Worker, on_error: Callable[[KafkaError], None]) 
     return {**_BOTH, **_CONSUMER, **_worker("consumer", worker), **_fixed(on_error), **_IDLE,
             "isolation.level": "read_committed", "auto.offset.reset": "error", "enable.partition.eof": True,
             "enable.auto.commit": False, "enable.auto.offset.store": False}  # fmt: skip
+
+
+def admin_properties(worker: Worker) -> dict[str, Any]:
+    """Of the one that asks whether the status topic is still the same."""
+    return {**_BOTH, **_worker("admin", worker), "logger": _QUIET}
 
 
 def producer_properties(worker: Worker, on_error: Callable[[KafkaError], None], seconds: float) -> dict[str, Any]:

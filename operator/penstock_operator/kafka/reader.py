@@ -6,9 +6,18 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
 
-from penstock_operator.kafka.clients import consumer_properties
+from penstock_operator.kafka.clients import admin_properties, consumer_properties
 from penstock_operator.kafka.writer import Entry
 from penstock_operator.settings import Worker
 
@@ -55,7 +64,11 @@ class Reader:
         self._stopping = stopping
         self._turn = turn
         self._errors: list[KafkaError] = []
+        self._cause: KafkaError | None = None
+        self._kept: list[Message] = []
         self._consumer = Consumer(consumer_properties(worker, self._errors.append))
+        self._admin = AdminClient(admin_properties(worker))
+        self._id: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -73,18 +86,17 @@ class Reader:
             self._pass_on(heard, e.args[0])
             return None
         if found.error is None:
-            self._errors.clear()
-            heard(None)
+            self._well(heard)
             return sorted(found.partitions)
         if found.error.code() in _GONE:
-            self._errors.clear()
-            heard(None)
+            self._well(heard)
             return []
         heard(found.error)
         return None
 
     def all_of(self, partitions: list[int], heard: Heard) -> Iterator[Entry]:
         """Every record up to the end that each partition has when it is reached."""
+        self._id = self._topic_id()
         self._consumer.assign([TopicPartition(self._topic, p, OFFSET_BEGINNING) for p in partitions])
         left = set(partitions)
         asked = time.monotonic()
@@ -124,36 +136,71 @@ class Reader:
                 asked = time.monotonic()
 
     def _poll(self) -> list[Message]:
+        kept, self._kept = self._kept, []
+        if kept:
+            return kept
         first = self._consumer.poll(_POLL_SECONDS)
         return [] if first is None else [first, *self._consumer.consume(_MOST, 0)]
+
+    def _serve(self) -> None:
+        """Have the client tell its errors, which it does only when it is asked for a record."""
+        message = self._consumer.poll(0)
+        if message is not None:
+            self._kept.append(message)
 
     def _look(self, partitions: list[int], heard: Heard) -> bool:
         """Whether brokers answer, and the topic is what it was."""
         found = self.partitions(heard)
-        if found is not None and found != partitions:
+        if found is None:
+            return False
+        if found != partitions:
             raise Lost(f"topic {self._topic} has {len(found)} partitions in place of {len(partitions)}")
-        return found is not None
+        # One made anew in the meantime may hold more than was read of the old one: nothing else tells them apart.
+        now = self._topic_id()
+        if now is not None and now != self._id:
+            raise Lost(f"topic {self._topic} was made anew")
+        return True
+
+    def _topic_id(self) -> str | None:
+        """Of the topic as it is; None: the broker does not say."""
+        try:
+            asked = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=_ASK_SECONDS)
+            return str(asked[self._topic].result(_ASK_SECONDS * 2).topic_id)
+        except (KafkaException, TimeoutError):
+            return None
 
     def _check(self, error: KafkaError, heard: Heard) -> None:
         if error.code() in _GONE:
             raise Lost(f"topic {self._topic}: {error.str()}")
         heard(error)
 
-    def _pass_on(self, heard: Heard, last: KafkaError | None = None) -> bool:
-        """Tell of what the client met meanwhile: of the causes, rather than of `all brokers are down`."""
+    def _pass_on(self, heard: Heard, asked: KafkaError | None = None) -> bool:
+        """Tell of what the client met meanwhile, rather of a cause than of its consequence; whether there was nothing.
+
+        `asked` is what a question was answered with: that nobody answers, mostly.
+        """
+        self._serve()
         errors, self._errors[:] = [*self._errors], []
-        if last is not None:
-            errors.append(last)
-        if not errors:
+        if not errors and asked is None:
             return True
-        heard(min(errors, key=_vagueness))
+        causes = [e for e in errors if e.code() not in _CONSEQUENCES]
+        # A broker's name is resolved, then connected to: the error of the broker that came furthest says most.
+        self._cause = min(causes, key=_vagueness, default=self._cause)
+        heard(self._cause or next((e for e in (asked, *errors) if e is not None), None))
         return False
 
+    def _well(self, heard: Heard) -> None:
+        self._serve()
+        self._errors.clear()
+        self._cause = None
+        heard(None)
 
-def _vagueness(error: KafkaError) -> int:
-    code = error.code()
-    order = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001
-    return order.index(code) + 1 if code in order else 0
+
+_CONSEQUENCES: Final = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT))  # noqa: SLF001
+
+
+def _vagueness(error: KafkaError) -> bool:
+    return error.code() == KafkaError._TRANSPORT  # noqa: SLF001
 
 
 def _entry(message: Message) -> Iterator[Entry]:

@@ -245,6 +245,23 @@ def test_slots_for_short_pods_are_bounded_and_given_back() -> None:
     assert len(slots) == 1
 
 
+def test_who_waits_for_a_slot_is_woken_when_there_is_one_in_the_order_of_waiting() -> None:
+    woken: list[Key] = []
+    slots = JobSlots(1, woken.append)
+    assert slots.take("shop/a-plan-1", A)
+    slots.wait(B)
+    slots.wait(A)
+    slots.wait(B)
+    assert woken == []
+    slots.give_back("shop/a-plan-1")
+    assert woken == [B]
+    assert slots.take("shop/b-plan-1", B)
+    slots.keep_only(B, frozenset())
+    assert woken == [B, A]
+    slots.wait(B)  # there is one
+    assert woken == [B, A, B]
+
+
 def test_a_container_that_starts_again_in_its_pod_is_the_same_operator() -> None:
     pod = {"PENSTOCK_POD_NAME": "penstock-0", "PENSTOCK_POD_UID": "1234"}
     assert identity(pod) == identity(pod) == "penstock-0_1234"

@@ -315,7 +315,7 @@ def test_no_more_short_pods_than_may_live_at_once() -> None:
     world = World(slot=False)
     decision = world.reconcile()
     assert not decision.create
-    assert decision.again == 1.0
+    assert decision.queued
     assert "waits for its turn" in world.condition("Ready")
 
 

@@ -1,0 +1,371 @@
+"""The status topic on a real broker: read from the beginning and on, through whatever happens to the broker."""
+
+import queue
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from penstock.life import Standing
+from penstock.report import Claim, Control, Report, claim_key, control_key, report_key
+from penstock_operator.errors import Unavailable
+from penstock_operator.kafka import ActiveTopic, StatusTopic
+from penstock_operator.settings import Settings
+from penstock_runtime.embedded import EmbeddedKafka
+
+from .sasl import PASSWORD, USER, sasl_kafka
+
+NAME = "shop.orders-in"
+SECONDS = 60.0
+
+
+def settings(servers: str, topic: str, **more: str) -> Settings:
+    return Settings.of(
+        {
+            "release": {"name": "penstock", "namespace": "ns"},
+            "worker": {"bootstrap.servers": servers, "status.storage.topic": topic, **more},
+            "images": {"runtime": "r:1"},
+        }
+    )
+
+
+class Watched:
+    """A status topic, and what it told."""
+
+    def __init__(self, given: Settings) -> None:
+        self.changes: queue.Queue[str] = queue.Queue()
+        self.turns: queue.Queue[str | None] = queue.Queue()
+        self.status = StatusTopic(given, self.changes.put, on_turn=self._turned)
+
+    def _turned(self) -> None:
+        self.turns.put(self.status.trouble)
+
+    def until(self, is_so: Callable[[StatusTopic], object]) -> None:
+        """Wait until it is so; asked anew whenever something is told."""
+        deadline = time.monotonic() + SECONDS
+        while not is_so(self.status):
+            assert time.monotonic() < deadline, f"never so; trouble: {self.status.trouble}"
+            try:
+                self.changes.get(timeout=0.2)
+            except queue.Empty:
+                continue
+
+
+@pytest.fixture
+def watch() -> Iterator[Callable[[Settings], Watched]]:
+    made: list[Watched] = []
+
+    def begin(given: Settings) -> Watched:
+        made.append(Watched(given))
+        return made[-1]
+
+    yield begin
+    for watched in made:
+        watched.status.close()
+
+
+Watch = Callable[[Settings], Watched]
+
+
+def admin(servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": servers})
+
+
+def make(servers: str, topic: str, partitions: int = 3) -> None:
+    client = admin(servers)
+    for future in client.create_topics([NewTopic(topic, partitions, 1, config={"cleanup.policy": "compact"})]).values():
+        future.result(30)
+
+
+def remove(servers: str, topic: str) -> None:
+    client = admin(servers)
+    for future in client.delete_topics([topic]).values():
+        future.result(30)
+
+
+def put(servers: str, topic: str, *entries: tuple[bytes, bytes | None]) -> None:
+    producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random"})
+    for key, value in entries:
+        producer.produce(topic, key=key, value=value)
+    assert producer.flush(30) == 0
+
+
+def report(task: int = 0, state: str = "RUNNING", name: str = NAME) -> tuple[bytes, bytes]:
+    value = Report(
+        connector=name, connector_uid="u", pod_uid="p", task=task, standing=Standing(generation=1, plan="x"),
+        incarnation=1, state=state, acted=1, since=0,
+    )  # fmt: skip
+    return report_key(name, task), value.to_value()
+
+
+CONTROL = Control(connector_uid="u", generation=3, state="Paused")
+CLAIM = Claim(
+    connector_uid="u", namespace="shop", name="orders-in", created="2026-01-01T00:00:00Z", operator="ns/penstock"
+)
+ACTIVE = (
+    f"status-topic-orders:connector-{NAME}".encode(),
+    b'{"topic":{"name":"orders","connector":"' + NAME.encode() + b'","task":0,"discoverTimestamp":7}}',
+)
+STATE = (f"status-task-{NAME}-0".encode(), b'{"state":"RUNNING"}')
+
+
+def states(status: StatusTopic, name: str = NAME) -> dict[int, str]:
+    return {task: r.state for task, r in status.reports(name).items()}
+
+
+def test_what_was_written_before_and_after_the_start_is_read(kafka: str, topic: str, watch: Watch) -> None:
+    make(kafka, topic)
+    claim = (claim_key(NAME), CLAIM.to_value())
+    control = (control_key(NAME), CONTROL.to_value())
+    put(kafka, topic, report(0), report(1), report(1, "FAILED"), ACTIVE, STATE, claim, control, (b"alien", b"?"))
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: s.caught_up)
+    status = watched.status
+    assert status.trouble is None
+    assert states(status) == {0: "RUNNING", 1: "FAILED"}
+    assert status.active_topics(NAME) == [ActiveTopic("orders", 0, 7)]
+    assert (status.control(NAME), status.claim(NAME), status.names()) == (CONTROL, CLAIM, [NAME])
+    begun = time.monotonic()
+    put(kafka, topic, report(0, "PAUSED"))
+    watched.until(lambda s: states(s)[0] == "PAUSED")
+    assert time.monotonic() - begun < 2.0, "news come at once, whatever the pauses of an idle topic"
+
+
+def test_a_change_is_told_by_its_name_and_the_same_again_is_not(kafka: str, topic: str, watch: Watch) -> None:
+    make(kafka, topic)
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: s.caught_up)
+    put(kafka, topic, report(0))
+    assert watched.changes.get(timeout=SECONDS) == NAME
+    put(kafka, topic, report(0), report(0), report(0, name="another"))
+    assert watched.changes.get(timeout=SECONDS) == "another"
+
+
+def test_records_are_written_and_forgotten(kafka: str, topic: str, watch: Watch) -> None:
+    make(kafka, topic)
+    incarnation = (b'["penstock-incarnation","shop.orders-in",0]', b"{}")
+    put(kafka, topic, report(0), ACTIVE, STATE, incarnation, report(0, name="another"))
+    one, other = watch(settings(kafka, topic)), watch(settings(kafka, topic))
+    one.until(lambda s: s.caught_up)
+    other.until(lambda s: s.caught_up)
+    one.status.write([(control_key(NAME), CONTROL.to_value()), (claim_key(NAME), CLAIM.to_value())])
+    one.until(lambda s: s.control(NAME) == CONTROL and s.claim(NAME) == CLAIM)
+    other.until(lambda s: s.control(NAME) == CONTROL and s.claim(NAME) == CLAIM)
+    one.status.forget(NAME)
+    other.until(lambda s: list(s.names()) == ["another"] and not s.active_topics(NAME))
+    assert other.status._records.keys(NAME) == []
+    late = watch(settings(kafka, topic))
+    late.until(lambda s: s.caught_up)
+    assert list(late.status.names()) == ["another"]
+
+
+def test_our_records_lie_where_java_s_partitioner_puts_them(kafka: str, topic: str, watch: Watch) -> None:
+    from penstock_runtime.kafka.murmur2 import partition_of
+
+    make(kafka, topic, partitions=7)
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: s.caught_up)
+    names = [f"shop.c{n}" for n in range(20)]
+    watched.status.write([(control_key(n), CONTROL.to_value()) for n in names])
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.assign([TopicPartition(topic, p, 0) for p in range(7)])
+    found = consumer.consume(20, 30)
+    consumer.close()
+    assert {(m.key(), m.partition()) for m in found} == {
+        (control_key(n), partition_of(control_key(n), 7)) for n in names
+    }
+
+
+def test_a_topic_that_is_not_there_counts_as_empty_and_is_noticed_when_it_comes(
+    kafka: str, topic: str, watch: Watch
+) -> None:
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: s.caught_up)
+    assert watched.status.trouble is None
+    with pytest.raises(Unavailable, match="does not exist yet"):
+        watched.status.write([(control_key(NAME), CONTROL.to_value())])
+    assert topic not in admin(kafka).list_topics(timeout=30).topics, "neither reading nor writing makes the topic"
+    make(kafka, topic)
+    put(kafka, topic, report(0))
+    begun = time.monotonic()
+    watched.until(lambda s: states(s) == {0: "RUNNING"})
+    assert time.monotonic() - begun < 10.0
+    watched.status.write([(control_key(NAME), CONTROL.to_value())])
+
+
+def test_a_topic_that_is_deleted_and_made_anew_is_read_anew(kafka: str, topic: str, watch: Watch) -> None:
+    make(kafka, topic)
+    put(kafka, topic, report(0), report(1), report(2))
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: len(states(s)) == 3)
+    remove(kafka, topic)
+    watched.until(lambda s: not states(s))
+    assert watched.status.caught_up
+    make(kafka, topic, partitions=5)
+    put(kafka, topic, report(4, "PAUSED"))
+    watched.until(lambda s: states(s) == {4: "PAUSED"})
+
+
+def test_a_topic_that_is_made_anew_at_once_is_read_anew(kafka: str, topic: str, watch: Watch) -> None:
+    make(kafka, topic, partitions=1)
+    put(kafka, topic, report(0))
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: states(s))
+    remove(kafka, topic)
+    while topic in admin(kafka).list_topics(timeout=30).topics:
+        pass
+    make(kafka, topic, partitions=1)
+    put(kafka, topic, *(report(task, "PAUSED") for task in range(5, 10)))  # further on than what had been read
+    watched.until(lambda s: set(states(s)) == set(range(5, 10)))
+
+
+def test_a_broker_that_is_away_at_the_start_is_told_and_found_when_it_comes(
+    kafka_on: Callable[[str], EmbeddedKafka], topic: str, watch: Watch
+) -> None:
+    broker = kafka_on("kafka")
+    broker.start()
+    servers = broker.bootstrap_servers
+    make(servers, topic)
+    put(servers, topic, report(0))
+    broker.stop()
+    watched = watch(settings(servers, topic))
+    watched.until(lambda s: s.trouble and "cannot be reached" in s.trouble)
+    assert watched.status.trouble == f"Kafka at {servers} cannot be reached: " + _cause(watched.status.trouble)
+    assert "Connection refused" in watched.status.trouble
+    assert not watched.status.caught_up
+    broker.start()
+    watched.until(lambda s: s.caught_up and s.trouble is None)
+    assert states(watched.status) == {0: "RUNNING"}
+
+
+def _cause(text: str | None) -> str:
+    return (text or "").partition("cannot be reached: ")[2]
+
+
+def test_a_broker_that_is_restarted_is_told_and_its_news_are_read(
+    own_kafka: EmbeddedKafka, topic: str, watch: Watch
+) -> None:
+    servers = own_kafka.bootstrap_servers
+    make(servers, topic)
+    put(servers, topic, report(0))
+    watched = watch(settings(servers, topic))
+    watched.until(lambda s: states(s))
+    own_kafka.stop()
+    watched.until(lambda s: s.trouble)
+    assert states(watched.status) == {0: "RUNNING"}, "what is known stays known"
+    with pytest.raises(Unavailable):
+        watched.status.write([(control_key(NAME), CONTROL.to_value())], timeout=1.0)
+    own_kafka.start()
+    watched.until(lambda s: s.trouble is None)
+    put(servers, topic, report(0, "FAILED"))
+    watched.until(lambda s: states(s) == {0: "FAILED"})
+    watched.status.write([(control_key(NAME), CONTROL.to_value())], timeout=20.0)
+    watched.until(lambda s: s.control(NAME) == CONTROL)
+
+
+def test_a_name_that_cannot_be_resolved_is_told(topic: str, watch: Watch) -> None:
+    watched = watch(settings("no-such-host.invalid:9092", topic))
+    watched.until(lambda s: s.trouble and "cannot be resolved" in s.trouble)
+    assert "no-such-host.invalid" in (watched.status.trouble or "")
+
+
+def test_a_port_that_speaks_another_protocol_is_told_and_the_thread_lives(topic: str, watch: Watch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        watched = watch(settings(f"127.0.0.1:{server.getsockname()[1]}", topic))
+        connection, _ = server.accept()
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        connection.close()
+        watched.until(lambda s: s.trouble and "has not answered yet" not in s.trouble)
+        assert watched.status.turn_age < 30
+
+
+def secured(servers: str, topic: str, secrets: Path, password: str) -> Settings:
+    """Settings whose password stands in a mounted Secret."""
+    (secrets / "kafka").mkdir(parents=True, exist_ok=True)
+    (secrets / "kafka" / "password").write_text(password)
+    jaas = f'o.PlainLoginModule required username="{USER}" password="${{secret:kafka:password}}";'
+    return Settings.of(
+        {
+            "release": {"name": "penstock", "namespace": "ns"},
+            "worker": {
+                "bootstrap.servers": servers, "status.storage.topic": topic, "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas,
+            },
+            "images": {"runtime": "r:1"},
+        },
+        secrets,
+    )  # fmt: skip
+
+
+def test_credentials_that_are_refused_are_told_without_them_and_read_again(
+    tmp_path: Path, topic: str, watch: Watch
+) -> None:
+    with sasl_kafka(tmp_path) as broker:
+        watched = watch(secured(broker.secured, topic, tmp_path / "secrets", "wrong-password"))
+        watched.until(lambda s: s.trouble and "does not accept the credentials" in s.trouble)
+        assert "wrong-password" not in (watched.status.trouble or "")
+        make(broker.plain, topic)
+        (tmp_path / "secrets" / "kafka" / "password").write_text(PASSWORD)
+        watched.until(lambda s: s.trouble is None and s.caught_up)
+        watched.status.write([(control_key(NAME), CONTROL.to_value())])
+        watched.until(lambda s: s.control(NAME) == CONTROL)
+        watched.status.close()
+
+
+def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path, topic: str, watch: Watch) -> None:
+    with sasl_kafka(tmp_path) as broker:
+        make(broker.plain, topic)
+        deny = AclBinding(
+            ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{USER}", "*", AclOperation.ALL,
+            AclPermissionType.DENY,
+        )  # fmt: skip
+        client = admin(broker.plain)
+        for future in client.create_acls([deny]).values():
+            future.result(30)
+        watched = watch(secured(broker.secured, topic, tmp_path / "secrets", PASSWORD))
+        watched.until(lambda s: s.trouble and "does not allow" in s.trouble)
+        assert f"read topic {topic} (Describe and Read are needed)" in (watched.status.trouble or "")
+        assert not watched.status.caught_up
+        for removed in client.delete_acls([_any_of(topic)]).values():
+            removed.result(30)
+        watched.until(lambda s: s.trouble is None and s.caught_up)
+        watched.status.close()
+
+
+def _any_of(topic: str) -> Any:
+    anybody: Any = None
+    return AclBindingFilter(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        anybody,
+        anybody,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+
+
+def test_a_status_topic_that_is_idle_costs_next_to_nothing(kafka: str, topic: str, watch: Watch) -> None:
+    make(kafka, topic, partitions=5)
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: s.caught_up)
+    begun = time.process_time()
+    with pytest.raises(queue.Empty):
+        watched.changes.get(timeout=5.0)
+    assert time.process_time() - begun < 0.25
