@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from penstock.errors import ConfigError, ConnectError, Problem
+from penstock.errors import ConfigError, ConnectError
 from penstock.pod_layout import SECRETS_DIR
 from penstock_operator import logs
 from penstock_operator.composition import Operator
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
+from penstock_operator.errors import OperatorError
 from penstock_operator.kube import Kube
 from penstock_operator.metrics import Metrics
+from penstock_operator.release_key import release_key
 from penstock_operator.settings import Settings
 
 __all__ = ["main"]
@@ -27,7 +29,6 @@ log = logging.getLogger("penstock_operator")
 
 _CONFIG: Final = Path("/etc/penstock/operator.yaml")
 _KEY: Final = Path("/etc/penstock/key/key")
-_KEY_BYTES: Final = 16
 _FAILED, _WRONG = 1, 2
 _VERSION: Final = importlib.metadata.version("penstock")
 
@@ -41,15 +42,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logs.configure(settings.log_level, redact=settings.at_start.redact)
         for warning in settings.at_start.warnings:
             log.warning("worker.%s", warning)
-        key = _key(options.key)
         metrics = Metrics(version=_VERSION, release=settings.release.label)
         kube = Kube.connect(
             kubeconfig=_kubeconfig(options.kubeconfig), context=options.context, on_request=metrics.requested
         )
+        key = release_key(options.key, settings, kube)
     except ConfigError as e:
         for problem in e.problems:
             log.critical("%s", problem)
         return _WRONG
+    except OperatorError as e:
+        log.critical("The key of this release cannot be had: %s", e)
+        return _FAILED
     try:
         asyncio.run(_operate(settings, kube, key, Reconciler(), metrics))
     except (ConnectError, RuntimeError, OSError) as e:
@@ -70,18 +74,6 @@ async def _operate(settings: Settings, kube: Kube, key: bytes, reconcile: Reconc
     await operator.run()
 
 
-def _key(path: Path) -> bytes:
-    try:
-        key = path.read_bytes()
-    except OSError as e:
-        raise ConfigError(Problem(str(path), f"the key of this release cannot be read: {e.strerror}")) from e
-    if len(key) < _KEY_BYTES:
-        raise ConfigError(
-            Problem(str(path), f"the key of this release has {len(key)} bytes; {_KEY_BYTES} is the least")
-        )
-    return key
-
-
 def _kubeconfig(given: str | None) -> Path | None:
     """The file; with the option alone that of KUBECONFIG, or the user's. Without it the environment has no say."""
     if given is None:
@@ -92,7 +84,12 @@ def _kubeconfig(given: str | None) -> Path | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="penstock-operator", description="Runs Connectors on Kubernetes.")
     parser.add_argument("--config", type=Path, default=_CONFIG, help="the release's configuration (%(default)s)")
-    parser.add_argument("--key", type=Path, default=_KEY, help="the release's key (%(default)s)")
+    parser.add_argument(
+        "--key",
+        type=Path,
+        default=_KEY,
+        help="the release's key (%(default)s; else a Secret)",
+    )
     parser.add_argument("--secrets", type=Path, default=Path(SECRETS_DIR), help="mounted Secrets (%(default)s)")
     parser.add_argument(
         "--kubeconfig", nargs="?", const="", default=None,

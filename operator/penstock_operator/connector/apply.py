@@ -98,7 +98,7 @@ async def _status(
         return document
     written = await context.run(
         context.kube.apply_status, CONNECTOR, own.namespace or "", own.name, found, uid=own.uid or "",
-        manager=_STATUS_MANAGER,
+        manager=_STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
     )  # fmt: skip
     if written is None:
         return None

@@ -21,6 +21,7 @@ from penstock_operator.connector.verdict import Kind, Verdict
 __all__ = ["decide"]
 
 _LOOK: Final = 2.0
+_RIVAL_LOOK: Final = 10.0
 
 
 def decide(facts: Facts, life: LifeOf) -> Decision:
@@ -44,7 +45,8 @@ def _standing(facts: Facts, life: LifeOf) -> Decision:
             f"the name {facts.connector.connect_name} in Kafka belongs to {facts.rival.who}, which is older; "
             f"give this one another name, or another spec.connectName"
         )
-        return without_tasks(facts, Verdict(Kind.STALLED, "NameConflict", message), "Failed")
+        found = without_tasks(facts, Verdict(Kind.STALLED, "NameConflict", message), "Failed")
+        return replace(found, again=_RIVAL_LOOK)  # nobody tells of its end
     if facts.connector.spec.state is State.STOPPED:
         return stopped(facts)
     if facts.foreign_pods:

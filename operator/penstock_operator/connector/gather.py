@@ -16,7 +16,7 @@ from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instan
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError
 from penstock_operator.key import Key
-from penstock_operator.kinds import CONFIG_MAP, POD, SECRET
+from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD, SECRET
 from penstock_operator.settings import Settings
 
 __all__ = ["Names", "Remembered", "facts", "left_behind", "operator", "pods_of"]
@@ -94,7 +94,7 @@ async def facts(
         topics=tuple(ActiveTopic(t.name, t.task, t.discovered / 1000) for t in status.active_topics(name)),
         control=control if control is not None and control.connector_uid == own.uid else None,
         secrets=about,
-        rival=_rival(connector, document, key, context, known),
+        rival=await _rival(connector, document, key, context, known),
         kafka_trouble=trouble,
         refusals=dict(remembered.refusals),
         slot=len(context.job_slots) < settings.limits.job_pods,
@@ -161,7 +161,9 @@ async def _plans(context: Context, key: Key, uid: str, remembered: Remembered) -
     return tuple(sorted(kept.values(), key=lambda p: p.created))
 
 
-def _rival(connector: Connector, document: Mapping[str, Any], key: Key, context: Context, known: Names) -> Rival | None:
+async def _rival(
+    connector: Connector, document: Mapping[str, Any], key: Key, context: Context, known: Names
+) -> Rival | None:
     """Who has the older right to the Connect name: among those that we see, and those whose claim stands in Kafka."""
     other = known.older(key, connector.connect_name)
     if other is not None:
@@ -171,8 +173,10 @@ def _rival(connector: Connector, document: Mapping[str, Any], key: Key, context:
     if claim is None or claim.connector_uid == own or known.sees(claim.connector_uid):
         return None
     created = document["metadata"].get("creationTimestamp", "")
-    if claim.operator in ("", operator(context.settings)):
-        return None  # of ours, and gone
     if not older((claim.created, claim.connector_uid), (created, own)):
         return None
+    if claim.operator in ("", operator(context.settings)):  # of ours: gone, or not looked at yet since our start
+        there = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
+        is_there = there is not None and there["metadata"]["uid"] == claim.connector_uid
+        return Rival(f"Connector {claim.namespace}/{claim.name}") if is_there else None
     return Rival(f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}")

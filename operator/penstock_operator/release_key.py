@@ -1,0 +1,69 @@
+"""The release's key, with which Secrets are compared as hashes: the operator makes it itself, once.
+
+A template of the chart could not: it would draw another one at every sync of a GitOps tool, and restart every task.
+"""
+
+import base64
+import secrets
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError, Problem
+from penstock_operator.errors import Unavailable
+from penstock_operator.kinds import SECRET
+from penstock_operator.kube import Kube
+from penstock_operator.settings import Settings
+
+__all__ = ["release_key", "secret_name"]
+
+_LEAST: Final = 16
+_BYTES: Final = 32
+_FIELD: Final = "key"
+
+
+def secret_name(settings: Settings) -> str:
+    """Of the Secret that the operator keeps it in, in the release's namespace."""
+    return f"{settings.release.name}-secret-hash-key"
+
+
+def release_key(path: Path, settings: Settings, kube: Kube) -> bytes:
+    """The key: of a file, where one is mounted; else of the release's Secret, which is made when it is not there.
+
+    Raises:
+        ConfigError: it is too short, or cannot be read.
+        OperatorError: the API server refuses or is away.
+    """
+    if not settings.secrets.watch:
+        return b""  # Secrets are not looked at, and so nothing is hashed
+    if path.exists():
+        return _checked(_read(path), str(path))
+    name, namespace = secret_name(settings), settings.release.namespace
+    made = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/managed-by": "penstock", "penstock.dev/operator": settings.release.label},
+        },
+        "immutable": True,
+        "data": {_FIELD: base64.b64encode(secrets.token_bytes(_BYTES)).decode()},
+    }
+    found = kube.get(SECRET, namespace, name) or kube.create(made) or kube.get(SECRET, namespace, name)
+    if found is None:
+        raise Unavailable(f"Secret {namespace}/{name}, the key of this release, comes and goes")
+    where = f"Secret {namespace}/{name}"
+    return _checked(base64.b64decode((found.get("data") or {}).get(_FIELD, "")), where)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        raise ConfigError(Problem(str(path), f"the key of this release cannot be read: {e.strerror}")) from e
+
+
+def _checked(key: bytes, where: str) -> bytes:
+    if len(key) < _LEAST:
+        raise ConfigError(Problem(where, f"the key of this release has {len(key)} bytes; {_LEAST} is the least"))
+    return key
