@@ -51,7 +51,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: unit integration conformance cluster-test e2e ## All tests: an hour from nothing, half of it with warm caches
+test: unit integration conformance cluster-test images-test e2e ## All tests: an hour from nothing, half of it with warm caches
 
 .PHONY: unit
 unit: java setup ## Tests of the parts
@@ -66,8 +66,13 @@ conformance: java setup ## What Kafka Connect itself computed, case by case
 	$(PYTEST) tests/conformance $(ARGS)
 
 .PHONY: images
-images: ## Build the container images, with Docker or buildah
-	@scripts/images
+images: java ## Build the container images (ARGS="runtime operator kafka --archive DIR"): docs/images.md
+	@scripts/images $(ARGS)
+
+.PHONY: images-test
+images-test: java setup ## Check the built images: rights, contents, Spark on a read-only root; needs root
+	@scripts/images >/dev/null
+	$(PYTEST) tests/images $(ARGS)
 
 .PHONY: cluster
 cluster: ## Start a Kubernetes of our own on this machine (root; see tests/cluster/README.md)
@@ -84,7 +89,8 @@ cluster-test: setup ## Tests of that cluster itself
 	$(PYTEST) tests/cluster $(ARGS)
 
 .PHONY: e2e
-e2e: setup images ## End to end: Helm, operator, tasks and Kafka on a real cluster (PENSTOCK_CLUSTER=own|kind|<kubeconfig>#<context>)
+e2e: java setup ## End to end: Helm, operator, tasks and Kafka on a real cluster (PENSTOCK_CLUSTER=own|kind|<kubeconfig>#<context>)
+	@scripts/images >/dev/null
 	$(PYTEST) tests/e2e $(ARGS)
 
 .PHONY: soak
