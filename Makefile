@@ -102,7 +102,12 @@ bench: java setup ## Side by side with Kafka Connect: a table, and build/bench.j
 	$(PY) tests/bench $(ARGS)
 
 .PHONY: demo
-demo: demo-local ## Watch real records flow: a growing file, transforms, a real Kafka, a file
+demo: java setup ## Watch real records flow on a Kubernetes (PENSTOCK_CLUSTER=own|kind|KUBECONFIG#CONTEXT), or without one
+	@$(PY) examples/cluster $(ARGS)
+
+.PHONY: demo-down
+demo-down: setup ## Remove the demo's cluster, or what it made on yours
+	@$(PY) examples/cluster --down $(ARGS)
 
 .PHONY: demo-local
 demo-local: java setup ## The demo on this machine, without Kubernetes

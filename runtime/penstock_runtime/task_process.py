@@ -179,7 +179,7 @@ class _Process:
         spec = self._spec
         metrics = TaskMetrics(spec, {f"{place}.plugin": f"{p.alias} {p.version}" for place, p in spec.plugins.items()})
         port = metrics.serve(self._metrics_port())
-        log.info("Metrics are at http://127.0.0.1:%d/metrics", port)
+        log.info("Metrics are at port %d, /metrics", port)
         self._parent.send("metrics", port=port)
         worker_id = f"{socket.gethostname()}:{os.getpid()}"
         if self._pod is not None:

@@ -54,9 +54,10 @@ async def apply(
     if current is None:
         return Applied(0.0)  # another Connector has its name now
     for pod in decision.delete:
+        if pod.role == "job":  # its request first: of a pod that is gone nobody would know it
+            await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
         await context.run(kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
         if pod.role == "job":
-            await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
             context.job_slots.give_back(f"{key.namespace}/{pod.name}")
     remembered.refusals.clear()
     again: float | None = None

@@ -68,7 +68,9 @@ def _verdict(
         rest = ", ".join(str(t.id) for t in behind)
         return Verdict(Kind.UNDER_WAY, doing, f"{len(there)} of {len(every)} tasks are {wanted}; waits for task {rest}")
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
-    return Verdict(Kind.READY, wanted, f"{number} {wanted}")
+    most = facts.connector.spec.tasks_max
+    fewer = f"; its plugin asks for {len(every)} of at most {most}" if len(every) < most else ""
+    return Verdict(Kind.READY, wanted, f"{number} {wanted}{fewer}")
 
 
 def _told(tasks: list[TaskMemory]) -> str:

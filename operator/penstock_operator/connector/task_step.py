@@ -202,7 +202,7 @@ def _ended(
         told = message
     else:
         again = restarts.after(kind, lived=lived, history=history, policy=facts.policy)
-        delay, history, told = again.delay, again.history, f"{message} ({again.reason})"
+        delay, history, told = again.delay, again.history, f"{message}; {again.reason}"
     state = "Restarting" if kind is restarts.End.LOST and delay is not None else "Failed"
     over = memory.to(
         state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,

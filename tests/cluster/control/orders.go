@@ -109,14 +109,26 @@ func order(ctx context.Context, folder, method, path string, value any) error {
 }
 
 // listenAt opens the control socket, by a path that is short enough for a socket's however deep the folder lies.
+// It gets its name once it listens: whoever sees it may connect.
 func listenAt(folder string) (net.Listener, error) {
 	path, done, err := socketPath(folder)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	_ = os.Remove(path)
-	return net.Listen("unix", path)
+	_ = os.Remove(path + ".new")
+	listener, err := net.Listen("unix", path+".new")
+	if err != nil {
+		return nil, err
+	}
+	if socket, ok := listener.(*net.UnixListener); ok {
+		socket.SetUnlinkOnClose(false) // it has another name by then; the folder goes with the cluster
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
+	return listener, nil
 }
 
 func socketPath(folder string) (string, func(), error) {

@@ -28,9 +28,9 @@ def test_a_failed_task_shows_its_error_and_trace_and_waits_with_back_off() -> No
     assert not decision.create
     found = task(world)
     assert (found["state"], found["failures"], found["trace"]) == ("Failed", 1, "Traceback ...")
-    assert found["message"] == "no such file: /data/a (failed; restart 1 of 10)"
+    assert found["message"] == "no such file: /data/a; failed; restart 1 of 10"
     assert world.status["state"] == "Degraded"
-    assert world.condition("Ready") == "False TasksFailed: task 0: no such file: /data/a (failed; restart 1 of 10)"
+    assert world.condition("Ready") == "False TasksFailed: task 0: no such file: /data/a; failed; restart 1 of 10"
     assert world.condition("Reconciling").startswith("True TasksFailed")
     world.advance(9)
     assert not world.reconcile().create
@@ -54,7 +54,7 @@ def test_failures_in_a_row_back_off_to_their_limit_and_then_need_a_person() -> N
     assert waits == [10, 20, 30, None]
     assert (
         world.condition("Stalled")
-        == "True TasksFailed: task 0: bad (failed after 3 restarts (spec.restart.maxRestarts))"
+        == "True TasksFailed: task 0: bad; failed after 3 restarts (spec.restart.maxRestarts)"
     )
     assert world.status["state"] == "Failed"
     world.advance(86_400)

@@ -1,0 +1,169 @@
+"""The three sorts of clusters, each with the same few verbs."""
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+from command import ROOT, Kube, run, stream
+
+__all__ = ["Cluster", "ForeignCluster", "KindCluster", "OwnCluster"]
+
+Tell = Callable[[str], None]
+
+
+class Cluster(ABC):
+    """A cluster.
+
+    Attributes:
+        title: what it is called on the screen.
+        ours: whether it was made for the demo, and goes with it.
+        hint: how long `up` takes.
+    """
+
+    title: str
+    ours = True
+    hint = ""
+
+    @abstractmethod
+    def up(self, tell: Tell) -> None:
+        """Bring it up; nothing is done when it is."""
+
+    @abstractmethod
+    def is_up(self) -> bool:
+        """Whether there is one."""
+
+    @abstractmethod
+    def kube(self) -> Kube:
+        """The way to it, when it is up."""
+
+    @abstractmethod
+    def way(self) -> Sequence[str]:
+        """The lines to type before kubectl finds it."""
+
+    def load(self, archives: Sequence[str], tell: Tell) -> None:
+        """Bring images onto its nodes."""
+
+    def down(self, tell: Tell) -> None:
+        """Remove it and everything in it; nothing is done when there is none."""
+
+
+class OwnCluster(Cluster):
+    """tests/cluster/cluster."""
+
+    hint = "the first time builds it: about 10 minutes on 2 cores"
+
+    def __init__(self, name: str) -> None:
+        self.title = f"our own one-node Kubernetes '{name}'"
+        self._words = [str(ROOT / "tests" / "cluster" / "cluster"), "--name", name]
+
+    def up(self, tell: Tell) -> None:
+        """Build what is missing, and start it; it says what it changes on the machine."""
+        stream([*self._words, "up"], tell)
+
+    def is_up(self) -> bool:
+        """Whether its processes run."""
+        return " is up:" in run([*self._words, "status"], limit=600)
+
+    def kube(self) -> Kube:
+        """With the kubectl and the helm that it brings, past any proxy."""
+        config = self._config()
+        server = yaml.safe_load(Path(config).read_text())["clusters"][0]["cluster"]["server"]
+        direct = ",".join(filter(None, (os.environ.get("NO_PROXY"), urlsplit(server).hostname)))
+        env = {"KUBECONFIG": config, "NO_PROXY": direct, "no_proxy": direct}
+        return Kube((self._path("kubectl"),), (self._path("helm"),), env)
+
+    def way(self) -> Sequence[str]:
+        """Its kubeconfig, and its programs where you have none."""
+        export = f"export KUBECONFIG={self._config()}"
+        if all(map(shutil.which, ("kubectl", "helm"))):
+            return [export]
+        return [export, f"export PATH=$PATH:{Path(self._path('kubectl')).parent}"]
+
+    def load(self, archives: Sequence[str], tell: Tell) -> None:
+        """All side by side."""
+        stream([*self._words, "load", *archives], tell)
+
+    def down(self, tell: Tell) -> None:
+        """Its state folder goes too; what was built stays."""
+        stream([*self._words, "down"], tell)
+
+    def _config(self) -> str:
+        return run([*self._words, "kubeconfig"]).strip()
+
+    def _path(self, program: str) -> str:
+        return run([*self._words, "path", program], limit=600).strip()
+
+
+class KindCluster(Cluster):
+    """A cluster of kind's; its kubeconfig is a file of the demo's, not yours."""
+
+    hint = "about a minute, and more when kind's image is pulled"
+
+    def __init__(self, name: str) -> None:
+        self.title = f"the kind cluster 'penstock-{name}'"
+        self._kubeconfig = ROOT / "penstock-demo" / f"kubeconfig-{name}"
+        self._name = ("--name", f"penstock-{name}")
+        self._config = ("--kubeconfig", str(self._kubeconfig))
+
+    def up(self, tell: Tell) -> None:
+        """One node, of kind-config.yaml."""
+        self._kubeconfig.parent.mkdir(exist_ok=True)
+        if self.is_up():
+            run(["kind", "export", "kubeconfig", *self._name, *self._config])
+        else:
+            made = ("--config", str(ROOT / "kind-config.yaml"), "--wait", "180s")
+            stream(["kind", "create", "cluster", *self._name, *self._config, *made], tell)
+
+    def is_up(self) -> bool:
+        """Whether kind knows it."""
+        return self._name[1] in run(["kind", "get", "clusters"]).split()
+
+    def kube(self) -> Kube:
+        """With your kubectl and helm."""
+        return Kube(("kubectl",), ("helm",), {"KUBECONFIG": str(self._kubeconfig)})
+
+    def way(self) -> Sequence[str]:
+        """Its kubeconfig."""
+        return [f"export KUBECONFIG={self._kubeconfig}"]
+
+    def load(self, archives: Sequence[str], tell: Tell) -> None:
+        """One after the other."""
+        for archive in archives:
+            stream(["kind", "load", "image-archive", archive, *self._name], tell)
+
+    def down(self, tell: Tell) -> None:
+        """Its kubeconfig goes too."""
+        stream(["kind", "delete", "cluster", *self._name, *self._config], tell)
+        self._kubeconfig.unlink(missing_ok=True)
+
+
+class ForeignCluster(Cluster):
+    """A cluster that you have named: nothing is made or loaded but what is asked about."""
+
+    ours = False
+
+    def __init__(self, kubeconfig: Path, context: str) -> None:
+        self.title = f"yours, context '{context}'"
+        self._kubeconfig, self._context = str(kubeconfig), context
+
+    def up(self, tell: Tell) -> None:
+        """Only ask whether it answers."""
+        self.kube().kubectl("version", limit=20)
+
+    def is_up(self) -> bool:
+        """Whether it answers; when not, that is an error."""
+        self.up(lambda line: None)
+        return True
+
+    def kube(self) -> Kube:
+        """With your kubectl and helm, and the context that you named."""
+        kubectl = ("kubectl", "--context", self._context)
+        return Kube(kubectl, ("helm", "--kube-context", self._context), {"KUBECONFIG": self._kubeconfig})
+
+    def way(self) -> Sequence[str]:
+        """Its kubeconfig and context."""
+        return [f"export KUBECONFIG={self._kubeconfig}", f"alias kubectl='kubectl --context {self._context}'"]

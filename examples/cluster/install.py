@@ -1,0 +1,167 @@
+"""What the demo puts onto a cluster, and takes away again: images, Kafka, Penstock, two connectors and who counts."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from clusters import Cluster
+from command import ROOT, Failed, Kube, stream
+from screen import Screen
+
+__all__ = ["Installation"]
+
+HERE = Path(__file__).parent
+NAMESPACES = ("demo", "kafka", "penstock-system")
+MADE_CRDS = "penstock.dev/demo-made-definitions"
+LOADED = "penstock.dev/demo-images"
+"""An annotation of the nodes: which images were loaded, so that this is done once."""
+CRDS = ("connectors.penstock.dev", "pluginversions.penstock.dev", "topiccreationpolicies.penstock.dev")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The demo on a cluster.
+
+    Args:
+        registry: where the images are, on a cluster that is not ours; empty: on its nodes.
+        rate: records per second.
+    """
+
+    cluster: Cluster
+    screen: Screen
+    registry: str
+    rate: int | None
+
+    def up(self) -> Kube:
+        """Install it, or bring it up to date; every step may be repeated."""
+        cluster, step = self.cluster, self.screen.step
+        with step(f"Cluster: {cluster.title}", cluster.hint) as tell:
+            cluster.up(tell)
+            kube = cluster.kube()
+        images = self._images(kube) if cluster.ours else ""
+        with step("Kafka and Penstock are applied", "helm upgrade --install"):
+            self._refuse_others(kube)
+            definitions = self._definitions(kube)
+            kube.kubectl("apply", "--filename", str(HERE / "namespaces.yaml"))
+            if definitions == "made":
+                kube.kubectl("annotate", "namespace", "penstock-system", f"{MADE_CRDS}=true", "--overwrite")
+            kafka = self._located((ROOT / "examples" / "kafka" / "kafka.yaml").read_text())
+            kube.kubectl("apply", "--namespace", "kafka", "--filename=-", stdin=kafka)
+            kube.helm(*self._release(images, definitions), limit=120)
+        with step("Kafka and the operator run"):
+            for namespace, what in (
+                ("kafka", "statefulset/kafka"),
+                ("penstock-system", "deployment/penstock-operator"),
+            ):
+                self._await(kube, namespace, what)
+        with step("Connectors: examples/connectors"):
+            for path in sorted((ROOT / "examples" / "connectors").glob("*.yaml")):
+                kube.kubectl("apply", "--namespace", "demo", "--filename=-", stdin=self._at_rate(path.read_text()))
+            kube.kubectl("delete", "pod", "witness", "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
+            kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=self._witness())
+        return kube
+
+    def down(self) -> None:
+        """Remove the cluster when it is ours, else what the demo made on it."""
+        with self.screen.step(f"Remove {self.cluster.title}") as tell:
+            if self.cluster.ours or not self.cluster.is_up():
+                self.cluster.down(tell)
+                return
+            self._remove(self.cluster.kube(), tell)
+
+    def _images(self, kube: Kube) -> str:
+        """Build and load what is missing; what was loaded, as a word."""
+        with self.screen.step("Images", "the first time builds them: 5 to 10 minutes on 2 cores") as tell:
+            words: list[str | Path] = ["nice", ROOT / "scripts" / "images"]
+            lines = stream(words, lambda line: None if line.endswith(".tar") else tell(line))
+            archives = [line.split()[1] for line in lines if line.endswith(".tar")]
+            wanted = hashlib.sha256(" ".join(Path(a).parent.name for a in archives).encode()).hexdigest()[:12]
+        nodes = kube.list("nodes")
+        if any(node["metadata"].get("annotations", {}).get(LOADED) != wanted for node in nodes):
+            with self.screen.step("Images are loaded onto the node", "half a minute") as tell:
+                self.cluster.load(archives, tell)
+                kube.kubectl("annotate", "nodes", "--all", "--overwrite", f"{LOADED}={wanted}")
+        return wanted
+
+    def _refuse_others(self, kube: Kube) -> None:
+        for name in NAMESPACES:
+            found = kube.get("namespace", name)
+            if found and found["metadata"].get("labels", {}).get("app.kubernetes.io/part-of") != "penstock-demo":
+                raise Failed(
+                    f"The namespace {name} is there and not the demo's: the demo leaves it alone, and ends here."
+                )
+        operators = kube.list("deployments", "--all-namespaces", "--selector=app.kubernetes.io/name=penstock")
+        for where in {o["metadata"]["namespace"] for o in operators} - set(NAMESPACES):
+            raise Failed(
+                f"Penstock runs there already, in {where}: apply examples/connectors to it, with a Kafka of yours."
+            )
+
+    def _definitions(self, kube: Kube) -> str:
+        """Whether the definitions are made by the demo, or are there, somebody else's."""
+        if kube.get("crd", CRDS[0]) is None:
+            return "made"
+        system = kube.get("namespace", "penstock-system") or {"metadata": {}}
+        return "made" if MADE_CRDS in system["metadata"].get("annotations", {}) else "others'"
+
+    def _release(self, images: str, definitions: str) -> list[str]:
+        prefix = f"{self.registry}/" if self.registry else ""
+        settings = {
+            "images.operator.repository": f"{prefix}penstock-operator",
+            "images.runtime.repository": f"{prefix}penstock-runtime",
+            "crds.install": json.dumps(definitions == "made"),
+            # The tag stays the same while one works on the project; this starts the new image.
+            "operator.podAnnotations.demo-images": f"i{images}",
+        }
+        if not self.cluster.ours:
+            settings["watchNamespaces"] = "{demo}"
+        words = ["upgrade", "--install", "penstock", str(ROOT / "helm" / "penstock"), "--namespace", "penstock-system"]
+        return [
+            *words,
+            "--values",
+            str(HERE / "values.yaml"),
+            "--set",
+            ",".join(f"{k}={v}" for k, v in settings.items()),
+        ]
+
+    def _await(self, kube: Kube, namespace: str, what: str) -> None:
+        try:
+            kube.kubectl("rollout", "status", what, "--namespace", namespace, "--timeout=180s", limit=190)
+        except Failed as e:
+            pods = kube.kubectl("get", "pods", "--namespace", namespace)
+            raise Failed(f"{e}\n{pods}\nLook: kubectl describe pods --namespace {namespace}") from e
+
+    def _located(self, manifest: str) -> str:
+        return manifest.replace("image: penstock-", f"image: {self.registry}/penstock-") if self.registry else manifest
+
+    def _at_rate(self, manifest: str) -> str:
+        connector = yaml.safe_load(manifest)
+        if self.rate is not None and connector["spec"]["class"] == "Datagen":
+            connector["spec"]["config"]["rate"] = self.rate
+        return json.dumps(connector)
+
+    def _witness(self) -> str:
+        pod = yaml.safe_load(self._located((HERE / "witness.yaml").read_text()))
+        pod["spec"]["containers"][0]["args"] = [(HERE / "witness.py").read_text()]
+        return json.dumps(pod)
+
+    def _remove(self, kube: Kube, tell: Callable[[str], None]) -> None:
+        self._refuse_others(kube)
+        system = kube.get("namespace", "penstock-system") or {"metadata": {}}
+        made = MADE_CRDS in system["metadata"].get("annotations", {})
+        tell("namespace demo, with its connectors")
+        kube.kubectl("delete", "namespace", "demo", "--ignore-not-found", "--timeout=120s", limit=130)
+        tell("release penstock")
+        kube.helm("uninstall", "penstock", "--namespace", "penstock-system", "--ignore-not-found", "--wait")
+        if made:
+            if kube.list("connectors.penstock.dev", "--all-namespaces"):
+                tell("definitions stay: there are Connectors in other namespaces")
+            else:
+                tell("definitions")
+                kube.kubectl("delete", "crd", *CRDS, "--ignore-not-found")
+        tell("namespaces kafka and penstock-system")
+        kube.kubectl(
+            "delete", "namespace", "kafka", "penstock-system", "--ignore-not-found", "--timeout=120s", limit=130
+        )

@@ -1,0 +1,131 @@
+"""The play: connectors start, records move, a task's pod is killed and replaced, and everything is counted."""
+
+import time
+from collections.abc import Callable
+
+from command import Failed, Kube
+from scene import FILE, SINK, SOURCE, TOPIC, Scene, count_lines, look, moved, table
+from screen import Screen
+
+__all__ = ["Play"]
+
+PERIOD = 1.0  # seconds between two looks
+TOLD = 2.0  # seconds between two lines about the records, where there is no terminal
+CALM = 10.0  # seconds of records before the fault
+PATIENCE = 180.0  # seconds for a start, or for a replacement
+DRAIN = 60.0  # seconds until the last record must be at the other end
+
+
+class Play:
+    """Watches, kills one pod, and counts.
+
+    Args:
+        kube: the cluster.
+        screen: where it is shown.
+        seconds: how long it lasts from the first record at the other end, at least until the records move again after
+            the fault; None: until it is interrupted.
+    """
+
+    def __init__(self, kube: Kube, screen: Screen, seconds: float | None) -> None:
+        self._kube, self._screen, self._seconds = kube, screen, seconds
+        self._begun = time.monotonic()
+        self._scene = Scene(self._begun)
+        self._before = self._scene
+        self._told = self._begun
+
+    def run(self) -> None:
+        """Show everything until the time is over.
+
+        Raises:
+            Failed: records do not move, or not again, in time.
+        """
+        with self._screen.view() as self._show:
+            moving = self._until("records come out", lambda s: s.lines.count > 0 and s.topic.records > 0)
+            self._note(f"Records move: {SOURCE} -> topic {TOPIC} -> {SINK} -> {FILE}.")
+            calm = CALM if self._seconds is None else min(CALM, self._seconds / 3)
+            self._until(f"{SOURCE} runs", lambda s: s.at >= moving.at + calm and s.running(SOURCE))
+            self._kill(self._scene.connectors[SOURCE].pod)
+            while self._seconds is None or self._scene.at < moving.at + self._seconds:
+                self._next()
+
+    def count(self) -> bool:
+        """Count, print and judge, when the last record of this moment has come out.
+
+        Raises:
+            Failed: it cannot be counted.
+        """
+        sent = look(self._kube).topic
+        if not sent.records:
+            raise Failed("Stopped before records moved: there is nothing to count.")
+        end = time.monotonic() + DRAIN
+        while (scene := look(self._kube)).lines.last < sent.last and time.monotonic() < end:
+            time.sleep(PERIOD)
+        if SINK not in scene.connectors:
+            raise Failed(f"Connector {SINK} is gone: its file cannot be counted.")
+        pod, topic = scene.connectors[SINK].pod, scene.topic
+        orders = count_lines(self._kube, pod)
+        different = set(orders)
+        absent = max(sent.last, *different) - min(different) + 1 - len(different) if orders else topic.records
+        again = len(orders) - len(different)
+        say = self._screen.say
+        say("The count, while more orders come:")
+        say(
+            f"  topic {TOPIC} (read_committed): {topic.records:,} records, {topic.missing} missing, {topic.doubled} doubled"
+        )
+        say(f"  {FILE} in pod {pod}: {len(orders):,} lines, {absent} missing, {again} written again")
+        say(f"  the last line: {scene.lines.text}", "dim")
+        return topic.missing == topic.doubled == absent == 0
+
+    def _kill(self, pod: str) -> None:
+        command = ("delete", "pod", pod, "--namespace=demo", "--grace-period=0", "--force")
+        self._note(f"Fault: kubectl {' '.join(command)}")
+        killed = time.monotonic()
+        self._kube.kubectl(*command)
+        there = self._until(f"{pod} is replaced", lambda s: s.running(SOURCE) and s.connectors[SOURCE].pod != pod)
+        self._note(f"{there.connectors[SOURCE].pod} runs in its place, {there.at - killed:.0f} s after the kill.")
+        again = self._until("records move again", lambda s: s.topic.records > there.topic.records)
+        self._note(f"Records move again, {again.at - killed:.0f} s after the kill. Ctrl-C ends the view and counts.")
+
+    def _until(self, what: str, claim: Callable[[Scene], bool]) -> Scene:
+        end = time.monotonic() + PATIENCE
+        while not claim(self._scene):
+            connectors = self._scene.connectors.values()
+            if time.monotonic() > end or any(c.stalled for c in connectors):
+                waits = "It would not come by waiting" if time.monotonic() < end else f"Not within {PATIENCE:.0f} s"
+                reasons = [f"\n  {c.name}: {c.reason}: {c.message}" for c in connectors]
+                raise Failed(
+                    f"{waits}: {what}.{''.join(reasons)}\nLook: kubectl describe connectors "
+                    "--namespace demo; kubectl logs --namespace penstock-system deployment/penstock-operator"
+                )
+            self._next()
+        return self._scene
+
+    def _next(self) -> None:
+        time.sleep(max(0.0, self._scene.at + PERIOD - time.monotonic()))
+        try:
+            scene = look(self._kube)
+        except Failed as e:  # it may come back; who waits for something has a limit of time
+            self._note(str(e))
+            self._scene = Scene(time.monotonic(), self._scene.connectors, self._scene.topic, self._scene.lines)
+            return
+        if self._screen.live:
+            self._show(table(scene, self._scene))
+        else:
+            self._tell(scene)
+        self._scene = scene
+
+    def _tell(self, scene: Scene) -> None:
+        for name, c in scene.connectors.items():
+            if c != self._scene.connectors.get(name):
+                why = f": {c.message}" if c.ready != "True" and c.message else ""
+                self._note(
+                    f"{name}  {c.state or 'new'}  tasks {c.tasks or '-'}  Ready={c.ready or '-'}  {c.reason}{why}"
+                )
+        if scene.topic.records and scene.at >= self._told + TOLD:
+            self._note(moved(scene, self._before))
+            if scene.lines.text:
+                self._screen.say(f"{'':9} {scene.lines.text}", "dim")
+            self._before, self._told = scene, scene.at
+
+    def _note(self, text: str) -> None:
+        self._screen.say(f"{time.monotonic() - self._begun:7.1f} s {text}")

@@ -1,0 +1,168 @@
+"""What is looked at, once a second, and how it reads: the connectors, the topic, the file at the other end."""
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+
+from command import Failed, Kube, Object
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+__all__ = [
+    "FILE",
+    "SINK",
+    "SOURCE",
+    "TOPIC",
+    "Connector",
+    "Found",
+    "Lines",
+    "Scene",
+    "count_lines",
+    "look",
+    "moved",
+    "table",
+]
+
+SOURCE, SINK, TOPIC, FILE = "orders-in", "orders-out", "shop-orders", "/data/orders.txt"
+_ORDER = re.compile(r"order_id=(\d+)")
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A Connector as `kubectl get connectors` shows it; `message` is that of condition Ready, `pod` that of task 0."""
+
+    name: str
+    plugin: str
+    state: str
+    tasks: str
+    ready: str
+    reason: str
+    message: str
+    stalled: bool
+    pod: str
+
+    @classmethod
+    def of(cls, resource: Object) -> "Connector":
+        """From the resource."""
+        status, meta = resource.get("status", {}), resource["metadata"]
+        conditions: dict[str, Object] = {c["type"]: c for c in status.get("conditions", [])}
+        ready = conditions.get("Ready", {})
+        task: Object = next((t for t in status.get("tasks", []) if t["id"] == 0), {})
+        return cls(
+            name=meta["name"],
+            plugin=resource["spec"]["class"],
+            state=status.get("state", ""),
+            tasks=status.get("taskSummary", ""),
+            ready=ready.get("status", ""),
+            reason=ready.get("reason", ""),
+            message=ready.get("message", ""),
+            stalled=conditions.get("Stalled", {}).get("status") == "True"
+            and status.get("observedGeneration") == meta["generation"],
+            pod=task.get("pod", ""),
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the witness has counted in the topic (witness.py)."""
+
+    records: int = 0
+    first: int = 0
+    last: int = -1
+    missing: int = 0
+    doubled: int = 0
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The file at the other end: how many lines, and the last one."""
+
+    count: int = 0
+    text: str = ""
+
+    @property
+    def last(self) -> int:
+        """The last order id, -1 when there is none."""
+        found = _ORDER.search(self.text)
+        return int(found[1]) if found else -1
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All of it at one moment, in seconds, monotonic."""
+
+    at: float
+    connectors: dict[str, Connector] = field(default_factory=dict)
+    topic: Found = Found()
+    lines: Lines = Lines()
+
+    def running(self, name: str) -> bool:
+        """Whether the connector is there and all its tasks run."""
+        return name in self.connectors and self.connectors[name].ready == "True"
+
+
+def look(kube: Kube) -> Scene:
+    """Look at everything; of what cannot be seen yet, nothing.
+
+    Raises:
+        Failed: the API server does not answer.
+    """
+    resources = kube.list("connectors.penstock.dev", "--namespace=demo")
+    connectors = {c.name: c for c in map(Connector.of, resources)}
+    sink = connectors.get(SINK)
+    return Scene(time.monotonic(), connectors, _found(kube), _lines(kube, sink.pod) if sink and sink.pod else Lines())
+
+
+def count_lines(kube: Kube, pod: str) -> list[int]:
+    """The order ids of all lines, in the file's order."""
+    text = kube.kubectl("exec", "--namespace=demo", pod, "--", "grep", "-o", "order_id=[0-9]*", FILE)
+    return list(map(int, _ORDER.findall(text)))
+
+
+def _found(kube: Kube) -> Found:
+    try:
+        return Found(**json.loads(kube.kubectl("logs", "--namespace=demo", "witness", "--tail=1")))
+    except (Failed, ValueError):  # its pod starts, or it has found nothing yet
+        return Found()
+
+
+def _lines(kube: Kube, pod: str) -> Lines:
+    try:
+        text = kube.kubectl("exec", "--namespace=demo", pod, "--", "sh", "-c", f"wc -l <{FILE}; tail -n 1 {FILE}")
+    except Failed:  # there is no such pod, container or file yet
+        return Lines()
+    count, _, last = text.partition("\n")
+    return Lines(int(count), last.strip())
+
+
+def _rate(scene: Scene, before: Scene) -> int:
+    """Records per second that have come into the topic between two looks."""
+    if not before.topic.records:  # what was found first has come at any time
+        return 0
+    return round(max(0, scene.topic.records - before.topic.records) / max(scene.at - before.at, 0.001))
+
+
+def table(scene: Scene, before: Scene) -> RenderableType:
+    """A scene for a terminal of 100 columns."""
+    shown = Table("connector", "class", "state", "tasks", "ready", "reason", expand=True)
+    for c in scene.connectors.values():
+        style = {"True": "green", "False": "red"}.get(c.ready, "yellow")
+        shown.add_row(c.name, c.plugin, Text(c.state, style), c.tasks, Text(c.ready, style), c.reason)
+    parts: list[RenderableType] = [shown]
+    parts += [
+        Text(f"{c.name}: {c.message}", "yellow") for c in scene.connectors.values() if c.ready != "True" and c.message
+    ]
+    parts.append(Text(moved(scene, before)))
+    parts.append(Text(scene.lines.text, "dim", overflow="ellipsis", no_wrap=True))
+    return Group(*parts)
+
+
+def moved(scene: Scene, before: Scene) -> str:
+    """A line: how much is where."""
+    t = scene.topic
+    return (
+        f"topic {TOPIC}: {t.records:,} records, {_rate(scene, before)}/s, {t.missing} missing, {t.doubled} doubled"
+        f" -> {FILE}: {scene.lines.count:,} lines"
+    )

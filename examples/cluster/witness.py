@@ -1,0 +1,61 @@
+"""Count orders in the topic: a program of its own, which runs in the pod `witness` and knows nothing of the rest.
+
+It reads as a careful consumer does (read_committed), from the beginning, and writes a line of JSON on standard output
+when it has found more, twice a second at most: `records`; `first` and `last`, the lowest and highest order id; of the
+ids between them, `missing`, and `doubled`, those too many. It does not commit, and starts anew with each demo.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+import uuid
+
+from confluent_kafka import Consumer, Message
+
+ORDER = re.compile(rb'"order_id":\s*(\d+)')
+PERIOD = 0.5  # seconds
+
+
+def main() -> None:
+    """Read until the pod ends."""
+    # In the group of an earlier witness, it would wait until Kafka counts that one as gone.
+    group = f"demo-witness-{uuid.uuid4()}"
+    consumer = Consumer({
+        "bootstrap.servers": os.environ["BOOTSTRAP_SERVERS"], "group.id": group, "enable.auto.commit": False,
+        "isolation.level": "read_committed", "auto.offset.reset": "earliest", "topic.metadata.refresh.interval.ms": 1000,
+        "allow.auto.create.topics": False, "log_level": 0})  # fmt: skip
+    consumer.subscribe([os.environ["TOPIC"]])
+    times: list[int] = []  # how often each id was found, from `first` on
+    first = records = told = 0
+    due = time.monotonic()
+    while True:
+        for message in consumer.consume(1000, PERIOD):
+            number = order_id(message)
+            if number is None:
+                continue
+            if not records:
+                first = number
+            records += 1
+            if number < first:
+                times[:0] = [0] * (first - number)
+                first = number
+            times.extend([0] * (number - first + 1 - len(times)))
+            times[number - first] += 1
+        if records > told and time.monotonic() >= due:
+            told, due = records, time.monotonic() + PERIOD
+            missing = times.count(0)
+            found = {"records": records, "first": first, "last": first + len(times) - 1, "missing": missing,
+                     "doubled": records - (len(times) - missing)}  # fmt: skip
+            sys.stdout.write(json.dumps(found) + "\n")
+            sys.stdout.flush()
+
+
+def order_id(message: Message) -> int | None:
+    """The id of a record's order; None for an error that the client told, or another's record."""
+    found = ORDER.search(message.value() or b"") if message.error() is None else None
+    return int(found[1]) if found else None
+
+
+main()
