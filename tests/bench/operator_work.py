@@ -1,0 +1,141 @@
+"""The operator with many connectors, with idle ones, and on one change: a real API server and Kafka, pods are played."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.bench.operator_figures import (
+    Idle,
+    Many,
+    Restart,
+    change_to_action,
+    created,
+    idle,
+    p50,
+    removed,
+    restart,
+    scrape,
+    settled_all,
+)
+from tests.bench.results import AtMost, Measure
+from tests.integration.cluster_api.api import Api
+from tests.integration.cluster_api.conftest import ROOT, ApiServer, run
+from tests.integration.operator_life.processes import Stable
+from tests.integration.operator_life.site import Site
+
+from penstock_operator.kube import Kube
+
+__all__ = ["OperatorFigures", "operator_rows", "run_operator"]
+
+_LIMIT: Final = 900.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much."""
+
+    stopped: int
+    running: int
+    idle: int
+    idle_seconds: float
+    changes: int
+
+
+FULL: Final = Size(1000, 300, 50, 120, 20)
+QUICK: Final = Size(200, 60, 20, 20, 5)
+
+
+@dataclass(frozen=True)
+class OperatorFigures:
+    """Of one run; `load` is the machine's (1 minute) at its beginning."""
+
+    load: float
+    stopped: Many
+    running: Many
+    again: Restart
+    scrape: float
+    deleted: float
+    idle: Idle
+    action: Sequence[float]
+
+
+def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
+    """Measure once."""
+    size = QUICK if quick else FULL
+    load = os.getloadavg()[0]
+    with _server(folder) as server, _site(server, servers, folder / "many", 8) as site:
+        operator = site.operator(forked=False).start().ready(120)
+        resting, working = [f"s{n}" for n in range(size.stopped)], [f"r{n}" for n in range(size.running)]
+        stopped = settled_all(site, operator, resting, "Stopped", created(site, resting, state="Stopped"), _LIMIT)
+        running = settled_all(site, operator, working, "Running", created(site, working), _LIMIT)
+        again = restart(operator, size.stopped + size.running, _LIMIT)
+        page = scrape(operator)
+        deleted = removed(site, [*resting, *working])
+        site.check()
+        with _site(server, servers, folder / "idle", 4) as quiet:
+            few = [f"c{n}" for n in range(size.idle)]
+            own = quiet.operator(forked=False).start().ready(120)
+            settled_all(quiet, own, few, "Running", created(quiet, few), _LIMIT)
+            at_rest = idle(own, size.idle_seconds)
+            action = change_to_action(quiet, few[0], size.changes)
+            quiet.check()
+    return OperatorFigures(load, stopped, running, again, page, deleted, at_rest, action)
+
+
+def operator_rows(runs: Sequence[OperatorFigures]) -> list[Measure]:
+    """The rows; Kafka Connect has no operator."""
+
+    def row(name: str, unit: str, figures: Sequence[float], limit: float | None) -> Measure:
+        return Measure(f"operator: {name}", unit, figures, [], None if limit is None else AtMost(limit))
+
+    many, few = runs[0].stopped.count, runs[0].running.count
+    return [
+        row(f"{many} stopped connectors settled", "s", [r.stopped.seconds for r in runs], 180),
+        row(f"{few} running connectors settled", "s", [r.running.seconds for r in runs], 180),
+        row("CPU for both", "s", [r.running.cpu for r in runs], None),
+        row("memory after both", "MB", [r.running.memory for r in runs], 256),
+        row("restart with all of them", "s", [r.again.seconds for r in runs], 60),
+        row("writes by that restart", "", [float(r.again.writes) for r in runs], 0),
+        row("page of metrics with all of them", "s", [r.scrape for r in runs], None),
+        row("all of them deleted", "s", [r.deleted for r in runs], None),
+        row("idle: memory", "MB", [r.idle.memory for r in runs], 150),
+        row("idle: CPU", "% of a core", [r.idle.cpu * 100 for r in runs], 1),
+        row("idle: writes", "", [float(r.idle.writes) for r in runs], 0),
+        row("change to action p50", "s", [p50(r.action) for r in runs], 1),
+        row("change to action, slowest", "s", [max(r.action) for r in runs], None),
+        row("load of the machine before", "", [r.load for r in runs], None),
+    ]
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[ApiServer]:
+    name = f"bench-{os.getpid()}"
+    run(name, "up", "--api-only", "--with-parent", str(os.getpid()), timeout=1400)
+    try:
+        kubeconfig = Path(run(name, "kubeconfig").strip())
+        cache = folder / "kubectl"
+        server = ApiServer(name, kubeconfig, Api(kubeconfig), cache)
+        crds = ("--filename", str(ROOT / "crds"))
+        server.kubectl("apply", "--server-side", *crds)
+        server.kubectl("wait", "--for=condition=Established", *crds)
+        yield server
+        server.api.close()
+    finally:
+        run(name, "down")
+
+
+@contextmanager
+def _site(server: ApiServer, servers: str, folder: Path, workers: int) -> Iterator[Site]:
+    kube, stable = Kube.connect(kubeconfig=server.kubeconfig), Stable()
+    try:
+        site = Site(server, kube.connection, servers, folder, stable, workers=workers)
+        try:
+            yield site
+        finally:
+            site.close()
+    finally:
+        stable.close()
+        kube.close()

@@ -1,0 +1,218 @@
+"""The operator with the rights that the chart gives it: nothing that it does is denied, nothing is allowed for nothing."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .processes import ROOT, free_port
+from .proxy import Proxy
+from .site import Site, condition
+
+Right = tuple[str, str, str, str]
+"""Namespace (empty: everywhere), API group, resource, verb."""
+
+_PATH = re.compile(
+    r"/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<resource>[a-z]+)"
+    r"(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?$"
+)
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+NEVER_USED = {
+    ("penstock.dev", "topiccreationpolicies", "get"): "read by a later release: policies",
+    ("penstock.dev", "topiccreationpolicies/status", "patch"): "written by a later release: policies",
+    ("penstock.dev", "pluginversions", "get"): "read by a later release: plugins",
+    ("penstock.dev", "pluginversions/status", "patch"): "written by a later release: plugins",
+    ("", "configmaps", "patch"): "a later release writes offsets to a ConfigMap",
+    ("", "events", "create"): "the older group of Events, for tools that know no other",
+    ("", "events", "patch"): "the older group of Events",
+    ("events.k8s.io", "events", "patch"): "a repeated Event is left out, not counted up",
+}
+
+
+def used(method: str, path: str, query: str) -> tuple[str, str, str, str] | None:
+    """The right that a request needs: namespace, group, resource, verb; None: none (discovery)."""
+    match = _PATH.match(path)
+    if match is None or path.count("/") < 3 or (path.startswith("/apis/") and path.count("/") < 4):
+        return None
+    resource = match["resource"] + (f"/{match['sub']}" if match["sub"] else "")
+    verb = _VERBS.get(method) or ("get" if match["name"] else "watch" if "watch=" in query else "list")
+    return match["namespace"] or "", match["group"] or "", resource, verb
+
+
+class Chart:
+    """What the chart makes for a release."""
+
+    def __init__(self, site: Site, watch: list[str]) -> None:
+        values = {"worker": {"bootstrap.servers": site.servers}, "watchNamespaces": watch, "crds": {"install": False}}
+        helm = site.server.cluster("path", "helm").strip()
+        site.folder.mkdir(parents=True, exist_ok=True)
+        file = site.folder / "values.yaml"
+        file.write_text(yaml.safe_dump(values))
+        done = subprocess.run(
+            [helm, "template", "penstock", str(ROOT / "helm" / "penstock"), "--namespace", site.namespace, "--values",
+             str(file), "--kube-version", "1.36.0"],
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
+        documents = [d for d in yaml.safe_load_all(done.stdout) if d]
+        kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+        self.documents = [
+            d for d in documents if d["kind"] in kinds and "aggregate" not in str(d["metadata"]["labels"])
+        ]
+        self.configuration: dict[str, Any] = yaml.safe_load(
+            next(d for d in documents if d["kind"] == "ConfigMap" and "operator.yaml" in d.get("data", {}))["data"][
+                "operator.yaml"
+            ]
+        )
+        for document in self.documents:
+            site.api.apply(document)
+        self.account = next(d for d in documents if d["kind"] == "ServiceAccount")["metadata"]["name"]
+        self.site = site
+
+    def kubeconfig(self) -> Path:
+        """Of the operator's ServiceAccount."""
+        site = self.site
+        path = f"/api/v1/namespaces/{site.namespace}/serviceaccounts/{self.account}/token"
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600},
+        }
+        token = site.api.call("POST", path, request)["status"]["token"]
+        admin = yaml.safe_load(site.server.kubeconfig.read_text())
+        user = {"name": "operator", "user": {"token": token}}
+        context = {"name": "c", "context": {"cluster": admin["clusters"][0]["name"], "user": "operator"}}
+        file = site.folder / "operator.kubeconfig"
+        file.write_text(
+            yaml.safe_dump(
+                {"apiVersion": "v1", "kind": "Config", "clusters": admin["clusters"], "users": [user],
+                 "contexts": [context], "current-context": "c"}
+            )
+        )  # fmt: skip
+        return file
+
+    def rights(self) -> set[Right]:
+        """What the ServiceAccount may do, beside what everybody may."""
+        bound = {d["roleRef"]["name"] for d in self.documents if d["kind"].endswith("Binding")}
+        return {
+            (d["metadata"].get("namespace", ""), group, resource, verb)
+            for d in self.documents if d["kind"] in ("Role", "ClusterRole") and d["metadata"]["name"] in bound
+            for rule in d["rules"] for group in rule["apiGroups"] for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }  # fmt: skip
+
+    def remove(self) -> None:
+        """Of what is the cluster's."""
+        for document in self.documents:
+            if document["kind"].startswith("ClusterRole"):
+                self.site.api.delete(document)
+
+
+@pytest.fixture(params=["in-its-namespaces", "everywhere"])
+def chart(request: pytest.FixtureRequest, site: Site) -> Iterator[Chart]:
+    """Applied to the cluster."""
+    made = Chart(site, [site.namespace] if request.param == "in-its-namespaces" else [])
+    yield made
+    made.remove()
+
+
+def replace_plan(site: Site) -> None:
+    """Put what cannot be read in the place of the latest plan, as a newer release may leave it."""
+    plans = [c for c in site.api.list("v1", "ConfigMap", site.namespace) if "plan.json" in c.get("data", {})]
+    latest = max(plans, key=lambda c: int(c["metadata"]["resourceVersion"]))
+    plan = {"apiVersion": "v1", "kind": "ConfigMap", **latest}
+    site.api.delete(plan)
+    meta = {k: plan["metadata"][k] for k in ("name", "namespace", "labels", "ownerReferences")}
+    site.api.create({**plan, "metadata": meta, "data": {"plan.json": "{}"}})
+
+
+def whole_life(site: Site) -> None:
+    """Everything that the operator ever does."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": site.namespace},
+              "stringData": {"password": "a"}}  # fmt: skip
+    config = {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}
+    site.create("orders", tasksMax=2, config=config, deletion={"offsets": "Reset"})
+    site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")
+    site.api.create(secret)
+    site.settled("orders")
+    site.api.apply({**secret, "stringData": {"password": "b"}})
+    site.until("orders", lambda b: b["status"]["tasks"][0]["incarnation"] == 2, "restarted for another secret")
+    site.settled("orders")
+    for n in range(3):  # so that old plans are removed
+        site.change("orders", config={"file": f"/data/{n}"})
+        site.settled("orders")
+    replace_plan(site)
+    site.change("orders", state="Paused")
+    site.settled("orders", "Paused")
+    site.change("orders", state="Running")
+    site.settled("orders")
+    site.annotate("orders", restart="a")
+    site.until("orders", lambda b: b["status"].get("restartActions"), "restarted")
+    site.settled("orders")
+    foreign = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "others-0-1", "namespace": site.namespace},
+               "spec": {"containers": [{"name": "c", "image": "x"}]}}  # fmt: skip
+    site.api.create(foreign)
+    site.create("others")
+    site.until("others", lambda b: "others-0-1" in condition(b, "Ready"), "a pod of that name is there")
+    site.api.delete(foreign)
+    site.settled("others")
+    site.change("others", state="Paused")
+    site.settled("others", "Paused")
+    for name in ("orders", "others"):
+        site.delete(name)
+        site.gone(name)
+
+
+def test_the_operator_uses_every_right_that_the_chart_gives_it_and_needs_no_other(
+    chart: Chart, site: Site, tmp_path: Path
+) -> None:
+    with Proxy(chart.kubeconfig(), tmp_path) as proxy:
+        operator = site.operator(proxy.kubeconfig)
+        ours = operator.settings
+        settings = {
+            **chart.configuration,
+            "worker": {**chart.configuration["worker"], **ours["worker"]},
+            "metrics": {"port": free_port()},
+            "probes": {"port": free_port()},
+        }
+        operator.settings = settings
+        (operator.folder / "operator.yaml").write_text(yaml.safe_dump(settings))
+        (operator.folder / "key").unlink()  # it makes one, and finds it again
+        operator.start().ready()
+        operator.kill()
+        operator.ended()
+        operator.start()
+        whole_life(site)
+        assert operator.stop() == 0
+        denied = [a for a in proxy.asked if a.code in (401, 403)]
+        assert denied == []
+        asked = {found for r in proxy.requests if (found := used(r.method, r.path, r.query)) is not None}
+    rights = chart.rights()
+    missing = {u for u in asked if u not in rights and ("", *u[1:]) not in rights}
+    assert missing == set()
+    spare = {r for r in rights if not any(u[1:] == r[1:] and r[0] in ("", u[0]) for u in asked)}
+    excused = {r for r in spare if r[1:] in NEVER_USED}
+    assert spare - excused == set()
+    assert {r[1:] for r in excused} == set(NEVER_USED)  # no excuse for what is used
+    site.check()
+
+
+def test_an_operator_without_rights_says_which_and_goes_on_when_it_has_them(site: Site, tmp_path: Path) -> None:
+    chart = Chart(site, [site.namespace])
+    role = next(d for d in chart.documents if d["kind"] == "Role" and any("pods" in r["resources"] for r in d["rules"]))
+    pods = [r for r in role["rules"] if r["resources"] != ["pods"]]
+    site.api.apply(
+        {**role, "rules": [*pods, {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]}
+    )
+    operator = site.operator(chart.kubeconfig()).start()
+    site.create("orders")
+    told = site.until("orders", lambda b: "forbidden" in condition(b, "Ready"), "it is told")
+    assert "cannot create resource" in condition(told, "Ready")
+    site.api.apply(role)
+    site.settled("orders")
+    assert operator.starts == 1
+    site.check()

@@ -1,0 +1,124 @@
+"""More than one operator: of one release by mistake, of two releases on purpose."""
+
+from collections.abc import Callable
+
+from .site import Site, condition
+
+
+def test_of_two_operators_of_a_release_one_waits_and_takes_over(site: Site) -> None:
+    first = site.operator(pod="operator-0").start().ready()
+    second = site.operator(pod="operator-1").start()
+    second.until(lambda: second.logged("Waiting for the operator operator-0_operator-0"), "it waits")
+    site.create("orders", tasksMax=2)
+    site.settled("orders")
+    assert second.probe("readyz")[0] == 503
+    assert second.probe("healthz")[0] == 200
+    pods = [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
+    first.kill()
+    first.ended()
+    second.ready(90)
+    site.change("orders", state="Paused")
+    site.settled("orders", "Paused")
+    assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))] == pods
+    site.check()
+
+
+def test_an_operator_that_ends_as_asked_hands_over_at_once(site: Site) -> None:
+    first = site.operator(pod="operator-0").start().ready()
+    second = site.operator(pod="operator-1").start()
+    second.until(lambda: second.logged("Waiting for the operator"), "it waits")
+    assert first.stop() == 0
+    second.ready(10)
+    site.check()
+
+
+def test_two_releases_each_run_their_own(make_site: Callable[..., Site]) -> None:
+    site = make_site(spaces=2)
+    one, two = site.namespaces
+    site.operator(watch=[one], namespace=one, name="one").start()
+    site.operator(watch=[two], namespace=two, name="two").start()
+    for namespace in (one, two):
+        site.create("orders", namespace=namespace)
+    for namespace, name in ((one, "one"), (two, "two")):
+        site.settled(f"{namespace}/orders")
+        pods = site.kubelet.alive(f"{namespace}/orders")
+        assert [p["metadata"]["labels"]["penstock.dev/operator"] for p in pods] == [f"{namespace}.{name}"]
+    site.check()
+
+
+def test_of_two_releases_the_older_connector_keeps_a_name(make_site: Callable[..., Site]) -> None:
+    site = make_site(spaces=2)
+    one, two = site.namespaces
+    site.operator(watch=[one], namespace=one, name="one").start()
+    site.operator(watch=[two], namespace=two, name="two").start()
+    site.create("orders", namespace=one, connectName="moved")
+    site.settled(f"{one}/orders")
+    site.kubelet.records.until(lambda: site.kubelet.records.claim("moved"), "a claim")
+    site.create("orders", namespace=two, connectName="moved")
+    refused = site.until(f"{two}/orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
+    assert f"{one}/orders" in condition(refused, "Stalled")
+    assert site.kubelet.alive(f"{two}/orders") == []
+
+    site.delete("orders", namespace=one)
+    site.settled(f"{two}/orders", seconds=90)  # the name is free
+    site.check()
+
+
+def test_a_connector_without_its_name_leaves_nothing_of_the_owner_forgotten(make_site: Callable[..., Site]) -> None:
+    site = make_site(spaces=2)
+    one, two = site.namespaces
+    site.operator(watch=[one], namespace=one, name="one").start()
+    site.operator(watch=[two], namespace=two, name="two").start()
+    site.create("orders", namespace=one, connectName="moved")
+    site.settled(f"{one}/orders")
+    site.kubelet.records.until(lambda: site.kubelet.records.claim("moved"), "a claim")
+    site.create("orders", namespace=two, connectName="moved")
+    site.until(f"{two}/orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
+    before = dict(site.kubelet.records.latest)
+    site.delete("orders", namespace=two)
+    site.gone(f"{two}/orders")
+    site.create("last", namespace=two)  # so that the deletion has been followed
+    site.settled(f"{two}/last")
+    for key in site.kubelet.records.of("moved") or [b"nothing is left"]:
+        assert site.kubelet.records.latest.get(key) == before.get(key)
+    assert site.kubelet.records.of("moved")
+    assert site.kubelet.records.tombstones == []
+    site.check()
+
+
+def test_within_a_release_the_younger_connector_of_a_name_waits_for_it(site: Site) -> None:
+    site.operator().start()
+    site.create("orders", connectName="moved")
+    site.settled("orders")
+    site.create("copies", connectName="moved")
+    site.until("copies", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
+    site.delete("orders")
+    site.settled("copies")
+    assert len(site.kubelet.alive(site.key("copies"))) == 1
+    site.check()
+
+
+def test_a_restart_gives_no_name_to_a_younger_connector(site: Site) -> None:
+    operator = site.operator().start()
+    site.create("z-older", connectName="moved")
+    site.settled("z-older")
+    younger = [f"a-younger-{n}" for n in range(12)]
+    for name in younger:
+        site.create(name, connectName="moved")
+    for name in younger:
+        site.until(name, lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
+    jobs = list(site.kubelet.jobs)
+    versions = {k: b["metadata"]["resourceVersion"] for k, b in site.connectors.objects.items()}
+    for _ in range(3):
+        operator.kill()
+        operator.ended()
+        operator.start().ready()
+        site.change("z-older", state="Paused")
+        site.settled("z-older", "Paused")
+        site.change("z-older", state="Running")
+        site.settled("z-older")
+    assert site.kubelet.jobs == jobs
+    assert {n: site.get(n)["metadata"]["resourceVersion"] for n in younger} == {
+        n: versions[site.key(n)] for n in younger
+    }
+    site.check()
