@@ -28,10 +28,14 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
+        # kopf calls a request an error that it is about to repeat.
+        level = (
+            "warning" if record.name.startswith("kopf") and "will retry" in record.getMessage() else record.levelname
+        )
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line: dict[str, Any] = {
             "time": f"{stamp}.{int(record.msecs):03d}Z",
-            "level": record.levelname.lower(),
+            "level": level.lower(),
             "logger": record.name,
             "message": self._redact(record.getMessage()),
         }

@@ -64,7 +64,7 @@ def open_session(kube: Kube, streams: Streams) -> aiohttp.ClientSession:
     tracing.on_request_exception.append(failed)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=_ssl(connection)),
-        headers={"User-Agent": "penstock-operator"},
+        headers={"User-Agent": "penstock-operator/watch"},
         trace_configs=[tracing],
         response_class=_Response,
         proxy=connection.proxy,

@@ -2,6 +2,7 @@
 
     command     what to measure, in which order, and where the figures go
     source_work, sink_work, trickle    the measures, each with both sides
+    operator_work, operator_figures    the operator with many connectors, with idle ones, with one change
     sides       how each side is started on a connector: the same flat configuration for both
     peer        Kafka Connect standalone: its jars and its command
     measured    a running side: its start, its log, its end

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tests.bench import data, report, results
+from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.peer import connect_jars
 from tests.bench.results import Measure
 from tests.bench.rows import on_demand_rows, sink_rows, source_rows, trickle_rows
@@ -26,7 +27,7 @@ from penstock_runtime.java import find_java
 __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_MEASURES: Final = ("source", "sink", "trickle", "on-demand")
+_MEASURES: Final = ("source", "sink", "trickle", "on-demand", "operator")
 F = TypeVar("F")
 
 
@@ -92,6 +93,8 @@ class Bench:
                 )
             case "sink":
                 return sink_rows(*self._alternate(part, lambda s, f: run_sink(s, self.servers, lines, self.records, f)))
+            case "operator":
+                return operator_rows([run_operator(self.folder, self.servers, quick=quick)])
             case "trickle":
                 return trickle_rows(*self._alternate(part, lambda s, f: run_trickle(s, self.servers, f, durations)))
             case _:

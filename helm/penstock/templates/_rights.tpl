@@ -19,9 +19,9 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, create, patch, delete]
-- apiGroups: ["", events.k8s.io]
+- apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- if .Values.secrets.watch }}
 - apiGroups: [""]
   resources: [secrets]

@@ -80,7 +80,7 @@ class Maker:
         own = self.connector.metadata
         life = Life(
             connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
-            incarnation=incarnation, token=f"{own.uid}/{task}/{incarnation}", state=state,
+            incarnation=incarnation, token=f"{own.uid}/{standing.generation}/{task}/{incarnation}", state=state,
         )  # fmt: skip
         pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), life)
         annotations = {

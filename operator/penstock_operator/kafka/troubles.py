@@ -17,9 +17,9 @@ _NOT_ALLOWED: Final = frozenset((
 ))  # fmt: skip
 _SILENT: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN))  # noqa: SLF001
 _NOISE: Final = (
+    re.compile(r",? ?\d+ identical error\(s\) suppressed"),  # first: it has brackets within those of the others
     re.compile(r"\s*\(after \d+ms in state [^)]*\)"),
     re.compile(r"\s*\(\d+ms[^)]*\)"),
-    re.compile(r",? ?\d+ identical error\(s\) suppressed"),
     re.compile(r"^\S+?://|/(bootstrap|\d+)(?=: )"),
 )
 

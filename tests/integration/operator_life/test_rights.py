@@ -28,9 +28,6 @@ NEVER_USED = {
     ("penstock.dev", "pluginversions", "get"): "read by a later release: plugins",
     ("penstock.dev", "pluginversions/status", "patch"): "written by a later release: plugins",
     ("", "configmaps", "patch"): "a later release writes offsets to a ConfigMap",
-    ("", "events", "create"): "the older group of Events, for tools that know no other",
-    ("", "events", "patch"): "the older group of Events",
-    ("events.k8s.io", "events", "patch"): "a repeated Event is left out, not counted up",
 }
 
 

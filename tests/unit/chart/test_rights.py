@@ -28,7 +28,7 @@ WATCHED = {
     "pods": READ | {"create", "delete"},
     "pods/log": {"get"},
     "configmaps": {"get", "list", "create", "patch", "delete"},
-    "events": {"create", "patch"},
+    "events": {"create"},
     "secrets": READ,
 }
 AT_HOME = {

@@ -86,7 +86,7 @@ def test_a_task_is_told_which_life_it_is() -> None:
     env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
     life = Life.from_json(env["PENSTOCK_LIFE"]["value"])
     assert (life.connector_uid, life.connector_generation, life.incarnation, life.standing) == ("u-1", 7, 4, STANDING)
-    assert life.token == "u-1/1/4"
+    assert life.token == "u-1/3/1/4"
     assert env["PENSTOCK_POD_UID"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.uid"
 
 
