@@ -12,7 +12,6 @@ from .place import Place, condition, task
 pytestmark = [
     pytest.mark.own_cluster,
     pytest.mark.slow,
-    pytest.mark.expects("Request attempt #[0-9]+ failed; will retry"),  # kopf's, of its watches
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # connections that were cut
 ]
 

@@ -122,10 +122,10 @@ async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context:
         if not context.job_slots.take(slot, key):
             context.job_slots.wait(key)
             return None
-        request = maker.request(wish.name, _request(wish, maker, context))
-        await context.run(kube.create, request)
         pod = maker.job(wish.name, wish.action, wish.key)
     try:
+        if isinstance(wish, CreateJob):
+            await context.run(kube.create, maker.request(wish.name, _request(wish, maker, context)))
         made = await context.run(kube.create, pod)
     except Exception:
         if isinstance(wish, CreateJob):
@@ -170,6 +170,8 @@ def _name(connector: str, wish: CreateJob | CreateTask) -> str:
 
 def _reason(refused: Refused) -> str:
     """Why a pod was refused, in a word that people can act on."""
+    if refused.namespace_ends:
+        return "NamespaceTerminating"
     if refused.over_quota:
         return "QuotaExceeded"
     if "violates PodSecurity" in refused.answer:

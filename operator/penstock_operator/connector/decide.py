@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from penstock.resources import State
-from penstock_operator.connector.decision import Decision, waiting
+from penstock_operator.connector.decision import Decision, config_known, waiting
 from penstock_operator.connector.ending import deleting, stopped, without_tasks
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.life_of import LifeOf
@@ -49,6 +49,9 @@ def _standing(facts: Facts, life: LifeOf) -> Decision:
         return replace(found, again=_RIVAL_LOOK)  # nobody tells of its end
     if facts.connector.spec.state is State.STOPPED:
         return stopped(facts)
+    if facts.namespace_ends:  # nothing can be created there; the Connector goes with it in a moment
+        verdict = Verdict(Kind.UNDER_WAY, "NamespaceTerminating", "its namespace is being deleted")
+        return Decision(facts.memory, verdict, config_known(facts), "Stopping")
     if facts.foreign_pods:
         message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(facts.foreign_pods))}"
         return waiting(facts, "Waiting", message, again=_LOOK)

@@ -236,6 +236,13 @@ def test_fields_that_cannot_be_read_are_told_without_asking_a_pod() -> None:
     assert decision.state == "Failed"
 
 
+def test_nothing_is_tried_in_a_namespace_that_is_being_deleted() -> None:
+    world = World(namespace_ends=True)
+    decision = world.settle()
+    assert not decision.create
+    assert world.condition("Ready").startswith("False NamespaceTerminating")
+
+
 def test_what_this_release_does_not_do_is_refused_and_not_passed_over() -> None:
     world = World(spec={"topicCreationPolicy": {"name": "shop"}, "spark": {"executors": 2}})
     world.settle()
