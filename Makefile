@@ -51,7 +51,8 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: unit integration conformance cluster-test images-test e2e ## All tests: an hour from nothing, half of it with warm caches
+test: java setup ## All tests: unit, conformance, integration, cluster-test, images-test and e2e, two at a time
+	@scripts/test $(PY)
 
 .PHONY: unit
 unit: java setup ## Tests of the parts
