@@ -53,6 +53,8 @@ async def apply(
     current = await _status(document, facts, decision, context)
     if current is None:
         return Applied(0.0)  # another Connector has its name now
+    if decision.finalizer is not None and not await _finalizer(current, key, decision.finalizer, context):
+        return Applied(0.0)  # the Connector was changed meanwhile
     for pod in decision.delete:
         if pod.role == "job":  # its request first: of a pod that is gone nobody would know it
             await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
@@ -71,8 +73,6 @@ async def apply(
             again = _sooner(again, _REFUSED_AGAIN if told else 0.0)
     for plan in decision.drop:
         await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan))
-    if decision.finalizer is not None and not await _finalizer(current, key, decision.finalizer, context):
-        again = 0.0
     if decision.save is not None:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
     return Applied(again)

@@ -63,7 +63,7 @@ class Decision:
     """What follows from the facts.
 
     Carried out in this order, so that being killed between any two writes is harmless: a plan is kept, status says what
-    is about to happen, running tasks are told, pods go, pods come, what is over is removed, the finalizer comes or goes.
+    is about to happen, the finalizer comes or goes, pods go, pods come, what is over is removed, running tasks are told.
 
     Attributes:
         memory: for status.

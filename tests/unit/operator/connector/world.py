@@ -145,6 +145,9 @@ class World:
             self._write()
             self.status, self.status_writes = json.loads(json.dumps(found)), self.status_writes + 1
             self.events += notes(facts.memory, decision)
+        if decision.finalizer is not None:
+            self._write()
+            self.finalizer = decision.finalizer
         for pod in decision.delete:
             self._write()
             self._delete(pod.name)
@@ -154,9 +157,6 @@ class World:
         for plan in decision.drop:
             self._write()
             self.plans = [p for p in self.plans if p.hash != plan]
-        if decision.finalizer is not None:
-            self._write()
-            self.finalizer = decision.finalizer
         if decision.tell is not None:
             self._write()
             self.control = Control(connector_uid=self.uid, generation=self.generation, state=decision.tell)
