@@ -81,20 +81,65 @@ def test_the_first_takes_it_and_the_second_waits(server: Server, lease: Make) ->
     assert server.kept["spec"]["leaseTransitions"] == 0
 
 
-def test_the_second_takes_over_when_the_first_no_longer_renews(server: Server, lease: Make, clock: Clock) -> None:
+def test_a_holder_that_nobody_asks_writes_nothing(server: Server, lease: Make, clock: Clock) -> None:
+    first = lease("first")
+    first.attempt()
+    assert server.kept is not None
+    version = server.kept["metadata"]["resourceVersion"]
+    for _ in range(100):
+        clock.now += 5
+        assert first.attempt()
+        assert first.is_held
+    assert server.kept["metadata"]["resourceVersion"] == version
+
+
+def test_a_holder_that_lives_answers_who_asks_and_keeps_it(server: Server, lease: Make, clock: Clock) -> None:
+    first, second = lease("first"), lease("second")
+    first.attempt()
+    for _ in range(20):
+        assert not second.attempt()
+        clock.now += 5
+        assert first.attempt()
+    assert first.is_held
+
+
+def test_the_second_takes_over_when_the_first_does_not_answer(server: Server, lease: Make, clock: Clock) -> None:
+    first, second = lease("first"), lease("second")
+    first.attempt()
+    clock.now += 14
+    assert not second.attempt()  # asks
+    clock.now += 15
+    assert not second.attempt()
+    clock.now += 0.1
+    assert not first.is_held
+    assert second.attempt()
+    assert server.kept is not None
+    assert server.kept["spec"]["leaseTransitions"] == 1
+
+
+def test_an_answer_makes_the_time_begin_anew(lease: Make, clock: Clock) -> None:
     first, second = lease("first"), lease("second")
     first.attempt()
     second.attempt()
     clock.now += 14
     first.attempt()
     clock.now += 2
-    assert not second.attempt()  # renewed meanwhile: its time begins anew
+    assert not second.attempt()  # asks again
     clock.now += 15
     assert not second.attempt()
     clock.now += 0.1
     assert second.attempt()
-    assert server.kept is not None
-    assert server.kept["spec"]["leaseTransitions"] == 1
+
+
+def test_a_holder_whose_answer_does_not_arrive_holds_on_no_longer(server: Server, lease: Make, clock: Clock) -> None:
+    first, second = lease("first"), lease("second")
+    first.attempt()
+    second.attempt()
+    clock.now += 10
+    server.before_write = lambda: server.replace(server.kept or {})  # somebody else writes: a conflict
+    assert not first.attempt()
+    clock.now += 5
+    assert not first.is_held
 
 
 def test_whoever_was_taken_over_is_told_and_holds_nothing(lease: Make, clock: Clock) -> None:
