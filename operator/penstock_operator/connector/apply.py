@@ -103,7 +103,7 @@ async def _status(
     )  # fmt: skip
     if written is None:
         return None
-    for note in notes(facts.memory, decision):
+    for note in () if facts.namespace_ends else notes(facts.memory, decision):
         log.info("%s", note.message, extra={"connector": f"{own.namespace}/{own.name}", "reason": note.reason})
         await context.run(
             context.kube.event, document, type_="Warning" if note.warning else "Normal", reason=note.reason,

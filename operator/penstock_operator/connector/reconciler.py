@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from penstock.errors import ConfigError
+from penstock.job import Action
 from penstock.report import Claim, Control, claim_key, control_key
 from penstock.resources import Connector
 from penstock_operator.connector import gather
 from penstock_operator.connector.apply import Applied, apply
 from penstock_operator.connector.decide import decide
+from penstock_operator.connector.decision import CreateJob, Decision
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.figures import figures
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
@@ -74,6 +76,10 @@ class Reconciler:
         facts = await gather.facts(connector, document, context, remembered, self.names, trouble)
         maker = Maker(connector, context.settings, facts.secrets.names)
         decision = decide(facts, maker.life)
+        unseen = not context.status.exists and context.status.trouble is None
+        # Another release may have made the topic this moment, and claimed the name in it.
+        if unseen and _shuts_out(decision) and await context.run(context.status.look):
+            return 0.0
         applied: Applied = await apply(document, facts, decision, maker, context, remembered)
         context.metrics.connector(key, figures(facts, decision))
         # With its tasks' pods too: the topic may not have been there, or not been seen, when they were created.
@@ -127,3 +133,8 @@ class Reconciler:
         self.names.drop(key)
         self._remembered.pop(key, None)
         return None
+
+
+def _shuts_out(decision: Decision) -> bool:
+    """Whether a short pod is to shut out whoever ran under this name before."""
+    return any(isinstance(w, CreateJob) and (w.prepare or w.action is Action.PREPARE) for w in decision.create)

@@ -51,12 +51,29 @@ class StatusTopic:
         self._records = Records()
         self._exists = False
         self._stopping = threading.Event()
+        self._hurry = threading.Event()
+        self._looked = threading.Condition()
+        self._looks = 0
         self._turned = time.monotonic()
         self._writer = Writer(self._topic, self._sentence)
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
         self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)
         self._thread.start()
+
+    @property
+    def exists(self) -> bool:
+        """Whether the topic was there when it was looked for last."""
+        return self._exists
+
+    def look(self, timeout: float = 5.0) -> bool:
+        """Look for the topic now, where it was not there; whether it is, and has been read to its end. Blocks."""
+        for _ in range(2):  # the first may have been under way before this call
+            with self._looked:
+                seen = self._looks + 1
+                self._hurry.set()
+                self._looked.wait_for(lambda: self._exists or self._looks >= seen or self._stopping.is_set(), timeout)  # noqa: B023 (called at once)
+        return self._exists
 
     @property
     def turn_age(self) -> float:
@@ -127,6 +144,7 @@ class StatusTopic:
     def close(self, timeout: float = 5.0) -> None:
         """Stop reading and let go of the connections."""
         self._stopping.set()
+        self._hurry.set()
         self._thread.join(timeout)
         self._writer.close()
 
@@ -162,7 +180,9 @@ class StatusTopic:
                 if partitions is not None:
                     self._exists = False
                     self._take(Records(), is_all=True)
-                self._stopping.wait(_PAUSE_WITHOUT_TOPIC)
+                self._has_looked()
+                if self._hurry.wait(_PAUSE_WITHOUT_TOPIC) and not self._stopping.is_set():
+                    self._hurry.clear()
             else:
                 return
             fresh = Records()
@@ -170,13 +190,19 @@ class StatusTopic:
                 fresh.put(key, value)
             if self._stopping.is_set():
                 return
-            self._exists = True
             self._take(fresh, is_all=True)
+            self._exists = True
+            self._has_looked()
             for key, value in reader.news(partitions, self._heard):
                 with self._lock:
                     name = self._records.put(key, value)
                 if name is not None:
                     self._on_change(name)
+
+    def _has_looked(self) -> None:
+        with self._looked:
+            self._looks += 1
+            self._looked.notify_all()
 
     def _take(self, fresh: Records, *, is_all: bool) -> None:
         """Show these from now on."""
