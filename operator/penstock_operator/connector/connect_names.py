@@ -48,6 +48,10 @@ class Names:
         found = min(others, default=None)
         return found[1] if found is not None and older(found[0], own) else None
 
+    def age(self, key: Key) -> Age:
+        """Of a Connector that is there."""
+        return self._known[key].age
+
     def rivals(self, key: Key, connect_name: str) -> list[Key]:
         """Every other Connector with this name: what becomes of it depends on this one."""
         return [n for n, k in self._known.items() if n != key and k.connect_name == connect_name]

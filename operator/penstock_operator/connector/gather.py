@@ -164,19 +164,16 @@ async def _plans(context: Context, key: Key, uid: str, remembered: Remembered) -
 async def _rival(
     connector: Connector, document: Mapping[str, Any], key: Key, context: Context, known: Names
 ) -> Rival | None:
-    """Who has the older right to the Connect name: among those that we see, and those whose claim stands in Kafka."""
+    """Who has the older right to the Connect name: the oldest of those that we see, and of who claims it in Kafka."""
     other = known.older(key, connector.connect_name)
-    if other is not None:
-        return Rival(f"Connector {other}")
+    seen = None if other is None else Rival(f"Connector {other}")
+    oldest = known.age(key if other is None else other)
     claim = context.status.claim(connector.connect_name)
-    own = connector.metadata.uid or ""
-    if claim is None or claim.connector_uid == own or known.sees(claim.connector_uid):
-        return None
-    created = document["metadata"].get("creationTimestamp", "")
-    if not older((claim.created, claim.connector_uid), (created, own)):
-        return None
-    if claim.operator in ("", operator(context.settings)):  # of ours: gone, or not looked at yet since our start
-        there = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
-        is_there = there is not None and there["metadata"]["uid"] == claim.connector_uid
-        return Rival(f"Connector {claim.namespace}/{claim.name}") if is_there else None
-    return Rival(f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}")
+    if claim is None or known.sees(claim.connector_uid) or not older((claim.created, claim.connector_uid), oldest):
+        return seen
+    if claim.operator not in ("", operator(context.settings)):
+        return Rival(f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}")
+    # Of ours: gone, or not looked at yet since our start.
+    there = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
+    is_there = there is not None and there["metadata"]["uid"] == claim.connector_uid
+    return Rival(f"Connector {claim.namespace}/{claim.name}") if is_there else seen
