@@ -21,7 +21,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Make this checkout's virtual environment from pinned packages, or bring it up to date
@@ -59,8 +59,12 @@ unit: java setup ## Tests of the parts
 	$(PYTEST) tests/unit $(ARGS)
 
 .PHONY: integration
-integration: java setup ## Tests on a real, embedded Kafka and a real Spark
-	$(PYTEST) tests/integration $(ARGS)
+integration: java setup ## Tests on a real, embedded Kafka, a real Spark, a real API server
+	$(PYTEST) tests/integration --ignore=tests/integration/operator_life $(ARGS)
+
+.PHONY: operator-life
+operator-life: setup ## The whole operator on a real API server under faults, and killed after every n-th write (20 minutes)
+	$(PYTEST) tests/integration/operator_life $(ARGS)
 
 .PHONY: conformance
 conformance: java setup ## What Kafka Connect itself computed, case by case
