@@ -99,6 +99,7 @@ class OperatorProcess:
         self._environment = dict(environment or {})
         self._own: subprocess.Popen[bytes] | None = None
         self.pid: int | None = None
+        self._handle: int | None = None
         self.starts = 0
         (folder / "operator.yaml").write_text(yaml.safe_dump(dict(settings)))
         (folder / "key").write_bytes(KEY)
@@ -123,6 +124,7 @@ class OperatorProcess:
             self.pid = self._stable.fork(arguments, environment, self.log)
         else:
             self.pid = self._begin(arguments, environment)
+        self._handle = os.pidfd_open(self.pid)
         return self
 
     def _begin(self, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -136,16 +138,13 @@ class OperatorProcess:
 
     def kill(self) -> None:
         """As the kernel does it when memory is short; it may have ended by itself."""
-        if self.pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
 
     def stop(self, seconds: float = 30.0) -> int:
         """As the kubelet does it; the exit code."""
         if self.pid is None:
             return 0
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGTERM)
+        self._signal(signal.SIGTERM)
         return self.ended(seconds)
 
     def ended(self, seconds: float = 30.0) -> int:
@@ -155,7 +154,16 @@ class OperatorProcess:
             assert time.monotonic() < deadline, f"the operator does not end\n{self.tail()}"
             time.sleep(0.02)  # nobody tells of the end of a process that is not ours
         self.pid = None
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
         return code
+
+    def _signal(self, number: signal.Signals) -> None:
+        """By a handle: the number of a process that has ended may be that of a thread of ours by now."""
+        if self._handle is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, number)
 
     def _code(self) -> int | None:
         if self._own is not None:
