@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import kopf
 
+from penstock_operator.connector.names import CONNECTOR_LABEL, MANAGED_BY, OPERATOR_LABEL
 from penstock_operator.index import ConnectorIndex
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
@@ -20,13 +21,11 @@ from penstock_operator.session import open_session
 from penstock_operator.settings import Settings
 from penstock_operator.streams import Streams
 
-__all__ = ["CONNECTOR_LABEL", "OPERATOR_LABEL", "Events", "Watching"]
+__all__ = ["Events", "Watching"]
 
 log = logging.getLogger(__name__)
 
-OPERATOR_LABEL: Final = "penstock.dev/operator"
-CONNECTOR_LABEL: Final = "penstock.dev/connector"
-_MANAGED_BY: Final = "app.kubernetes.io/managed-by=penstock"
+_MANAGED_BY: Final = "=".join(MANAGED_BY)
 _NO_HELM: Final = "type!=helm.sh/release.v1"
 _PAGE: Final = 500
 _STOP_SECONDS: Final = 5.0

@@ -65,7 +65,7 @@ async def apply(
     again: float | None = None
     for wish in decision.create:
         try:
-            again = _sooner(again, await _create(key, wish, maker, context))
+            await _create(key, wish, maker, context)
         except Refused as e:
             remembered.refusals[_name(own.name, wish)] = (_reason(e), e.answer or str(e))
             remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
@@ -112,34 +112,30 @@ async def _status(
     return {**document, "metadata": written["metadata"]}
 
 
-async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> float | None:
-    """Create a pod; seconds after which to look again when that is not possible now."""
-    kube = context.kube
+async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> None:
+    """Create a pod; a short one waits where there is no room for it."""
     if isinstance(wish, CreateTask):
         pod = maker.task(wish.plan, wish.task, wish.incarnation, wish.standing, wish.state)
-    else:
-        slot = f"{key.namespace}/{wish.name}"
-        if not context.job_slots.take(slot, key):
+        await _create_pod(key, pod, maker, context)
+        return
+    with context.job_slots.making(f"{key.namespace}/{wish.name}", key) as room:
+        if not room:
             context.job_slots.wait(key)
-            return None
-        pod = maker.job(wish.name, wish.action, wish.key)
-    try:
-        if isinstance(wish, CreateJob):
-            await context.run(kube.create, maker.request(wish.name, _request(wish, maker, context)))
-        made = await context.run(kube.create, pod)
-    except Exception:
-        if isinstance(wish, CreateJob):
-            context.job_slots.give_back(f"{key.namespace}/{wish.name}")
-        raise
+            return
+        await context.run(context.kube.create, maker.request(wish.name, _request(wish, maker, context)))
+        await _create_pod(key, maker.job(wish.name, wish.action, wish.key), maker, context)
+
+
+async def _create_pod(key: Key, pod: Mapping[str, Any], maker: Maker, context: Context) -> None:
+    made = await context.run(context.kube.create, pod)
     if made is None:  # it is there: ours from a moment ago, or somebody else's
-        there = await context.run(kube.get, POD, key.namespace, pod["metadata"]["name"])
+        there = await context.run(context.kube.get, POD, key.namespace, pod["metadata"]["name"])
         if there is not None and label(there, UID_LABEL) != maker.connector.metadata.uid:
             raise Refused(
                 f"Creating pod {pod['metadata']['name']}",
                 answer=f"a pod of the name {pod['metadata']['name']} is there that is not this Connector's; remove it",
                 reason="PodNameTaken",
             )
-    return None
 
 
 def _request(wish: CreateJob, maker: Maker, context: Context) -> JobRequest:

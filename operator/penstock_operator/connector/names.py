@@ -9,12 +9,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 __all__ = [
+    "ACTION_ANNOTATION",
     "CONNECTOR_LABEL",
     "FINALIZER",
+    "GENERATION_ANNOTATION",
     "INCARNATION_ANNOTATION",
+    "KEY_ANNOTATION",
     "LIFE_ANNOTATION",
+    "MANAGED_BY",
     "OPERATOR_LABEL",
     "ROLE_LABEL",
+    "STATE_ANNOTATION",
     "TASK_LABEL",
     "UID_LABEL",
     "digest",
@@ -32,6 +37,10 @@ UID_LABEL: Final = "penstock.dev/connector-uid"
 ROLE_LABEL: Final = "penstock.dev/role"
 TASK_LABEL: Final = "penstock.dev/task"
 INCARNATION_ANNOTATION: Final = "penstock.dev/incarnation"
+GENERATION_ANNOTATION: Final = "penstock.dev/generation"
+STATE_ANNOTATION: Final = "penstock.dev/state"
+ACTION_ANNOTATION: Final = "penstock.dev/action"
+KEY_ANNOTATION: Final = "penstock.dev/key"
 LIFE_ANNOTATION: Final = "penstock.dev/life"
 """On a task pod: the hash of everything that it was made from; another one means that the pod is out of date."""
 FINALIZER: Final = "penstock.dev/reset-offsets"

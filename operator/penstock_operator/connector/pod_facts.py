@@ -160,14 +160,14 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 task=int(marks.get(names.TASK_LABEL, -1)),
                 incarnation=int(annotations.get(names.INCARNATION_ANNOTATION, 0)),
                 life=annotations.get(names.LIFE_ANNOTATION, ""),
-                generation=int(annotations.get("penstock.dev/generation", 0)),
-                state=annotations.get("penstock.dev/state", "Running"),
+                generation=int(annotations.get(names.GENERATION_ANNOTATION, 0)),
+                state=annotations.get(names.STATE_ANNOTATION, "Running"),
             )
         case "job":
             return JobPod(
                 **common,
-                action=annotations.get("penstock.dev/action", ""),
-                key=annotations.get("penstock.dev/key", ""),
+                action=annotations.get(names.ACTION_ANNOTATION, ""),
+                key=annotations.get(names.KEY_ANNOTATION, ""),
             )
         case _:
             return None

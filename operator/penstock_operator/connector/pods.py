@@ -21,8 +21,6 @@ _CONTAINER_FIELDS: Final = frozenset(
     ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
 )
 """Of `spec.template`, what belongs to the task's container; the rest belongs to the pod."""
-_GENERATION: Final = "penstock.dev/generation"
-_STATE: Final = "penstock.dev/state"
 _SCRATCH: Final = "scratch"
 
 
@@ -86,8 +84,8 @@ class Maker:
         annotations = {
             names.INCARNATION_ANNOTATION: str(incarnation),
             names.LIFE_ANNOTATION: self.life(plan, task),
-            _GENERATION: str(own.generation),
-            _STATE: state.value,
+            names.GENERATION_ANNOTATION: str(own.generation),
+            names.STATE_ANNOTATION: state.value,
         }
         found = pod["metadata"]
         return {**pod, "metadata": {**found, "annotations": {**found.get("annotations", {}), **annotations}}}
@@ -103,7 +101,7 @@ class Maker:
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
         spec["activeDeadlineSeconds"] = settings.job.deadline_seconds
         spec["terminationGracePeriodSeconds"] = 5
-        annotations = {"penstock.dev/action": action.value, "penstock.dev/key": key}
+        annotations = {names.ACTION_ANNOTATION: action.value, names.KEY_ANNOTATION: key}
         meta = metadata(self.connector, name, operator=self.operator, role="job", annotations=annotations)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
         return self._with_template(pod, layout.JOB_CONTAINER, besides=("resources",))
