@@ -262,5 +262,7 @@ class Watching:
         settings.networking.error_backoffs = _Patience()
         settings.persistence.finalizer = "penstock.dev/never"  # nothing is registered that would use it
         settings.posting.enabled = False
+        # Otherwise kopf sends SIGKILL to the process ten minutes after it was asked to stop, if its loop still runs then.
+        settings.process.ultimate_exiting_timeout = None
         settings.posting.reporting_component = "penstock-operator"
         return settings

@@ -86,7 +86,7 @@ def test_a_missing_worker_secret_a_wrong_password_and_missing_rights_are_told_ap
     place.secret("kafka-client", jaas=JAAS.format("penstock", "penstock-secret"))
     denied = source.until(
         lambda c: next((str(d["message"]) for d in c["status"]["conditions"] if "uthoriz" in str(d["message"])), None),
-        "missing rights are told", 90,
+        "missing rights are told", 60,
     )  # fmt: skip
     print(denied)
 

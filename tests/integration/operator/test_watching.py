@@ -74,6 +74,7 @@ class Watcher:
 
     def close(self) -> None:
         self.watching.stop(15.0)
+        assert not self.watching.is_alive, "kopf's thread goes on"
         self.kube.close()
 
 
