@@ -15,6 +15,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from penstock.errors import ConnectError
 from penstock_runtime.embedded import EmbeddedKafka
 
+from .ports import free_port
+
 # A process that runs a broker until it is ended, and says which.
 RUN = """
 import sys, threading
@@ -128,9 +130,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_broker(own_kafka: EmbeddedKaf
 
 
 def test_a_port_of_ones_choice_is_taken_and_remembered(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with EmbeddedKafka(tmp_path / "kafka", port) as broker:
         assert broker.bootstrap_servers == f"127.0.0.1:{port}"
     with EmbeddedKafka(tmp_path / "kafka") as broker:

@@ -11,11 +11,11 @@ import pytest
 from penstock.exit_codes import ExitCode
 from penstock.job import Action, Outcome
 from penstock_runtime.embedded import EmbeddedKafka, settings
-from penstock_runtime.embedded.folder import _free_port
 
 from .journal import Journal
 from .lab import Lab
 from .pods import Pods, pods, shown
+from .ports import free_port
 from .running import Processes, new_name
 
 __all__ = ["pods"]
@@ -42,7 +42,7 @@ class Guarded:
 
 @pytest.fixture(scope="module")
 def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    port = _free_port()
+    port = free_port()
     plain = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="wonderland";'
     more = f"""\
 listener.name.sasl.sasl.enabled.mechanisms=PLAIN

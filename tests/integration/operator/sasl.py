@@ -1,6 +1,5 @@
 """An embedded Kafka that also has a listener which asks for credentials, and rules for who may do what."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,8 @@ from unittest.mock import patch
 
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.embedded import settings as embedded
+
+from ..ports import free_port
 
 __all__ = ["PASSWORD", "USER", "SecuredKafka", "sasl_kafka"]
 
@@ -26,9 +27,7 @@ class SecuredKafka(NamedTuple):
 @contextmanager
 def sasl_kafka(folder: Path) -> Iterator[SecuredKafka]:
     """A running one; everything is allowed that no ACL forbids."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     lines = []
     for line in embedded._SERVER.splitlines():

@@ -1,6 +1,5 @@
 """The API server as the operator sees it: each answer is what was asked, or an error that says what follows."""
 
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from penstock_operator.kube import CONFIG_MAP, CONNECTOR, EVENT, NODE, POD, Kind
 from penstock_operator.metrics import Metrics
 
 from ..cluster_api.api import Api
+from ..ports import free_port
 from .faults import FaultProxy, cut, drop, fail, slow
 
 NOTHING = Kind("penstock.dev/v1alpha1", "Nothing", "nothings")
@@ -338,9 +338,7 @@ def test_a_server_that_does_not_answer_is_given_up(spoilt: Kube, faults: FaultPr
 
 
 def test_a_server_that_is_away_is_told_without_urllib_s_layers(tmp_path: Path, metrics: Metrics) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     away = Kube.connect(kubeconfig=_kubeconfig(tmp_path, f"http://127.0.0.1:{port}"), on_request=metrics.requested)
     with pytest.raises(Unavailable) as caught:
         away.get(CONFIG_MAP, "shop", "a")

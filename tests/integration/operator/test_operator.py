@@ -29,6 +29,7 @@ from penstock_operator.settings import Settings
 
 from ..cluster_api.api import Api
 from ..cluster_api.conftest import ApiServer
+from ..ports import free_port
 from .faults import FaultProxy, fail
 from .test_kube import connector
 from .test_status_topic import make, put, report
@@ -37,24 +38,14 @@ from .test_watching import our_pod
 SECONDS = 60.0
 
 
-def free_ports() -> tuple[int, int]:
-    import socket
-
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
-
-
 def document(kafka: str, topic: str, namespace: str) -> dict[str, Any]:
-    metrics, probes = free_ports()
     return {
         "release": {"name": "penstock", "namespace": namespace},
         "watchNamespaces": [namespace],
         "worker": {"bootstrap.servers": kafka, "status.storage.topic": topic},
         "images": {"runtime": "r:1"},
-        "metrics": {"port": metrics},
-        "probes": {"port": probes},
+        "metrics": {"port": free_port()},
+        "probes": {"port": free_port()},
     }
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,17 +15,12 @@ from typing import Any, Final
 
 import yaml
 
-__all__ = ["OperatorProcess", "Stable", "configuration", "free_port"]
+from ..ports import free_port
+
+__all__ = ["OperatorProcess", "Stable", "configuration"]
 
 ROOT: Final = Path(__file__).parents[3]
 KEY: Final = b"0123456789abcdef0123456789abcdef"
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def configuration(

@@ -39,6 +39,7 @@ def every_write(
             if not operator.has_ended:
                 proxy.quiet(2.0)
             survived = not killed()
+        assert not (survived and operator.has_ended), f"it has ended by itself\n{operator.tail()}"
         if not survived:
             operator.ended()
             operator.start()

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from .processes import ROOT, free_port
+from ..ports import free_port
+from .processes import ROOT
 from .proxy import Proxy
 from .site import Site, condition
 
