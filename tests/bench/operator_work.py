@@ -44,7 +44,7 @@ class Size:
     changes: int
 
 
-FULL: Final = Size(1000, 300, 50, 120, 20)
+FULL: Final = Size(1000, 300, 50, 600, 20)
 QUICK: Final = Size(200, 60, 20, 20, 5)
 
 
