@@ -1,13 +1,20 @@
 """Java's dates, UTC: Julian before 15 October 1582, Gregorian from then on, any year that 64 bits of millis reach."""
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
-__all__ = ["DAY", "CivilTime", "civil", "date_text", "millis_of"]
+__all__ = [
+    "DAY", "MONTHS", "WEEKDAYS", "CivilDay", "CivilTime", "calendar_days", "civil", "civil_day", "date_text",
+    "first_of_month", "int32", "int64", "millis_of", "weekday",
+]  # fmt: skip
 
 DAY: Final = 86_400_000
 _CUTOVER: Final = -141_427  # days from 1970-01-01 to 1582-10-15
-_WEEKDAYS: Final = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 
 
 class CivilTime(NamedTuple):
@@ -27,6 +34,35 @@ class CivilTime(NamedTuple):
         return self.year if self.year > 0 else 1 - self.year
 
 
+class CivilDay(NamedTuple):
+    """A day in the calendar, with weeks as the USA count them: from Sunday, the first holds the first of January."""
+
+    year: int
+    month: int
+    day: int
+    day_of_year: int
+    weekday: int
+    week_year: int
+    week: int
+    week_of_month: int
+    weekday_in_month: int
+
+    @property
+    def year_of_era(self) -> int:
+        """The year as `yyyy` prints it: 1 BC is 1."""
+        return self.year if self.year > 0 else 1 - self.year
+
+
+def int32(number: int) -> int:
+    """The low 32 bits, as Java's `int` keeps them."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def int64(number: int) -> int:
+    """The low 64 bits, as Java's `long` keeps them."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def civil(millis: int) -> CivilTime:
     """The calendar's fields of a moment."""
     days, rest = divmod(millis, DAY)
@@ -34,28 +70,81 @@ def civil(millis: int) -> CivilTime:
     return CivilTime(year, month, day, rest // 3_600_000, rest // 60_000 % 60, rest // 1000 % 60, rest % 1000)
 
 
+def civil_day(days: int) -> CivilDay:
+    """The calendar's fields of a day since 1970-01-01.
+
+    In 1582 only the days that were there count: 15 October is the 278th of the year and the fifth of its month.
+    """
+    year, month, day = _from_days(days)
+    new_year = _first_of(year, 1)
+    of_year = days - new_year
+    of_month = days - _first_of(year, month)
+    week_year, week = year, (of_year + weekday(new_year)) // 7 + 1
+    if month == 12:
+        following = _first_of(year + 1, 1)
+        if days >= following - weekday(following):
+            week_year, week = year + 1, 1
+    return CivilDay(
+        year=year,
+        month=month,
+        day=day,
+        day_of_year=of_year + 1,
+        weekday=weekday(days),
+        week_year=week_year,
+        week=week,
+        week_of_month=(of_month + weekday(days - of_month)) // 7 + 1,
+        weekday_in_month=of_month // 7 + 1,
+    )
+
+
+def weekday(days: int) -> int:
+    """The day of the week, 0 for Sunday."""
+    return (days + 4) % 7
+
+
 def millis_of(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0, milli: int = 0) -> int:
     """The moment of these fields, leniently: whatever is out of range rolls over, as in `GregorianCalendar`."""
-    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
-    days = _to_days(year, month, 1, gregorian=True) + day - 1
-    if days < _CUTOVER:
-        days = _to_days(year, month, 1, gregorian=False) + day - 1
-    return days * DAY + hour * 3_600_000 + minute * 60_000 + second * 1000 + milli
+    carried, rest = divmod(hour * 3_600_000 + minute * 60_000 + second * 1000 + milli, DAY)
+
+    def count(gregorian: bool) -> int:
+        return first_of_month(year, month, gregorian=gregorian) + day - 1 + carried
+
+    return calendar_days(year, count) * DAY + rest
+
+
+def calendar_days(year: int, count: Callable[[bool], int], *, of_year: bool = False) -> int:
+    """The day that `count` finds (asked with True for the Gregorian calendar), by the calendar that Java takes.
+
+    Args:
+        year: the year before anything rolled over into it.
+        count: the day by one calendar.
+        of_year: days or weeks are counted from New Year, which in 1582 was Julian.
+    """
+    if year > 1582 or (year == 1582 and not of_year):
+        days = count(True)
+        if days >= _CUTOVER:
+            return days
+    return count(False)
 
 
 def date_text(millis: int) -> str:
     """`java.util.Date.toString`."""
     t = civil(millis)
-    weekday = _WEEKDAYS[millis // DAY % 7]
     clock = f"{t.hour:02}:{t.minute:02}:{t.second:02}"
-    return f"{weekday} {_MONTHS[t.month - 1]} {t.day:02} {clock} UTC {t.year_of_era}"
+    return f"{WEEKDAYS[weekday(millis // DAY)][:3]} {MONTHS[t.month - 1][:3]} {t.day:02} {clock} UTC {t.year_of_era}"
 
 
-def _to_days(year: int, month: int, day: int, *, gregorian: bool) -> int:
+def first_of_month(year: int, month: int, *, gregorian: bool) -> int:
+    """The first day of a month, in days since 1970-01-01, by one of the two calendars; any month rolls over."""
+    year, month = int32(year + (month - 1) // 12), (month - 1) % 12 + 1
     shifted = year - (month <= 2)
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5
     days = 365 * shifted + shifted // 4 + of_year
     return days - shifted // 100 + shifted // 400 - 719_468 if gregorian else days - 719_470
+
+
+def _first_of(year: int, month: int) -> int:
+    return calendar_days(year, lambda gregorian: first_of_month(year, month, gregorian=gregorian))
 
 
 def _from_days(days: int) -> tuple[int, int, int]:

@@ -1,0 +1,16 @@
+"""Letters without regard to case, as Java's `String.regionMatches` compares them."""
+
+__all__ = ["folded"]
+
+
+def folded(text: str) -> str:
+    """The text with each character as the lower case of its upper case; as long as before."""
+    return text.lower() if text.isascii() else "".join(map(_fold, text))
+
+
+def _fold(c: str) -> str:
+    if c == "İ":  # Java's mapping of single characters drops the dot
+        return "i"
+    upper = c.upper()
+    lower = (upper if len(upper) == 1 else c).lower()
+    return lower if len(lower) == 1 else c

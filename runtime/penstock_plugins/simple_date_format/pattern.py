@@ -1,0 +1,71 @@
+"""Patterns of `SimpleDateFormat`, read once: fields and the text between them."""
+
+from typing import Final, NamedTuple
+
+__all__ = ["Field", "PatternError", "Piece", "compile_pattern"]
+
+_LETTERS: Final = frozenset("GyMdkHmsSEDFwWahKzZYuXL")
+
+
+class PatternError(ValueError):
+    """The pattern is none (Java: `IllegalArgumentException`)."""
+
+
+class Field(NamedTuple):
+    """A run of one pattern letter."""
+
+    letter: str
+    count: int
+
+
+Piece = Field | str
+"""A field, or text that stands for itself."""
+
+
+def compile_pattern(pattern: str) -> tuple[Piece, ...]:
+    """The pieces of a pattern.
+
+    Raises:
+        PatternError: an unknown letter outside quotes, a quote that is not closed, more than three X.
+    """
+    pieces: list[Piece] = []
+    quoted = open_run = False
+    at = 0
+    while at < len(pattern):
+        c = pattern[at]
+        at += 1
+        if c == "'":
+            open_run = False
+            if pattern.startswith("'", at):
+                at += 1
+                _text(pieces, c)
+            else:
+                quoted = not quoted
+        elif quoted or not (c.isascii() and c.isalpha()):
+            open_run = False
+            _text(pieces, c)
+        elif c not in _LETTERS:
+            raise PatternError(
+                f"Illegal pattern character '{c}': date patterns take the letters {' '.join(sorted(_LETTERS))}; "
+                "other letters stand between single quotes, as in yyyy-MM-dd'T'HH:mm"
+            )
+        else:
+            last = pieces[-1] if open_run else None
+            if isinstance(last, Field) and last.letter == c:
+                pieces[-1] = Field(c, last.count + 1)
+            else:
+                pieces.append(Field(c, 1))
+            open_run = True
+    if quoted:
+        raise PatternError("Unterminated quote: text between single quotes ends with another; '' stands for a quote")
+    if any(isinstance(p, Field) and p.letter == "X" and p.count > 3 for p in pieces):
+        raise PatternError("invalid ISO 8601 format: X, XX and XXX are the forms that there are")
+    return tuple(pieces)
+
+
+def _text(pieces: list[Piece], c: str) -> None:
+    last = pieces[-1] if pieces else None
+    if isinstance(last, str):
+        pieces[-1] = last + c
+    else:
+        pieces.append(c)
