@@ -83,7 +83,10 @@ def civil_day(days: int) -> CivilDay:
     if month == 12:
         following = _first_of(year + 1, 1)
         if days >= following - weekday(following):
-            week_year, week = year + 1, 1
+            week = 1
+        # Before Christ, Java looks at the weekday of another New Year: it counts that year up in the wrong direction.
+        if days >= following - weekday(following if year > 0 else _first_of(-year, 1)):
+            week_year = year + 1
     return CivilDay(
         year=year,
         month=month,
