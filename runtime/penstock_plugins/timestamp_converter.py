@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Final, NamedTuple, Self
-
-from pydantic import model_validator
+from typing import Any, Final, NamedTuple
 
 from penstock import (
-    Config,
     ConfigError,
     DataError,
     Field,
     Fields,
-    Importance,
     Problem,
     Record,
     RecordBatch,
@@ -20,73 +16,13 @@ from penstock import (
     Schema,
     Transform,
     Type,
-    prop,
 )
-from penstock.config_rules import words
 from penstock_plugins.connect_values import java_class, null_of
-from penstock_plugins.simple_date_format import PatternError, SimpleDateFormat, rules_are_there
-from penstock_plugins.timestamps import PRECISIONS, SCHEMAS, Timestamps, form_of_schema
+from penstock_plugins.simple_date_format import rules_are_there
+from penstock_plugins.timestamp_converter_config import TimestampConverterConfig
+from penstock_plugins.timestamps import SCHEMAS, Timestamps, form_of_schema
 
 __all__ = ["TimestampConverter"]
-
-
-class TimestampConverterConfig(Config):
-    """The properties of TimestampConverter."""
-
-    field: str = prop(
-        "field",
-        "",
-        doc="The field containing the timestamp, or empty if the entire value is a timestamp.",
-        importance=Importance.HIGH,
-    )
-    target_type: Annotated[str, words(*SCHEMAS)] = prop(
-        "target.type",
-        doc="The desired timestamp representation: string, unix, Date, Time, or Timestamp.",
-        importance=Importance.HIGH,
-    )
-    format: str = prop(
-        "format",
-        "",
-        doc="A SimpleDateFormat-compatible format for the timestamp. Used to generate the output when target.type=string "
-        "or used to parse the input if the input is a string.",
-        importance=Importance.MEDIUM,
-    )
-    unix_precision: Annotated[str, words(*PRECISIONS)] = prop(
-        "unix.precision",
-        "milliseconds",
-        doc="The desired Unix precision for the timestamp: seconds, milliseconds, microseconds, or nanoseconds. Used to "
-        "generate the output when target.type=unix or used to parse the input if the input is a Long. Precision that is "
-        "lost on the way through milliseconds does not come back.",
-        importance=Importance.LOW,
-    )
-    replace_null: bool = prop(
-        "replace.null.with.default",
-        True,
-        doc="Whether to replace fields that have a default value and that are null to the default value. "
-        "When set to true, the default value is used, otherwise null is used.",
-        importance=Importance.MEDIUM,
-    )
-
-    @model_validator(mode="after")
-    def _format_is_a_pattern(self) -> Self:
-        if self.format.strip():
-            try:
-                SimpleDateFormat(self.format)
-            except PatternError as e:
-                raise ConfigError(
-                    Problem(
-                        "format",
-                        "TimestampConverter requires a SimpleDateFormat-compatible pattern for string timestamps: "
-                        f"{self.format} ({e})",
-                    )
-                ) from None
-        elif self.target_type == "string":
-            raise ConfigError(
-                Problem(
-                    "format", "TimestampConverter requires format option to be specified when using string timestamps"
-                )
-            )
-        return self
 
 
 _NULL: Final = type(None)
@@ -123,6 +59,7 @@ class TimestampConverter(Transform):
         pattern = config.format if config.format.strip() else None
         self._timestamps = Timestamps(config.target_type, config.unix_precision, pattern)
         self._shapes: dict[Schema, _Shape] = {}
+        self._latest: tuple[Schema, _Shape] | None = None
         dates = self._timestamps.format
         if dates is not None and dates.reads_zone_names and not rules_are_there():
             raise ConfigError(
@@ -187,6 +124,11 @@ class TimestampConverter(Transform):
         return self._target.as_optional() if schema.optional else self._target
 
     def _shape(self, schema: Schema) -> _Shape:
+        if self._latest is None or self._latest[0] is not schema:  # a look-up hashes the whole schema
+            self._latest = (schema, self._shape_of(schema))
+        return self._latest[1]
+
+    def _shape_of(self, schema: Schema) -> _Shape:
         found = self._shapes.get(schema)
         if found is None:
             fields = tuple(

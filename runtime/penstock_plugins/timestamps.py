@@ -1,6 +1,6 @@
 """The forms of a timestamp between which TimestampConverter translates, and the moments that they mean."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from penstock import ConnectError, DataError, Instant, Int64, Schema, Type
@@ -35,23 +35,24 @@ _EXPECTED: Final[Mapping[str, str]] = {
 }
 
 
-def _clamped(number: int) -> int:
-    return min(max(number, _LEAST), _GREATEST)
-
-
-def _cut(number: int, by: int) -> int:
-    """Divided toward zero."""
-    return number // by if number >= 0 else -(-number // by)
-
-
-PRECISIONS: Final[Mapping[str, tuple[Callable[[int], int], Callable[[int], int]] | None]] = {
-    "nanoseconds": (lambda n: _cut(n, 1_000_000), lambda m: _clamped(m * 1_000_000)),
-    "microseconds": (lambda n: _cut(n, 1000), lambda m: _clamped(m * 1000)),
-    "milliseconds": None,
-    "seconds": (lambda n: _clamped(n * 1000), lambda m: _cut(m, 1000)),
+PRECISIONS: Final[Mapping[str, tuple[int, int]]] = {
+    "nanoseconds": (1, 1_000_000),
+    "microseconds": (1, 1000),
+    "milliseconds": (1, 1),
+    "seconds": (1000, 1),
 }
-"""Units of Unix time: to millis and back; None where there is nothing to do. As Java's `TimeUnit`: cut toward zero, and at
-the bounds of 64 bits where they do not reach."""
+"""Units of Unix time: what to multiply by, and what to divide by, to have millis."""
+
+
+def _scaled(numbers: list[int], up: int, down: int) -> list[int]:
+    """As Java's `TimeUnit`: cut toward zero, and at the bounds of 64 bits."""
+    if up > 1:
+        if min(numbers) * up >= _LEAST and max(numbers) * up <= _GREATEST:
+            return [n * up for n in numbers]
+        return [min(max(n * up, _LEAST), _GREATEST) for n in numbers]
+    if down > 1:
+        return [n // down if n >= 0 else -(-n // down) for n in numbers]
+    return list(map(int, numbers))
 
 
 def form_of_schema(schema: Schema) -> str:
@@ -95,7 +96,7 @@ class Timestamps:
 
     def __init__(self, target: str, precision: str, pattern: str | None) -> None:
         self._target = target
-        self._unit = PRECISIONS[precision]
+        self._up, self._down = PRECISIONS[precision]
         self._pattern = pattern
         self.format: Final = None if pattern is None else SimpleDateFormat(pattern)
 
@@ -148,19 +149,19 @@ class Timestamps:
                 raise DataError(
                     f"Could not parse timestamp: the text does not match pattern ({self._pattern})"
                 ) from None
-        return int(value) if form != "unix" or self._unit is None else self._unit[0](value)
+        return _scaled([value], self._up, self._down)[0] if form == "unix" else int(value)
 
     def _read_all(self, values: list[Any], form: str) -> list[int]:
         if form == "string":
             return self._texts().parse_all(values)
-        return values if form != "unix" or self._unit is None else list(map(self._unit[0], values))
+        return _scaled(values, self._up, self._down) if form == "unix" and self._up != self._down else values
 
     def _write(self, millis: list[int]) -> list[Any]:
         target = self._target
         if target == "string":
             return self._texts().format_all(millis)
         if target == "unix":
-            return list(map(int if self._unit is None else self._unit[1], millis))
+            return _scaled(millis, self._down, self._up)
         if target == "Timestamp":
             return list(map(Instant, millis))
         if target == "Time":

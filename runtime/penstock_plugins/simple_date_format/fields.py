@@ -1,15 +1,15 @@
 """What was read from a text, and the moment that it means: `CalendarBuilder` and a lenient `GregorianCalendar`."""
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import Final
 
 from penstock_plugins.java_calendar import DAY, calendar_days, civil_day, first_of_month, int32, int64, weekday
-from penstock_plugins.simple_date_format.zones import Zone
+from penstock_plugins.simple_date_format.zones import UTC, Zone
 
 __all__ = ["Name", "ReadFields"]
 
 
-class Name(Enum):
+class Name(IntEnum):
     """The fields of a calendar that a text can set."""
 
     ERA = auto()
@@ -32,6 +32,8 @@ class Name(Enum):
     SUMMER = auto()
 
 
+_YEARS: Final = (Name.YEAR, Name.WEEK_YEAR)
+_OTHER_DAYS: Final = frozenset({Name.DAY_OF_YEAR, Name.WEEKDAY_IN_MONTH, Name.WEEK, Name.WEEK_OF_MONTH})
 _OF_DAY: Final = (Name.MINUTE, 60_000), (Name.SECOND, 1000), (Name.MILLI, 1)
 
 
@@ -60,14 +62,13 @@ class ReadFields:
         """The moment; numbers out of range roll over, and what is beyond 64 bits wraps."""
         values = self._values
         wall = _wall(values)
-        order = list(values)
-        if Name.WEEK_YEAR in values and (
-            Name.YEAR not in values or order.index(Name.WEEK_YEAR) > order.index(Name.YEAR)
-        ):
+        if Name.WEEK_YEAR in values and [n for n in values if n in _YEARS][-1] is Name.WEEK_YEAR:
             # The other fields alone give the era that the year is counted in; then the day counts as set after them.
             day = civil_day(_by_week_year(values, before_christ=civil_day(wall // DAY).year < 1))
             others = {n: v for n, v in values.items() if n not in (Name.ERA, Name.YEAR, Name.MONTH, Name.DAY)}
             wall = _wall(others | {Name.YEAR: day.year, Name.MONTH: day.month - 1, Name.DAY: day.day})
+        if zone is UTC and Name.SUMMER not in values:
+            return wall
         if Name.OFFSET in values:
             return int64(wall - values[Name.OFFSET] - values[Name.SUMMER])
         offset, summer = zone.offset_by_wall(wall)
@@ -103,6 +104,8 @@ def _hours(values: dict[Name, int], stamps: dict[Name, int]) -> int:
 
 def _day_field(stamps: dict[Name, int]) -> Name:
     """Which field tells the day: of those that are complete, the group with the latest member; then any."""
+    if Name.DAY in stamps and _OTHER_DAYS.isdisjoint(stamps):
+        return Name.DAY
 
     def with_weekday(name: Name) -> int:
         return max(stamp(name), stamp(Name.WEEKDAY)) if stamp(name) and stamp(Name.WEEKDAY) else 0

@@ -11,6 +11,7 @@ __all__ = ["integer_at"]
 # Digits of any script, but of the first 65,536 characters only: Java looks at one `char` at a time.
 _DIGITS: Final = r"(?:(?![\U00010000-\U0010FFFF])\d)+"
 _NUMBER: Final = re.compile(rf"NaN|(-?)(?:(∞)|({_DIGITS})(?:E(-?{_DIGITS}))?)")
+_USUAL: Final = re.compile(r"-?[0-9]{1,9}(?![0-9E]|[^\x00-\x7F])")
 _LEAST, _GREATEST = -(2**31), 2**31 - 1
 
 
@@ -20,6 +21,9 @@ def integer_at(text: str, start: int, end: int) -> tuple[int, int] | None:
     What is beyond 64 bits, infinite or has a part below one is a `double` on its way, and saturates; what is beyond 32 bits
     alone keeps its low bits. An exponent after E counts.
     """
+    found = _USUAL.match(text, start, end)
+    if found is not None:
+        return int(found.group()), found.end()
     found = _NUMBER.match(text, start, end)
     if found is None:
         return None
@@ -52,14 +56,13 @@ def _value(minus: str, digits: str, power: int) -> int:
         return 0
     if len(digits) + power > 400:
         return _LEAST if minus else _GREATEST
-    number: float | int
     shown = digits.rstrip("0")
     power += len(digits) - len(shown)
     if power >= 0:
-        number = int(shown) * 10**power
+        number = int(shown + "0" * power)
         number = -number if minus else number
         if -(2**63) <= number < 2**63:
             return int32(number)
     else:
-        number = float(f"{minus}{shown}E{power}")
-    return min(max(int(number), _LEAST), _GREATEST)
+        number = int(float(f"{minus}{shown}E{power}"))
+    return _LEAST if number < _LEAST else min(number, _GREATEST)

@@ -1,5 +1,6 @@
 """Moments from text, leniently, as `SimpleDateFormat.parse` reads them."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -33,18 +34,27 @@ _NUMBERS: Final[Mapping[str, Name]] = {
 }
 
 
-def _names(*of_value: tuple[int, str]) -> tuple[tuple[str, int], ...]:
-    """Folded names and their values, the longest first."""
-    return tuple(sorted(((folded(name), value) for value, name in of_value), key=lambda n: -len(n[0])))
+class _Words:
+    """Names that a field may have, without regard to case; of two that fit, the longer one counts."""
+
+    def __init__(self, field: Name, *of_value: tuple[int, str]) -> None:
+        self.field = field
+        self._values = {folded(name): value for value, name in of_value}
+        self._any = re.compile("|".join(sorted(self._values, key=len, reverse=True)))
+
+    def at(self, folded_text: str, start: int) -> tuple[int, int] | None:
+        """The value of the name there, and where it ends."""
+        found = self._any.match(folded_text, start)
+        return None if found is None else (self._values[found.group()], found.end())
 
 
-_MONTH_NAMES: Final = _names(*((i, n) for i, m in enumerate(MONTHS) for n in (m, m[:3])))
-_WORDS: Final[Mapping[str, tuple[Name, tuple[tuple[str, int], ...]]]] = {
-    "G": (Name.ERA, _names((0, "BC"), (0, "Before Christ"), (1, "AD"), (1, "Anno Domini"))),
-    "M": (Name.MONTH, _MONTH_NAMES),
-    "L": (Name.MONTH, _MONTH_NAMES),
-    "E": (Name.WEEKDAY, _names(*((i, n) for i, d in enumerate(WEEKDAYS, 1) for n in (d, d[:3])))),
-    "a": (Name.HALF_DAY, _names((0, "AM"), (1, "PM"))),
+_MONTH_NAMES: Final = _Words(Name.MONTH, *((i, n) for i, m in enumerate(MONTHS) for n in (m, m[:3])))
+_WORDS: Final[Mapping[str, _Words]] = {
+    "G": _Words(Name.ERA, (0, "BC"), (0, "Before Christ"), (1, "AD"), (1, "Anno Domini")),
+    "M": _MONTH_NAMES,
+    "L": _MONTH_NAMES,
+    "E": _Words(Name.WEEKDAY, *((i, n) for i, d in enumerate(WEEKDAYS, 1) for n in (d, d[:3]))),
+    "a": _Words(Name.HALF_DAY, (0, "AM"), (1, "PM")),
 }
 
 
@@ -53,7 +63,7 @@ class TextError(ValueError):
 
 
 def _is_number(piece: Piece) -> bool:
-    return isinstance(piece, Field) and piece.letter in _NUMBERS and (piece.letter not in "ML" or piece.count <= 2)
+    return isinstance(piece, Field) and piece.letter in _NUMBERS and (piece.letter not in "ML" or piece.width <= 2)
 
 
 class _Reading:
@@ -79,7 +89,7 @@ class Parser:
     def __init__(self, pieces: Sequence[Piece], window: int) -> None:
         after = (*pieces[1:], "")
         # A number that another one follows directly takes no more characters than it has letters.
-        self._pieces = [(piece, _is_number(following)) for piece, following in zip(pieces, after, strict=False)]
+        self._pieces = [(p, _is_number(p), _is_number(following)) for p, following in zip(pieces, after, strict=False)]
         self._window = window
         self._window_year = civil(window).year_of_era
 
@@ -96,16 +106,24 @@ class Parser:
         """
         reading = _Reading(text, zone)
         at = 0
-        for piece, limited in self._pieces:
+        for piece, number, limited in self._pieces:
             if isinstance(piece, str):
                 if not text.startswith(piece, at):
                     raise TextError
                 at += len(piece)
                 continue
-            before = reading.zone
-            at = self._read(reading, piece, at, limited=limited)
-            if reading.zone is not before:
-                keep(reading.zone)
+            start = at
+            while text.startswith((" ", "\t"), at):
+                at += 1
+            if at >= len(text):
+                raise TextError
+            if number:
+                at = self._number(reading, piece, at, start + piece.width if limited else len(text))
+            else:
+                before = reading.zone
+                at = _other(reading, piece, start, at)
+                if reading.zone is not before:
+                    keep(reading.zone)
         if not at:
             raise TextError
         millis = reading.fields.millis(reading.zone)
@@ -114,37 +132,15 @@ class Parser:
             millis = reading.fields.millis(reading.zone)
         return millis
 
-    def _read(self, reading: _Reading, field: Field, start: int, *, limited: bool) -> int:
-        """Read one field; the place after it."""
-        text = reading.text
-        at = start
-        while text.startswith((" ", "\t"), at):
-            at += 1
-        if at >= len(text):
-            raise TextError
-        letter, count = field
-        if _is_number(field):
-            return self._number(reading, field, at, start + count if limited else len(text))
-        if letter in "zZ":
-            return _zone(reading, start, at)
-        if letter == "X":
-            return _iso_zone(reading, at, count)
-        name, words = _WORDS[letter]
-        for word, value in words:
-            if reading.folded.startswith(word, start):  # blanks before names are not passed over
-                reading.fields.set(name, value)
-                return start + len(word)
-        raise TextError
-
     def _number(self, reading: _Reading, field: Field, at: int, end: int) -> int:
         text = reading.text
         found = integer_at(text, at, end) if end <= len(text) else None
         if found is None:
             raise TextError
         value, end = found
-        letter, count = field
+        letter, width = field
         if letter in "yY":
-            if count <= 2 and end - at == 2 and text[at:end].isdecimal():
+            if width <= 2 and end - at == 2 and text[at:end].isdecimal():
                 in_century = self._window_year % 100
                 reading.first_of_window = value == in_century
                 value += self._window_year - in_century + (100 if value < in_century else 0)
@@ -156,6 +152,21 @@ class Parser:
             value = value % 7 + 1
         reading.fields.set(_NUMBERS[letter], value)
         return end
+
+
+def _other(reading: _Reading, field: Field, start: int, at: int) -> int:
+    """Read a field that is no number; the place after it. `at` is behind the blanks at `start`."""
+    letter, width = field
+    if letter in "zZ":
+        return _zone(reading, start, at)
+    if letter == "X":
+        return _iso_zone(reading, at, width)
+    words = _WORDS[letter]
+    found = words.at(reading.folded, start)  # blanks before names are not passed over
+    if found is None:
+        raise TextError
+    reading.fields.set(words.field, found[0])
+    return found[1]
 
 
 def _zone(reading: _Reading, start: int, at: int) -> int:
@@ -183,14 +194,14 @@ def _zone(reading: _Reading, start: int, at: int) -> int:
     return at + len(names[name])
 
 
-def _iso_zone(reading: _Reading, at: int, count: int) -> int:
+def _iso_zone(reading: _Reading, at: int, width: int) -> int:
     """`X`: Z, +01, +0100 or +01:00."""
     c = reading.text[at]
     if c == "Z":
         return _set_offset(reading, 0, at + 1)
     if c not in "+-":
         raise TextError
-    return _offset(reading, at, digits=2, minutes=count > 1, colon=count == 3)
+    return _offset(reading, at, digits=2, minutes=width > 1, colon=width == 3)
 
 
 def _offset(reading: _Reading, at: int, *, digits: int, minutes: bool, colon: bool) -> int:

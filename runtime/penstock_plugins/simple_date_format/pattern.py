@@ -12,10 +12,10 @@ class PatternError(ValueError):
 
 
 class Field(NamedTuple):
-    """A run of one pattern letter."""
+    """A pattern letter, and how often it stands there."""
 
     letter: str
-    count: int
+    width: int
 
 
 Piece = Field | str
@@ -52,13 +52,13 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
         else:
             last = pieces[-1] if open_run else None
             if isinstance(last, Field) and last.letter == c:
-                pieces[-1] = Field(c, last.count + 1)
+                pieces[-1] = Field(c, last.width + 1)
             else:
                 pieces.append(Field(c, 1))
             open_run = True
     if quoted:
         raise PatternError("Unterminated quote: text between single quotes ends with another; '' stands for a quote")
-    if any(isinstance(p, Field) and p.letter == "X" and p.count > 3 for p in pieces):
+    if any(isinstance(p, Field) and p.letter == "X" and p.width > 3 for p in pieces):
         raise PatternError("invalid ISO 8601 format: X, XX and XXX are the forms that there are")
     return tuple(pieces)
 

@@ -1,7 +1,8 @@
 """Moments as text.
 
 A pattern is cut into spans that depend on the day, the minute of the day, the second or the milli alone. Each span's texts
-are remembered, so that printing a moment is a look-up for each span and a join.
+are remembered, so that printing a moment is a look-up for each span and a join. Neighbours of one minute are looked up as
+one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,7 @@ from penstock_plugins.simple_date_format.zones import UTC, Zone
 __all__ = ["Printer"]
 
 _MOST_DIGITS: Final = 309  # what Java's DecimalFormat pads to
-_MOST_DAYS: Final = 20_000
+_MOST: Final = 20_000
 
 
 def _number(number: int, count: int) -> str:
@@ -81,10 +82,27 @@ class _Texts(dict[int, str]):
         self._pieces = pieces
 
     def __missing__(self, key: int) -> str:
-        if len(self) >= _MOST_DAYS:
+        if len(self) >= _MOST:
             self.clear()
         subject: Any = civil_day(key) if self.kind == "day" else key
         text = "".join(p if isinstance(p, str) else _of(p, subject) for p in self._pieces)
+        self[key] = text
+        return text
+
+
+class _Minutes(dict[int, str]):
+    """The texts of two spans that the day and the minute of the day tell, by minutes since 1970."""
+
+    kind = "whole minute"
+
+    def __init__(self, first: _Texts, second: _Texts) -> None:
+        super().__init__()
+        self._parts = [(part, part.kind == "day") for part in (first, second)]
+
+    def __missing__(self, key: int) -> str:
+        if len(self) >= _MOST:
+            self.clear()
+        text = "".join([part[key // 1440 if by_day else key % 1440] for part, by_day in self._parts])
         self[key] = text
         return text
 
@@ -104,7 +122,7 @@ def _kind(letter: str) -> str:
     return "minute" if letter in _OF_MINUTE else {"s": "second", "S": "milli"}[letter]
 
 
-def _spans(pieces: Iterable[Piece]) -> list[_Texts]:
+def _spans(pieces: Iterable[Piece]) -> list[_Texts | _Minutes]:
     """Neighbours of one kind together; text goes with what stands before it, or with the first."""
     spans: list[tuple[str, list[Piece]]] = []
     for piece in pieces:
@@ -113,11 +131,20 @@ def _spans(pieces: Iterable[Piece]) -> list[_Texts]:
             spans[-1] = (spans[-1][0] or kind, [*spans[-1][1], piece])
         else:
             spans.append((kind, [piece]))
-    return [_Texts(found, kind or "day") for kind, found in spans]
+    made: list[_Texts | _Minutes] = []
+    for kind, found in spans:
+        texts = _Texts(found, kind or "day")
+        last = made[-1] if made else None
+        if isinstance(last, _Texts) and {last.kind, kind} == {"day", "minute"}:
+            made[-1] = _Minutes(last, texts)
+        else:
+            made.append(texts)
+    return made
 
 
 _KEYS: Final[dict[str, Callable[[int], int]]] = {
     "day": lambda m: m // DAY,
+    "whole minute": lambda m: m // 60_000,
     "minute": lambda m: m // 60_000 % 1440,
     "second": lambda m: m // 1000 % 60,
     "milli": lambda m: m % 1000,
@@ -143,13 +170,11 @@ class Printer:
     def texts(self, millis: Sequence[int]) -> list[str]:
         """Many moments, in UTC."""
         columns = [map(span.__getitem__, _keys(span.kind, millis)) for span in self._utc]
-        if len(columns) == 1:
-            return list(columns[0])
-        if len(columns) == 2:
-            return list(map(add, *columns))
+        if 1 <= len(columns) <= 2:
+            return list(map(add, *columns) if len(columns) == 2 else columns[0])
         return list(map("".join, zip(*columns, strict=True))) if columns else [""] * len(millis)
 
-    def _in_zone(self, zone: Zone, offset: int, *, summer: bool) -> list[_Texts]:
+    def _in_zone(self, zone: Zone, offset: int, *, summer: bool) -> list[_Texts | _Minutes]:
         return _spans(
             _zone_text(*p, zone, offset, summer=summer) if isinstance(p, Field) and p.letter in "zZX" else p
             for p in self._pieces
@@ -160,6 +185,8 @@ def _keys(kind: str, millis: Sequence[int]) -> list[int]:
     # Written out: a call for each moment would cost more than the division.
     if kind == "day":
         return [m // DAY for m in millis]
+    if kind == "whole minute":
+        return [m // 60_000 for m in millis]
     if kind == "minute":
         return [m // 60_000 % 1440 for m in millis]
     if kind == "second":

@@ -1,12 +1,14 @@
 """A short cut for texts in which every number has its full width: 2024-02-29 14:34:56, 20240229, 29/02/2024 14:34.
 
-Most texts are like that, and most share their date or their minute with others. A text is cut at fixed places; what each part
-adds to the moment is remembered, so that a text costs a look-up for each part. A part is remembered only when it has exactly
-the form that the pattern describes, from the year 1583 on: then the parts add up to what `Parser` finds.
+Most texts are like that, and most share their date or their minute with others. A text is cut at fixed places; what each
+part adds to the moment is remembered, so that a text costs a look-up for each part. A part is remembered only when it has
+exactly the form that the pattern describes, from the year 1583 on: then the parts add up to what `Parser` finds.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial, reduce
+from operator import add
 from typing import Final, Self
 
 from penstock_plugins.java_calendar import millis_of
@@ -15,7 +17,7 @@ from penstock_plugins.simple_date_format.pattern import Field, Piece
 __all__ = ["StandardTexts"]
 
 _MOST: Final = 20_000
-# Fields by their count, the part that they belong to, and what they look like.
+# Fields by their width, the part that they belong to, and what they look like.
 _FIELDS: Final = {
     Field("y", 4): (0, "(?P<y>[0-9]{4})"),
     Field("M", 2): (0, "(?P<M>[0-9]{2})"),
@@ -61,6 +63,21 @@ class _Part(dict[str, int]):
         return millis
 
 
+class _Minutes(dict[str, int]):
+    """What the texts of the first two parts, date and minute, add together."""
+
+    def __init__(self, first: _Part, second: _Part, cut: int) -> None:
+        super().__init__()
+        self._first, self._second, self._cut = first, second, cut
+
+    def __missing__(self, text: str) -> int:
+        millis = self._first[text[: self._cut]] + self._second[text[self._cut :]]
+        if len(self) >= _MOST:
+            self.clear()
+        self[text] = millis
+        return millis
+
+
 class StandardTexts:
     """Reads such texts of one pattern.
 
@@ -69,12 +86,15 @@ class StandardTexts:
     """
 
     def __init__(self, parts: Sequence[tuple[int, str]]) -> None:
-        self._parts: list[tuple[slice, _Part]] = []
+        self._parts: list[tuple[slice, _Part | _Minutes]] = []
         start = 0
         for i, (width, form) in enumerate(parts, 1):
             self._parts.append((slice(start, start + width if i < len(parts) else None), _Part(form)))
             start += width
-        self._sum = _SUMS[len(self._parts)]
+        if len(parts) > 1:
+            (where, date), (until, minute), *others = self._parts
+            if isinstance(date, _Part) and isinstance(minute, _Part):
+                self._parts = [(slice(0, until.stop), _Minutes(date, minute, where.stop)), *others]
 
     @classmethod
     def of(cls, pieces: Sequence[Piece]) -> Self | None:
@@ -94,7 +114,7 @@ class StandardTexts:
             if part > reached and part != 4:
                 parts.append((0, ""))
             reached = part
-            parts[-1] = (parts[-1][0] + piece.count, parts[-1][1] + form)
+            parts[-1] = (parts[-1][0] + piece.width, parts[-1][1] + form)
         return cls(parts) if {"y", "M", "d"} <= seen else None
 
     def millis(self, text: str) -> int | None:
@@ -107,23 +127,7 @@ class StandardTexts:
     def all_millis(self, texts: Sequence[str]) -> list[int] | None:
         """The moments; None where one text is not of this kind."""
         try:
-            return list(self._sum(texts, self._parts))
+            columns = [map(part.__getitem__, [t[where] for t in texts]) for where, part in self._parts]
+            return list(reduce(partial(map, add), columns))
         except KeyError:
             return None
-
-
-_Parts = list[tuple[slice, _Part]]
-
-
-def _one(texts: Sequence[str], parts: _Parts) -> Iterator[int]:
-    return map(parts[0][1].__getitem__, texts)
-
-
-def _several(texts: Sequence[str], parts: _Parts) -> Iterator[int]:
-    columns = [map(part.__getitem__, [t[where] for t in texts]) for where, part in parts]
-    return map(sum, zip(*columns, strict=True))
-
-
-_SUMS: Final[dict[int, Callable[[Sequence[str], _Parts], Iterator[int]]]] = {
-    1: _one, 2: _several, 3: _several, 4: _several,
-}  # fmt: skip

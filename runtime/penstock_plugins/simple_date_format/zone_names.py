@@ -1,8 +1,8 @@
 """English names of time zones, in the order in which Java 17 looks through them.
 
-One zone to a line: the name of its rules (`GMT-8` where the offset is fixed), the minutes that summer adds today, the long and the
-short name, both again for summer. Only zones that have a name which no zone above begins with. From Java 17.0.15, locale en_US
-(`DateFormatSymbols.getZoneStrings`).
+One zone to a line: the name of its rules (`GMT-8` where the offset is fixed), the minutes that summer adds today, the
+long and the short name, both again for summer. Only zones that have a name which no zone above begins with. From Java
+17.0.15, locale en_US (`DateFormatSymbols.getZoneStrings`).
 """
 
 from typing import Final
@@ -183,4 +183,4 @@ Europe/Kirov|0|Moscow Standard Time|MSK|Moscow Daylight Time|MSD
 Pacific/Kanton|0|Kanton Standard Time|GMT+13:00|Kanton Daylight Time|GMT+13:00
 Europe/Ulyanovsk|0|Ulyanovsk Standard Time|GMT+04:00|Ulyanovsk Standard Time|GMT+04:00
 Asia/Srednekolymsk|0|Srednekolymsk Time|SRET|Srednekolymsk Daylight Time|SREDT
-"""
+"""  # noqa: RUF001 (as Java spells them)

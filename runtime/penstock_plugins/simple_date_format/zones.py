@@ -121,5 +121,5 @@ def _all() -> tuple[tuple[Zone, ...], re.Pattern[str]]:
     for line in ZONES.strip().splitlines():
         key, minutes, *names = line.split("|")
         zones.append(Zone(key, tuple(names), int(minutes)))  # type: ignore[arg-type]
-    names = "|".join(f"({re.escape(folded(name))})" for zone in zones for name in zone.names)
-    return tuple(zones), re.compile(names)
+    pattern = "|".join(f"({re.escape(folded(name))})" for zone in zones for name in zone.names)
+    return tuple(zones), re.compile(pattern)
