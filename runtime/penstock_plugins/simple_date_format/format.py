@@ -56,7 +56,7 @@ class SimpleDateFormat:
         Raises:
             TextError: the text does not fit the pattern.
         """
-        if self._standard is not None:
+        if self._standard is not None and self.zone is UTC:
             millis = self._standard.millis(text)
             if millis is not None:
                 return millis
@@ -64,7 +64,7 @@ class SimpleDateFormat:
 
     def parse_all(self, texts: Sequence[str]) -> list[int]:
         """The moments of many texts, in order; as `parse`."""
-        if self._standard is not None:
+        if self._standard is not None and self.zone is UTC:
             millis = self._standard.all_millis(texts)
             if millis is not None:
                 return millis

@@ -1,8 +1,8 @@
-"""A short cut for texts in which every number has its full width: 2024-02-29 14:34:56, 20240229, 29/02/2024 14:34.
+"""A short cut for texts in which every field has its full width: 2024-02-29 14:34:56, 20240229, 29 Feb 2024 02:34 PM.
 
 Most texts are like that, and most share their date or their minute with others. A text is cut at fixed places; what each
 part adds to the moment is remembered, so that a text costs a look-up for each part. A part is remembered only when it has
-exactly the form that the pattern describes, from the year 1583 on: then the parts add up to what `Parser` finds.
+exactly the form that the pattern describes, from the year 1583 on: then the parts add up to what `Parser` finds in UTC.
 """
 
 import re
@@ -11,26 +11,35 @@ from functools import partial, reduce
 from operator import add
 from typing import Final, Self
 
-from penstock_plugins.java_calendar import millis_of
+from penstock_plugins.java_calendar import MONTHS, WEEKDAYS, millis_of
 from penstock_plugins.simple_date_format.pattern import Field, Piece
 
 __all__ = ["StandardTexts"]
 
 _MOST: Final = 20_000
-# Fields by their width, the part that they belong to, and what they look like.
+_MONTHS: Final = tuple(m[:3] for m in MONTHS)
+_OFFSET: Final = "(?P<sign>[+-])(?P<hours>[01][0-9]|2[0-3])"
+_NAMED: Final = f"(?:UTC|GMT|{_OFFSET}(?P<minutes>[0-5][0-9]))"
+# Fields: the part that each belongs to (4 goes with any), how long it is, and what it looks like.
 _FIELDS: Final = {
-    Field("y", 4): (0, "(?P<y>[0-9]{4})"),
-    Field("M", 2): (0, "(?P<M>[0-9]{2})"),
-    Field("d", 2): (0, "(?P<d>[0-9]{2})"),
-    Field("H", 2): (1, "(?P<H>[0-9]{2})"),
-    Field("m", 2): (1, "(?P<m>[0-9]{2})"),
-    Field("s", 2): (2, "(?P<s>[0-9]{2})"),
-    Field("S", 3): (3, "(?P<S>[0-9]{3})"),
-    Field("X", 1): (4, "(?:Z|(?P<sign>[+-])(?P<hours>[01][0-9]|2[0-3]))"),
-    Field("X", 2): (4, "(?:Z|(?P<sign>[+-])(?P<hours>[01][0-9]|2[0-3])(?P<minutes>[0-5][0-9]))"),
-    Field("X", 3): (4, "(?:Z|(?P<sign>[+-])(?P<hours>[01][0-9]|2[0-3]):(?P<minutes>[0-5][0-9]))"),
+    Field("y", 4): (0, 4, "(?P<y>[0-9]{4})"),
+    Field("M", 2): (0, 2, "(?P<M>[0-9]{2})"),
+    Field("M", 3): (0, 3, f"(?P<MMM>{'|'.join(_MONTHS)})"),
+    Field("d", 2): (0, 2, "(?P<d>[0-9]{2})"),
+    **{Field("E", n): (0, 3, f"(?:{'|'.join(d[:3] for d in WEEKDAYS)})") for n in (1, 2, 3)},
+    Field("H", 2): (1, 2, "(?P<H>[0-9]{2})"),
+    Field("h", 2): (1, 2, "(?P<h>[0-9]{2})"),
+    Field("m", 2): (1, 2, "(?P<m>[0-9]{2})"),
+    Field("s", 2): (2, 2, "(?P<s>[0-9]{2})"),
+    Field("S", 3): (3, 3, "(?P<S>[0-9]{3})"),
+    Field("a", 1): (4, 2, "(?:AM|(?P<PM>PM))"),
+    Field("X", 1): (4, 0, f"(?:Z|{_OFFSET})"),
+    Field("X", 2): (4, 0, f"(?:Z|{_OFFSET}(?P<minutes>[0-5][0-9]))"),
+    Field("X", 3): (4, 0, f"(?:Z|{_OFFSET}:(?P<minutes>[0-5][0-9]))"),
+    **{Field(letter, n): (4, 0, _NAMED) for letter in "zZ" for n in (1, 2, 3)},
 }
-_NUMBER_GOES_ON: Final = re.compile(r"[\dE]")  # text that a number before it would take in
+_SAME: Final = {"h": "H", "z": "X", "Z": "X"}  # letters of which a pattern has one
+_GOES_ON: Final = re.compile(r"[\dE]")  # text that a number before it would take in
 _UNITS: Final = (("H", 3_600_000), ("m", 60_000), ("s", 1000), ("S", 1))
 
 
@@ -45,13 +54,19 @@ class _Part(dict[str, int]):
         found = self._form.fullmatch(text)
         if found is None:
             raise KeyError
-        numbers = found.groupdict(default="")
+        numbers = {name: shown for name, shown in found.groupdict().items() if shown is not None}
         millis = 0
         if "y" in numbers:
-            year = int(numbers["y"])
-            if year < 1583 or numbers["M"] == "00" or numbers["d"] == "00":
+            year, day = int(numbers["y"]), int(numbers["d"])
+            month = int(numbers["M"]) if "M" in numbers else _MONTHS.index(numbers["MMM"]) + 1
+            if year < 1583 or month == 0 or day == 0:
                 raise KeyError
-            millis = millis_of(year, int(numbers["M"]), int(numbers["d"]))
+            millis = millis_of(year, month, day)
+        if "h" in numbers:
+            hour = int(numbers["h"])
+            millis += 0 if hour == 12 else hour * 3_600_000
+        if "PM" in numbers:
+            millis += 43_200_000
         for letter, unit in _UNITS:
             millis += int(numbers.get(letter, 0)) * unit
         if numbers.get("sign"):
@@ -100,21 +115,24 @@ class StandardTexts:
     def of(cls, pieces: Sequence[Piece]) -> Self | None:
         """The short cut for a pattern; None where it has other fields, or in another order."""
         parts: list[tuple[int, str]] = [(0, "")]
-        reached, seen = 0, set()
+        reached, seen = 0, set[str]()
+        before: Piece = ""
         for piece in pieces:
             if isinstance(piece, str):
-                if _NUMBER_GOES_ON.search(piece):
+                after_word = isinstance(before, Field) and (before.letter in "EaXzZ" or before == Field("M", 3))
+                if _GOES_ON.search(piece) or (after_word and (piece[0].isalpha() or piece[0] in "+-")):
                     return None
-                parts[-1] = (parts[-1][0] + len(piece), parts[-1][1] + re.escape(piece))
-                continue
-            part, form = _FIELDS.get(piece, (-1, ""))
-            if part < reached or piece.letter in seen or (reached == 4 and part == 4):
-                return None
-            seen.add(piece.letter)
-            if part > reached and part != 4:
-                parts.append((0, ""))
-            reached = part
-            parts[-1] = (parts[-1][0] + piece.width, parts[-1][1] + form)
+                part, width, form = reached, len(piece), re.escape(piece)
+            else:
+                part, width, form = _FIELDS.get(piece, (-1, 0, ""))
+                letter = _SAME.get(piece.letter, piece.letter)
+                if part < reached or letter in seen or (letter == "a" and "h" not in seen):
+                    return None
+                seen |= {letter, piece.letter}
+                if reached < part < 4:
+                    parts.append((0, ""))
+            reached, before = part, piece
+            parts[-1] = (parts[-1][0] + width, parts[-1][1] + form)
         return cls(parts) if {"y", "M", "d"} <= seen else None
 
     def millis(self, text: str) -> int | None:
