@@ -208,8 +208,6 @@ class TimestampConverter(Transform):
         old = fields.columns.get(name, Same(None))
         if isinstance(old, Same):
             new: list[Any] | Same = Same(self._timestamps.converted(old.value, form))
-        elif form is None and len(fields.types(name) - {_NULL}) > 1:
-            return None
         else:
             new = self._timestamps.column(old, form)
         return fields.having({**fields.columns, name: new})
@@ -226,10 +224,7 @@ class TimestampConverter(Transform):
             if shape.converted is None:
                 return list(map(dict.copy, rows))
             form = form_of_schema(shape.converted.schema)
-        old = [row.get(name) for row in rows]
-        if form is None and len(set(map(type, old)) - {_NULL}) > 1:
-            return None
-        made = self._timestamps.column(old, form)
+        made = self._timestamps.column([row.get(name) for row in rows], form)
         new = list(map(dict.copy, rows))
         for row, item in zip(new, made, strict=True):
             row[name] = item

@@ -120,18 +120,14 @@ class Timestamps:
         return self._write([self._read(value, form)])[0]
 
     def column(self, values: Sequence[Any], form: str | None) -> list[Any]:
-        """Many values of one form; as `converted`.
-
-        Raises:
-            Exception: `converted` tells which one it is; also where the values' classes differ.
-        """
+        """Many values of one form, or of any when None; as `converted`, which tells where one fails."""
         kinds = set(map(type, values)) - {_NULL}
         if not kinds:
             return [None] * len(values)
         there = values if type(values) is list and None not in values else [v for v in values if v is not None]
+        if form is None and len(kinds) > 1:
+            return [self.converted(value, None) for value in values]
         if form is None:
-            if len(kinds) > 1:
-                raise DataError("the values are of several classes")
             form = _form_of_class(there[0])
         if not kinds <= _CLASSES[form] or (form == "unix" and not _LEAST <= min(there) <= max(there) <= _GREATEST):
             raise DataError(f"Expected {_EXPECTED[form]}")
