@@ -61,7 +61,8 @@ class TimestampConverter(Transform):
         self._shapes: dict[Schema, _Shape] = {}
         self._latest: tuple[Schema, _Shape] | None = None
         dates = self._timestamps.format
-        if dates is not None and dates.reads_zone_names and not rules_are_there():
+        self._reads_zones = dates is not None and dates.reads_zone_names
+        if self._reads_zones and not rules_are_there():
             raise ConfigError(
                 Problem(
                     "format",
@@ -153,7 +154,7 @@ class TimestampConverter(Transform):
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`, for whole columns."""
         dates = self._timestamps.format
-        if dates is None or not dates.reads_zone_names:
+        if dates is None or not self._reads_zones:
             return self._batch(batch)
         zone = dates.zone
         try:
@@ -206,10 +207,13 @@ class TimestampConverter(Transform):
                 return None
             form = form_of_schema(shape.converted.schema)
         old = fields.columns.get(name, Same(None))
-        if isinstance(old, Same):
-            new: list[Any] | Same = Same(self._timestamps.converted(old.value, form))
-        else:
+        new: list[Any] | Same
+        if isinstance(old, list):
             new = self._timestamps.column(old, form)
+        elif self._reads_zones:  # a text may mean another moment when it is read again
+            new = self._timestamps.column([old.value] * len(fields), form)
+        else:
+            new = Same(self._timestamps.converted(old.value, form))
         return fields.having({**fields.columns, name: new})
 
     def _rows(self, shape: _Shape | None, rows: list[Any]) -> list[Any] | None:

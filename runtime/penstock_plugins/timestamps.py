@@ -117,7 +117,7 @@ class Timestamps:
             form = _form_of_class(value)
         elif type(value) not in _CLASSES[form] or (form == "unix" and not _LEAST <= value <= _GREATEST):
             raise DataError(f"Expected {_EXPECTED[form]}, but found class {java_class(None, value)}")
-        return self._write([self._read(value, form)])[0]
+        return self._write(self._read([value], form))[0]
 
     def column(self, values: Sequence[Any], form: str | None) -> list[Any]:
         """Many values of one form, or of any when None; as `converted`, which tells where one fails."""
@@ -125,31 +125,27 @@ class Timestamps:
         if not kinds:
             return [None] * len(values)
         there = values if type(values) is list and None not in values else [v for v in values if v is not None]
-        if form is None and len(kinds) > 1:
-            return [self.converted(value, None) for value in values]
+        text_to_text = str in kinds and self._target == "string"
+        if (form is None and len(kinds) > 1) or (text_to_text and self._texts().reads_zone_names):
+            return [
+                self.converted(value, form) for value in values
+            ]  # what is printed is in the zone of the text before
         if form is None:
             form = _form_of_class(there[0])
         if not kinds <= _CLASSES[form] or (form == "unix" and not _LEAST <= min(there) <= max(there) <= _GREATEST):
             raise DataError(f"Expected {_EXPECTED[form]}")
-        made = self._write(self._read_all(there, form))
+        made = self._write(self._read(there, form))
         if len(made) == len(values):
             return made
         found = iter(made)
         return [None if v is None else next(found) for v in values]
 
-    def _read(self, value: Any, form: str) -> int:
+    def _read(self, values: list[Any], form: str) -> list[int]:
         if form == "string":
             try:
-                return self._texts().parse(value)
+                return self._texts().parse_all(values)
             except TextError:
-                raise DataError(
-                    f"Could not parse timestamp: the text does not match pattern ({self._pattern})"
-                ) from None
-        return _scaled([value], self._up, self._down)[0] if form == "unix" else int(value)
-
-    def _read_all(self, values: list[Any], form: str) -> list[int]:
-        if form == "string":
-            return self._texts().parse_all(values)
+                raise DataError(f"Could not parse timestamp: a text does not match pattern ({self._pattern})") from None
         return _scaled(values, self._up, self._down) if form == "unix" and self._up != self._down else values
 
     def _write(self, millis: list[int]) -> list[Any]:
