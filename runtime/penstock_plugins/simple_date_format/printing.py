@@ -6,6 +6,7 @@ one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial, reduce
 from operator import add
 from typing import Any, Final
 
@@ -122,7 +123,10 @@ def _kind(letter: str) -> str:
     return "minute" if letter in _OF_MINUTE else {"s": "second", "S": "milli"}[letter]
 
 
-def _spans(pieces: Iterable[Piece]) -> list[_Texts | _Minutes]:
+_Spans = list[_Texts | _Minutes]
+
+
+def _spans(pieces: Iterable[Piece]) -> _Spans:
     """Neighbours of one kind together; text goes with what stands before it, or with the first."""
     spans: list[tuple[str, list[Piece]]] = []
     for piece in pieces:
@@ -131,7 +135,7 @@ def _spans(pieces: Iterable[Piece]) -> list[_Texts | _Minutes]:
             spans[-1] = (spans[-1][0] or kind, [*spans[-1][1], piece])
         else:
             spans.append((kind, [piece]))
-    made: list[_Texts | _Minutes] = []
+    made: _Spans = []
     for kind, found in spans:
         texts = _Texts(found, kind or "day")
         last = made[-1] if made else None
@@ -156,6 +160,7 @@ class Printer:
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
+        self._by_zone: dict[tuple[Zone, int, bool], _Spans] = {}
         self._utc = self._in_zone(UTC, 0, summer=False)
 
     def text(self, millis: int, zone: Zone) -> str:
@@ -163,18 +168,21 @@ class Printer:
         spans = self._utc
         if zone is not UTC:
             offset, summer = zone.offset_at(millis)
-            spans = self._in_zone(zone, offset, summer=summer != 0)
+            key = (zone, offset, summer != 0)
+            spans = self._by_zone.get(key) or self._by_zone.setdefault(key, self._in_zone(zone, offset, summer=key[2]))
             millis += offset
         return "".join([span[_KEYS[span.kind](millis)] for span in spans])
 
     def texts(self, millis: Sequence[int]) -> list[str]:
         """Many moments, in UTC."""
         columns = [map(span.__getitem__, _keys(span.kind, millis)) for span in self._utc]
-        if 1 <= len(columns) <= 2:
-            return list(map(add, *columns) if len(columns) == 2 else columns[0])
-        return list(map("".join, zip(*columns, strict=True))) if columns else [""] * len(millis)
+        if not columns:
+            return [""] * len(millis)
+        if len(columns) <= 3:
+            return list(reduce(partial(map, add), columns))
+        return list(map("".join, zip(*columns, strict=True)))
 
-    def _in_zone(self, zone: Zone, offset: int, *, summer: bool) -> list[_Texts | _Minutes]:
+    def _in_zone(self, zone: Zone, offset: int, *, summer: bool) -> _Spans:
         return _spans(
             _zone_text(*p, zone, offset, summer=summer) if isinstance(p, Field) and p.letter in "zZX" else p
             for p in self._pieces
