@@ -1,11 +1,17 @@
-"""Predicates on a record's topic and on tombstones."""
+"""Predicates on a record's topic, on its headers, and on tombstones."""
+
+from operator import attrgetter
+from typing import Final
 
 from pydantic import field_validator
 
-from penstock import Config, Importance, Predicate, Record, RecordBatch, prop
+from penstock import Config, Header, Importance, Predicate, Record, RecordBatch, prop
 from penstock.java_regex import compile_java
 
-__all__ = ["RecordIsTombstone", "TopicNameMatches"]
+__all__ = ["HasHeaderKey", "RecordIsTombstone", "TopicNameMatches"]
+
+
+_NAME_OF: Final = attrgetter("name")
 
 
 class TopicNameMatchesConfig(Config):
@@ -47,6 +53,43 @@ class TopicNameMatches(Predicate):
             return topics is not None and self._pattern.matches(topics)
         answers = {t: t is not None and self._pattern.matches(t) for t in set(topics)}
         return [answers[t] for t in topics]
+
+
+class HasHeaderKeyConfig(Config):
+    """The properties of HasHeaderKey."""
+
+    name: str = prop("name", doc="The header name.", importance=Importance.MEDIUM)
+
+    @field_validator("name")
+    @classmethod
+    def _not_empty(cls, text: str) -> str:
+        if not text:
+            raise ValueError("String must be non-empty")
+        return text
+
+
+class HasHeaderKey(Predicate):
+    """True for records with at least one header of that name, whatever its value is."""
+
+    Config = HasHeaderKeyConfig
+    java_names = ("org.apache.kafka.connect.transforms.predicates.HasHeaderKey",)
+
+    def configure(self, config: HasHeaderKeyConfig) -> None:
+        """Take the parsed `Config`."""
+        self._name = config.name
+
+    def test(self, record: Record) -> bool:
+        """Whether a header has the name."""
+        return self._has(record.headers)
+
+    def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
+        """One answer where no record has headers."""
+        if not batch.headers:
+            return False
+        return list(map(self._has, batch.headers))
+
+    def _has(self, headers: tuple[Header, ...]) -> bool:
+        return self._name in map(_NAME_OF, headers)
 
 
 class RecordIsTombstone(Predicate):

@@ -1,0 +1,44 @@
+"""DropHeaders: remove headers by name."""
+
+from typing import Annotated
+
+from penstock import Config, Header, Importance, Record, RecordBatch, Transform, prop
+from penstock_plugins.name_lists import unique
+
+__all__ = ["DropHeaders"]
+
+
+class DropHeadersConfig(Config):
+    """The properties of DropHeaders."""
+
+    headers: Annotated[list[str], unique] = prop(
+        "headers", doc="The name of the headers to be removed.", importance=Importance.HIGH
+    )
+
+
+class DropHeaders(Transform):
+    """Remove every header with one of the names from each record; the others keep their order."""
+
+    Config = DropHeadersConfig
+    java_names = ("org.apache.kafka.connect.transforms.DropHeaders",)
+
+    def configure(self, config: DropHeadersConfig) -> None:
+        """Take the parsed `Config`."""
+        self._names = frozenset(config.headers)
+
+    def apply(self, record: Record) -> Record:
+        """The record without those headers."""
+        headers = self._rest(record.headers)
+        return record if headers is record.headers else record.replace(headers=headers)
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """As `apply`; a batch without headers is left as it is."""
+        if not batch.headers:
+            return batch
+        kept = list(map(self._rest, batch.headers))
+        return batch.replace(headers=kept if any(kept) else ())
+
+    def _rest(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:
+        names = self._names
+        rest = tuple([h for h in headers if h.name not in names])
+        return headers if len(rest) == len(headers) else rest
