@@ -9,6 +9,7 @@ from pydantic import model_validator
 from penstock import Config, ConfigError, Field, Header, Importance, Record, RecordBatch, Same, Schema, Transform, prop
 from penstock.config_rules import words
 from penstock.fields import Column
+from penstock_plugins.connect_values import null_of
 from penstock_plugins.field_columns import (
     copied,
     copied_columns,
@@ -87,7 +88,7 @@ class HeaderFrom(Transform):
         """The record with a header for each pair.
 
         Raises:
-            DataError: the side is null or no struct or map, or null stays in a required field.
+            DataError: the side is null or no struct or map, or null stands in a required field.
             TypeError: the struct has no such field (NullPointerException).
         """
         schema, value = side_of(record, self.side)
@@ -133,14 +134,20 @@ class HeaderFrom(Transform):
         return replaced_batch(batch, self.side, new_schema, left)
 
     def _filled(self, field: Field, value: Any) -> Any:
-        return field.schema.default if value is None and self._replace_null else value
+        """What the header gets; unlike a struct, headers take no null that their schema does not."""
+        if value is not None:
+            return value
+        default = field.schema.default if self._replace_null else None
+        if default is None and not field.schema.optional:
+            raise null_of(field.name, field.schema)
+        return default
 
     def _filled_column(self, field: Field, column: Column) -> Column:
         if isinstance(column, Same):
             return Same(self._filled(field, column.value))
-        if not self._replace_null or field.schema.default is None:
+        if None not in column:
             return column
-        default = field.schema.default
+        default = self._filled(field, None)
         return [default if v is None else v for v in column]
 
     def _shape(self, schema: Schema) -> _Shape:

@@ -62,9 +62,14 @@ def _double_text(number: float) -> str:
     return ("-" if bits >> 63 else "") + _layout(*_digits(exponent - 1023, fraction, significant))
 
 
-@lru_cache(4096)
 def float_text(number: float) -> str:
     """`Float.toString` of the nearest float."""
+    # The zeros are equal, so that one would be found in the place of the other.
+    return _float_text(number) if number else repr(float(number))
+
+
+@lru_cache(4096)
+def _float_text(number: float) -> str:
     try:
         packed = struct.pack(">f", number)
     except OverflowError:

@@ -155,8 +155,8 @@ def big_decimal(text: str) -> Decimal:
     """
     if not _BIG_DECIMAL.fullmatch(text) or max(text) > _LAST_CHAR:
         raise ValueError("no number")
-    power = re.split("[eE]", text)[1:]
-    if power and len(power[0].lstrip("+-").lstrip("0")) > 10:
+    _, marked, power = text.lower().partition("e")
+    if marked and not -(2**31) <= Decimal(power) < 2**31:
         raise ValueError("exponent out of range")
     number = Decimal(text)
     if not -(2**31) < int(number.as_tuple().exponent) <= 2**31:
