@@ -66,7 +66,7 @@ class _Shape:
 
     schema: Schema
     guards: tuple[Field, ...]
-    taken: tuple[tuple[str, Field], ...]
+    taken: tuple[tuple[str, Field | None], ...]
 
 
 class HeaderFrom(Transform):
@@ -99,11 +99,12 @@ class HeaderFrom(Transform):
         else:
             struct = required_struct(schema, value, self._purpose)
             shape = self._shape(schema)
-            added = tuple(Header(n, self._filled(f, struct.get(f.name)), f.schema) for n, f in shape.taken)
             new_schema, new = schema, struct
             if self._moved:
                 left = {n: v for n, v in struct.items() if n not in self._moved}
                 new_schema, new = shape.schema, copied(left, shape.guards, replace_null=self._replace_null)
+            there = ((n, _required(f, schema)) for n, f in shape.taken)
+            added = tuple(Header(n, self._filled(f, struct.get(f.name)), f.schema) for n, f in there)
         record = record.replace(headers=record.headers + added)
         return replaced(record, self.side, new_schema, new) if self._moved else record
 
@@ -120,7 +121,8 @@ class HeaderFrom(Transform):
         else:
             shape = self._shape(schema)
             new_schema = shape.schema
-            taken = [(n, f.schema, self._filled_column(f, columns.get(f.name, Same(None)))) for n, f in shape.taken]
+            there = ((n, _required(f, schema)) for n, f in shape.taken)
+            taken = [(n, f.schema, self._filled_column(f, columns.get(f.name, Same(None)))) for n, f in there]
         batch = batch.replace(headers=_joined(batch, [_headers(batch.length, *part) for part in taken]))
         if not self._moved:
             return batch
@@ -154,9 +156,6 @@ class HeaderFrom(Transform):
         found = self._shapes.get(schema)
         if found is None:
             by_name = {f.name: f for f in schema.fields}
-            missing = next((field for _, field in self._pairs if field not in by_name), None)
-            if missing is not None:
-                raise TypeError(f"HeaderFrom: the struct has no field '{missing}'; its fields: {', '.join(by_name)}")
             left = tuple(f for f in schema.fields if f.name not in self._moved)
             found = self._shapes[schema] = _Shape(
                 Schema(
@@ -168,9 +167,18 @@ class HeaderFrom(Transform):
                     fields=left,
                 ),
                 guarded(left, replace_null=self._replace_null),
-                tuple((name, by_name[field]) for name, field in self._pairs),
+                tuple((name, by_name.get(field)) for name, field in self._pairs),
             )
         return found
+
+
+def _required(field: Field | None, schema: Schema) -> Field:
+    if field is None:
+        raise TypeError(
+            "HeaderFrom: 'fields' names one that the struct does not have. It has: "
+            f"{', '.join(f.name for f in schema.fields)}"
+        )
+    return field
 
 
 def _headers(length: int, name: str, schema: Schema | None, column: Column) -> list[Header]:
