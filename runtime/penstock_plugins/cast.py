@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from pydantic import field_validator
 
@@ -23,12 +24,14 @@ from penstock import (
 from penstock_plugins.cast_values import CASTABLE, cast, cast_column
 from penstock_plugins.connect_values import LOGICAL
 from penstock_plugins.field_columns import (
+    OncePerSchema,
     copied,
     copied_columns,
     fields_of,
     guarded,
     replaced,
     replaced_batch,
+    replaced_in_maps,
     required_map,
     required_struct,
     side_of,
@@ -115,8 +118,8 @@ class Cast(Transform):
         self._whole = targets.pop(None, None)
         self._casts: _Casts = tuple((name, None, target) for name, target in targets.items() if name is not None)
         self._replace_null = config.replace_null
-        self._shapes: dict[Schema, _Shape] = {}
-        self._wholes: dict[Schema, Schema] = {}
+        self._shape = OncePerSchema(self._new_shape)
+        self._whole_schema = OncePerSchema(self._new_whole)
 
     def apply(self, record: Record) -> Record:
         """The record with its side cast; one whose side is null passes.
@@ -130,7 +133,7 @@ class Cast(Transform):
         if value is None:
             return record
         if self._whole is not None:
-            new_schema = None if schema is None else self._whole_schema(schema, self._whole)
+            new_schema = None if schema is None else self._whole_schema(schema)
             return replaced(record, self.side, new_schema, cast(schema, self._whole, value))
         if schema is None:
             new, casts, new_schema = dict(required_map(value, _PURPOSE)), self._casts, None
@@ -148,7 +151,8 @@ class Cast(Transform):
             return self._whole_batch(batch, self._whole)
         found = fields_of(batch, self.side)
         if found is None:
-            return self._one_by_one(batch)
+            in_maps = replaced_in_maps(batch, self.side, ((n, partial(_cast_of_maps, t)) for n, _, t in self._casts))
+            return self._one_by_one(batch) if in_maps is None else in_maps
         schema, fields = found
         if schema is None:
             columns, casts, new_schema = dict(fields.columns), self._casts, None
@@ -175,7 +179,7 @@ class Cast(Transform):
         kinds = frozenset(map(type, column))
         if isinstance(schema, list) or (schema is not None and _NULL in kinds):
             return self._one_by_one(batch)  # a null keeps its old schema
-        new_schema = None if schema is None else self._whole_schema(schema, target)
+        new_schema = None if schema is None else self._whole_schema(schema)
         made = cast_column(schema, target, column, kinds)
         if self.side == "key":
             return batch.replace(key=made, key_schema=new_schema)
@@ -184,31 +188,28 @@ class Cast(Transform):
     def _one_by_one(self, batch: RecordBatch) -> RecordBatch:
         return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
 
-    def _whole_schema(self, schema: Schema, target: Type) -> Schema:
-        found = self._wholes.get(schema)
-        if found is None:
-            default = cast(schema, target, schema.default)
-            if default is not None and schema.name in LOGICAL:
-                raise SchemaBuilderError(
-                    f"Invalid default value: the schema is still named {schema.name}, which a {target} is not. Cast "
-                    "without a default, or remove the name with SetSchemaMetadata before"
-                )
-            found = self._wholes[schema] = Schema(
-                target, schema.optional, schema.name, schema.version, schema.doc, schema.parameters, default
+    def _new_whole(self, schema: Schema) -> Schema:
+        assert self._whole is not None
+        default = cast(schema, self._whole, schema.default)
+        if default is not None and schema.name in LOGICAL:
+            raise SchemaBuilderError(
+                f"Invalid default value: the schema is still named {schema.name}, which a {self._whole} is not. Cast "
+                "without a default, or remove the name with SetSchemaMetadata before"
             )
-        return found
+        return Schema(self._whole, schema.optional, schema.name, schema.version, schema.doc, schema.parameters, default)
 
-    def _shape(self, schema: Schema) -> _Shape:
-        found = self._shapes.get(schema)
-        if found is None:
-            if schema.default is not None:
-                raise DataError("Cast transformation does not support casting from STRUCT: the struct has a default")
-            targets = {name: target for name, _, target in self._casts}
-            fields = tuple(_cast_field(f, targets[f.name]) if f.name in targets else f for f in schema.fields)
-            casts = tuple((f.name, f.schema, targets[f.name]) for f in schema.fields if f.name in targets)
-            guards = guarded(schema.fields, replace_null=self._replace_null)
-            found = self._shapes[schema] = _Shape(replace(schema, fields=fields), guards, casts)
-        return found
+    def _new_shape(self, schema: Schema) -> _Shape:
+        if schema.default is not None:
+            raise DataError("Cast transformation does not support casting from STRUCT: the struct has a default")
+        targets = {name: target for name, _, target in self._casts}
+        fields = tuple(_cast_field(f, targets[f.name]) if f.name in targets else f for f in schema.fields)
+        casts = tuple((f.name, f.schema, targets[f.name]) for f in schema.fields if f.name in targets)
+        guards = guarded(schema.fields, replace_null=self._replace_null)
+        return _Shape(replace(schema, fields=fields), guards, casts)
+
+
+def _cast_of_maps(target: Type, column: list[Any]) -> list[Any]:
+    return cast_column(None, target, column, frozenset(map(type, column)))
 
 
 def _cast_field(field: Field, target: Type) -> Field:

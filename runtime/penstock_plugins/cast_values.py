@@ -4,6 +4,7 @@ import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +23,7 @@ from penstock_plugins.java_numbers import (
     integers,
     narrowed,
     single,
+    singles,
     truncated,
 )
 from penstock_plugins.java_text import decimal_text
@@ -137,7 +139,7 @@ def _text(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case Instant():
-            return shown(None, value)
+            return _moment_text(value)
         case int():
             return str(int(value))
         case Float32():
@@ -150,6 +152,19 @@ def _text(value: Any) -> str:
             return base64.b64encode(value).decode()
         case _:
             raise DataError(f"Unexpected type in Cast transformation: {java_class(None, value)}")
+
+
+def _moment_text(value: int) -> str:
+    days, millis = divmod(value, DAY)
+    if days < 1 or not millis:
+        return shown(None, Instant(value))
+    seconds, millis = divmod(millis, 1000)
+    return f"{_day_text(days)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millis:03}Z"
+
+
+@lru_cache(1024)
+def _day_text(days: int) -> str:
+    return shown(None, Instant(days * DAY))
 
 
 def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: frozenset[type]) -> list[Any]:
@@ -180,7 +195,7 @@ def _quick(schema: Schema | None, column: Sequence[Any], kinds: frozenset[type])
             return None
         return _QUICK.get(kind)
     if schema.name in _MOMENTS:
-        return None
+        return partial(_moments, schema.name) if kind is Instant else None
     if kind is float and schema.type is Type.FLOAT32:
         return _singles
     wanted = {int: schema.type in BOUNDS, float: schema.type is Type.FLOAT64, bool: schema.type is Type.BOOLEAN,
@@ -223,6 +238,12 @@ def _singles(target: Type, column: list[Any]) -> list[Any]:
     return near if target is Type.FLOAT32 else _floats(target, near)
 
 
+def _moments(name: str, target: Type, column: list[Any]) -> list[Any]:
+    if target is Type.STRING:
+        return list(map(_moment_text, column))
+    return _integers(target, list(map(int, column)) if name == TIMESTAMP_NAME else [_encoded(name, v) for v in column])
+
+
 def _booleans(target: Type, column: list[Any]) -> list[Any]:
     if target is Type.BOOLEAN:
         return column
@@ -238,7 +259,7 @@ def _texts(target: Type, column: list[Any]) -> list[Any]:
         return [v == "true" or v.lower() == "true" for v in column]
     if target in BOUNDS:
         return integers(column, target)
-    return list(map(single, column)) if target is Type.FLOAT32 else doubles(column)
+    return singles(column) if target is Type.FLOAT32 else doubles(column)
 
 
 _QUICK: Final[Mapping[type, _Quick]] = {int: _integers, float: _floats, bool: _booleans, str: _texts}

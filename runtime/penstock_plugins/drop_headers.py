@@ -1,11 +1,14 @@
 """DropHeaders: remove headers by name."""
 
-from typing import Annotated
+from operator import attrgetter
+from typing import Annotated, Final
 
 from penstock import Config, Header, Importance, Record, RecordBatch, Transform, prop
 from penstock_plugins.name_lists import unique
 
 __all__ = ["DropHeaders"]
+
+_NAME_OF: Final = attrgetter("name")
 
 
 class DropHeadersConfig(Config):
@@ -40,5 +43,6 @@ class DropHeaders(Transform):
 
     def _rest(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:
         names = self._names
-        rest = tuple([h for h in headers if h.name not in names])
-        return headers if len(rest) == len(headers) else rest
+        if names.isdisjoint(map(_NAME_OF, headers)):
+            return headers
+        return tuple([h for h in headers if h.name not in names])

@@ -4,17 +4,50 @@ Kafka Connect builds a new struct and puts every field of the old one, so that a
 and reads as the field's default where it has one.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any, Final, Generic, TypeVar
 
 from penstock import DataError, Field, Fields, Record, RecordBatch, Schema, Type
 from penstock.fields import Column, Same
 from penstock_plugins.connect_values import java_class, null_of
 
-__all__ = ["copied", "copied_columns", "fields_of", "guarded", "replaced", "replaced_batch", "required_map",
-           "required_struct", "side_of"]  # fmt: skip
+__all__ = [
+    "OncePerSchema",
+    "copied",
+    "copied_columns",
+    "fields_of",
+    "guarded",
+    "replaced",
+    "replaced_batch",
+    "replaced_in_maps",
+    "required_map",
+    "required_struct",
+    "side_of",
+]  # fmt: skip
 
 _NULL: Final = type(None)
+T = TypeVar("T")
+
+
+class OncePerSchema(Generic[T]):
+    """What follows from a schema, made when it is first met. Records of one shape share the schema object."""
+
+    def __init__(self, make: Callable[[Schema], T]) -> None:
+        self._make = make
+        self._made: dict[Schema, T] = {}
+        self._last: tuple[Schema, T] | None = None
+
+    def __call__(self, schema: Schema) -> T:
+        """What was made for the schema; what `make` raises is raised each time."""
+        last = self._last
+        if last is not None and last[0] is schema:  # to hash a schema is to hash all its fields
+            return last[1]
+        found = self._made.get(schema)
+        if found is None:
+            found = self._made[schema] = self._make(schema)
+        self._last = (schema, found)
+        return found
 
 
 def side_of(record: Record, side: str) -> tuple[Schema | None, Any]:
@@ -109,6 +142,31 @@ def copied_columns(fields: Fields, guards: tuple[Field, ...], *, replace_null: b
                 Same(default) if isinstance(column, Same) else [default if v is None else v for v in column]
             )
     return columns
+
+
+def replaced_in_maps(
+    batch: RecordBatch, side: str, work: Iterable[tuple[str, Callable[[list[Any]], Column]]]
+) -> RecordBatch | None:
+    """The batch with fields replaced where its side is maps without a schema, of any fields; None where it is not.
+
+    Args:
+        batch: the records; their maps are not changed.
+        side: `key` or `value`.
+        work: for each field what becomes of its column, in which an absent field is a null.
+    """
+    column = batch.key if side == "key" else batch.value
+    if (batch.key_schema if side == "key" else batch.value_schema) is not None or set(map(type, column or ())) != {
+        dict
+    }:
+        return None
+    rows: list[dict[Any, Any]] = list(map(dict.copy, column or ()))
+    for name, made in work:
+        new = made([row.get(name) for row in rows])
+        for row, item in zip(rows, repeat(new.value) if isinstance(new, Same) else new, strict=False):
+            row[name] = item
+    if side == "key":
+        return batch.replace(key=rows)
+    return batch.replace(value=rows, owned=True)
 
 
 def replaced_batch(batch: RecordBatch, side: str, schema: Schema | None, fields: Fields) -> RecordBatch:

@@ -6,11 +6,25 @@ from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
-from penstock import Config, ConfigError, Field, Header, Importance, Record, RecordBatch, Same, Schema, Transform, prop
+from penstock import (
+    Config,
+    ConfigError,
+    Field,
+    Fields,
+    Header,
+    Importance,
+    Record,
+    RecordBatch,
+    Same,
+    Schema,
+    Transform,
+    prop,
+)
 from penstock.config_rules import words
 from penstock.fields import Column
 from penstock_plugins.connect_values import null_of
 from penstock_plugins.field_columns import (
+    OncePerSchema,
     copied,
     copied_columns,
     fields_of,
@@ -82,7 +96,7 @@ class HeaderFrom(Transform):
         self._moved = frozenset(config.fields if config.operation == "move" else ())
         self._purpose = f"header {config.operation}"
         self._replace_null = config.replace_null
-        self._shapes: dict[Schema, _Shape] = {}
+        self._shape = OncePerSchema(self._new_shape)
 
     def apply(self, record: Record) -> Record:
         """The record with a header for each pair.
@@ -122,7 +136,7 @@ class HeaderFrom(Transform):
             shape = self._shape(schema)
             new_schema = shape.schema
             there = ((n, _required(f, schema)) for n, f in shape.taken)
-            taken = [(n, f.schema, self._filled_column(f, columns.get(f.name, Same(None)))) for n, f in there]
+            taken = [(n, f.schema, self._filled_column(f, fields)) for n, f in there]
         batch = batch.replace(headers=_joined(batch, [_headers(batch.length, *part) for part in taken]))
         if not self._moved:
             return batch
@@ -144,32 +158,28 @@ class HeaderFrom(Transform):
             raise null_of(field.name, field.schema)
         return default
 
-    def _filled_column(self, field: Field, column: Column) -> Column:
+    def _filled_column(self, field: Field, fields: Fields) -> Column:
+        column = fields.columns.get(field.name, Same(None))
         if isinstance(column, Same):
             return Same(self._filled(field, column.value))
-        if None not in column:
+        if type(None) not in fields.types(field.name):
             return column
         default = self._filled(field, None)
         return [default if v is None else v for v in column]
 
-    def _shape(self, schema: Schema) -> _Shape:
-        found = self._shapes.get(schema)
-        if found is None:
-            by_name = {f.name: f for f in schema.fields}
-            left = tuple(f for f in schema.fields if f.name not in self._moved)
-            found = self._shapes[schema] = _Shape(
-                Schema(
-                    schema.type,
-                    name=schema.name,
-                    version=schema.version,
-                    doc=schema.doc,
-                    parameters=schema.parameters,
-                    fields=left,
-                ),
-                guarded(left, replace_null=self._replace_null),
-                tuple((name, by_name.get(field)) for name, field in self._pairs),
-            )
-        return found
+    def _new_shape(self, schema: Schema) -> _Shape:
+        by_name = {f.name: f for f in schema.fields}
+        left = tuple(f for f in schema.fields if f.name not in self._moved)
+        new = Schema(
+            schema.type,
+            name=schema.name,
+            version=schema.version,
+            doc=schema.doc,
+            parameters=schema.parameters,
+            fields=left,
+        )
+        taken = tuple((name, by_name.get(field)) for name, field in self._pairs)
+        return _Shape(new, guarded(left, replace_null=self._replace_null), taken)
 
 
 def _required(field: Field | None, schema: Schema) -> Field:
@@ -184,7 +194,8 @@ def _required(field: Field | None, schema: Schema) -> Field:
 def _headers(length: int, name: str, schema: Schema | None, column: Column) -> list[Header]:
     if isinstance(column, Same):
         return [Header(name, column.value, schema)] * length
-    return list(map(Header, repeat(name), column, repeat(schema)))
+    # As `Header(...)` does, without its Python code for each.
+    return list(map(tuple.__new__, repeat(Header), zip(repeat(name), column, repeat(schema), strict=False)))
 
 
 def _joined(batch: RecordBatch, added: list[list[Header]]) -> list[tuple[Header, ...]]:

@@ -16,7 +16,7 @@ from penstock_plugins.connect_values import BOUNDS
 from penstock_plugins.json_nodes import float32_of
 
 __all__ = ["JAVA_BLANKS", "big_decimal", "double", "doubles", "float32", "floats32", "integer", "integers", "narrowed",
-           "single", "truncated", "unbounded"]  # fmt: skip
+           "single", "singles", "truncated", "unbounded"]  # fmt: skip
 
 JAVA_BLANKS: Final = "".join(map(chr, range(33)))
 """What Java's `trim` cuts."""
@@ -28,6 +28,9 @@ _WORD: Final = re.compile(r"([+-]?)(NaN|Infinity)")
 _BIG_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _LAST_CHAR: Final = "\uffff"  # Java looks at 16 bits at a time, and sees no digit in half of a character
 _EXACT: Final = 2**53
+_REST: Final = 2**29 - 1  # the bits of a double's fraction that a float does not have
+_HALF: Final = 2**28
+_LEAST_NORMAL: Final = 2.0**-126
 _SHORT: Final = 20  # the digits of 64 bits, and a sign
 
 
@@ -101,6 +104,18 @@ def doubles(texts: Sequence[str]) -> list[float]:
     """`double` of many texts, of which most are plain."""
     # Of these characters `float` makes no other number than Java does, and refuses the same.
     return list(map(float if _only(texts, b"0123456789+-.eE") else double, texts))
+
+
+def singles(texts: Sequence[str]) -> list[float]:
+    """`single` of many texts, of which most are plain."""
+    near = doubles(texts)
+    # What was rounded to 64 bits is rounded to 32 as the text itself, but for what now lies half way between two floats.
+    return [
+        single(text) if bits & _REST == _HALF or 0 < abs(number) < _LEAST_NORMAL else rounded
+        for text, number, bits, rounded in zip(
+            texts, near, memoryview(array("d", near)).cast("B").cast("Q"), floats32(near), strict=True
+        )
+    ]
 
 
 def _only(texts: Sequence[str], allowed: bytes) -> bool:

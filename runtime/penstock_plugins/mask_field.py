@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any, Final
 
 from penstock import (
@@ -23,12 +24,14 @@ from penstock.config_rules import not_blank
 from penstock.fields import Column
 from penstock_plugins.connect_values import CLASSES, java_class
 from penstock_plugins.field_columns import (
+    OncePerSchema,
     copied,
     copied_columns,
     fields_of,
     guarded,
     replaced,
     replaced_batch,
+    replaced_in_maps,
     required_map,
     required_struct,
     side_of,
@@ -60,6 +63,9 @@ _NOTHING: Final[Mapping[str, Any]] = {
     "java.util.HashMap": {},
 }
 """What a value of each class is masked with."""
+
+
+_Shape = tuple[tuple[Field, ...], tuple[tuple[str, Schema | None], ...]]
 
 
 class MaskFieldConfig(Config):
@@ -94,7 +100,7 @@ class MaskField(Transform):
         self._names = tuple(config.fields)
         self._replacement = config.replacement
         self._replace_null = config.replace_null
-        self._shapes: dict[Schema, tuple[tuple[Field, ...], tuple[tuple[str, Schema | None], ...]]] = {}
+        self._shape = OncePerSchema(self._new_shape)
         self._masks: dict[tuple[str, bool], Any] = {}
 
     def apply(self, record: Record) -> Record:
@@ -120,6 +126,9 @@ class MaskField(Transform):
         """As `apply`; a masked column without nulls is one value."""
         found = fields_of(batch, self.side)
         if found is None:
+            in_maps = replaced_in_maps(batch, self.side, ((n, partial(self._masked_column, None)) for n in self._names))
+            if in_maps is not None:
+                return in_maps
             return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
         schema, fields = found
         masked: tuple[tuple[str, Schema | None], ...]
@@ -132,12 +141,9 @@ class MaskField(Transform):
             columns[name] = self._masked_column(of, columns.get(name, Same(None)))
         return replaced_batch(batch, self.side, schema, fields.having(columns))
 
-    def _shape(self, schema: Schema) -> tuple[tuple[Field, ...], tuple[tuple[str, Schema | None], ...]]:
-        found = self._shapes.get(schema)
-        if found is None:
-            masked = tuple((f.name, f.schema) for f in schema.fields if f.name in self._names)
-            found = self._shapes[schema] = (guarded(schema.fields, replace_null=self._replace_null), masked)
-        return found
+    def _new_shape(self, schema: Schema) -> _Shape:
+        masked = tuple((f.name, f.schema) for f in schema.fields if f.name in self._names)
+        return guarded(schema.fields, replace_null=self._replace_null), masked
 
     def _masked_column(self, schema: Schema | None, column: Column) -> Column:
         if isinstance(column, Same):
