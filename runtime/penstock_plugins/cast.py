@@ -69,7 +69,7 @@ class CastConfig(Config):
     def _can_be_read(cls, items: list[str]) -> list[str]:
         if not items:
             raise ValueError("Must specify at least one field to cast.")
-        if len(items) > 1 and None in _targets(items):
+        if None in _targets(items) and len(items) > 1:
             raise ValueError(
                 "Cast transformations that specify a type to cast the entire value to may only specify a single cast "
                 "in their spec"

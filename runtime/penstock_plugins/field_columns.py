@@ -24,7 +24,7 @@ __all__ = [
     "required_map",
     "required_struct",
     "side_of",
-]  # fmt: skip
+]
 
 _NULL: Final = type(None)
 T = TypeVar("T")
@@ -154,12 +154,10 @@ def replaced_in_maps(
         side: `key` or `value`.
         work: for each field what becomes of its column, in which an absent field is a null.
     """
-    column = batch.key if side == "key" else batch.value
-    if (batch.key_schema if side == "key" else batch.value_schema) is not None or set(map(type, column or ())) != {
-        dict
-    }:
+    schema, column = (batch.key_schema, batch.key) if side == "key" else (batch.value_schema, batch.value)
+    if schema is not None or column is None or set(map(type, column)) != {dict}:
         return None
-    rows: list[dict[Any, Any]] = list(map(dict.copy, column or ()))
+    rows = list(map(dict.copy, column))
     for name, made in work:
         new = made([row.get(name) for row in rows])
         for row, item in zip(rows, repeat(new.value) if isinstance(new, Same) else new, strict=False):
