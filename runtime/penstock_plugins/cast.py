@@ -21,7 +21,8 @@ from penstock import (
     Type,
     prop,
 )
-from penstock_plugins.cast_values import CASTABLE, cast, cast_column
+from penstock_plugins.cast_columns import cast_column
+from penstock_plugins.cast_values import CASTABLE, cast
 from penstock_plugins.connect_values import LOGICAL
 from penstock_plugins.field_columns import (
     OncePerSchema,

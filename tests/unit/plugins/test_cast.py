@@ -40,7 +40,8 @@ from penstock.schema import (
 )
 from penstock.testing import TransformSuite
 from penstock_plugins.cast import Cast
-from penstock_plugins.cast_values import CASTABLE, cast, cast_column
+from penstock_plugins.cast_columns import cast_column
+from penstock_plugins.cast_values import CASTABLE, cast
 
 DAY = 86_400_000
 ROW = struct(
