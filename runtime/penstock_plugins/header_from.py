@@ -126,6 +126,9 @@ class HeaderFrom(Transform):
         """As `apply`: the columns of the fields become the column of headers."""
         found = fields_of(batch, self.side)
         if found is None:
+            in_maps = self._from_maps(batch)
+            if in_maps is not None:
+                return in_maps
             return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
         schema, fields = found
         columns, new_schema = fields.columns, None
@@ -148,6 +151,18 @@ class HeaderFrom(Transform):
             changes = {self.side: rows, f"{self.side}_schema": new_schema}
             return batch.replace(**changes, owned=batch.owned if self.side == "key" else True)
         return replaced_batch(batch, self.side, new_schema, left)
+
+    def _from_maps(self, batch: RecordBatch) -> RecordBatch | None:
+        """As `apply_batch` for maps without a schema, of any fields; None where the side is not those."""
+        schema, column = (batch.key_schema, batch.key) if self.side == "key" else (batch.value_schema, batch.value)
+        if schema is not None or column is None or set(map(type, column)) != {dict}:
+            return None
+        added = [_headers(batch.length, name, None, [row.get(field) for row in column]) for name, field in self._pairs]
+        batch = batch.replace(headers=_joined(batch, added))
+        if not self._moved:
+            return batch
+        rows = [{n: v for n, v in row.items() if n not in self._moved} for row in column]
+        return batch.replace(key=rows) if self.side == "key" else batch.replace(value=rows, owned=True)
 
     def _filled(self, field: Field, value: Any) -> Any:
         """What the header gets; unlike a struct, headers take no null that their schema does not."""
