@@ -1,0 +1,133 @@
+"""Flatten: the fields of nested structs or maps become fields of the outermost one."""
+
+from typing import Any, Final
+
+from penstock import (
+    Config,
+    DataError,
+    Fields,
+    Float32,
+    Importance,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Same,
+    Schema,
+    prop,
+)
+from penstock.fields import Column
+from penstock_plugins.connect_values import java_class, type_of
+from penstock_plugins.flat_structs import FlatStruct
+from penstock_plugins.schema_cache import SchemaCache
+from penstock_plugins.side_transform import SideTransform
+from penstock_plugins.struct_copy import as_rows, require_map, require_struct
+
+__all__ = ["Flatten"]
+
+_PURPOSE: Final = "flattening"
+_DICT: Final = {dict}
+_LEAVES: Final = frozenset({type(None), bool, str, bytes, list, int, Int8, Int16, Int32, Int64, float, Float32})
+"""Classes whose values are taken as they are."""
+
+
+class FlattenConfig(Config):
+    """The properties of Flatten."""
+
+    delimiter: str = prop(
+        "delimiter",
+        ".",
+        doc="Delimiter to insert between field names from the input record when generating field names for the "
+        "output record.",
+        importance=Importance.MEDIUM,
+    )
+
+
+class Flatten(SideTransform):
+    """Flatten a nested data structure: a name for each field is made of the names on the way to it, with a delimiter."""
+
+    Config = FlattenConfig
+    java_names = ("org.apache.kafka.connect.transforms.Flatten",)
+
+    def configure(self, config: FlattenConfig) -> None:
+        """Take the parsed `Config`."""
+        self._delimiter = config.delimiter
+        self._flats = SchemaCache(lambda schema: FlatStruct(schema, config.delimiter))
+
+    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+        """The flat struct or map; null passes with its schema.
+
+        Raises:
+            DataError: the side is no struct or map, or holds a field that does not flatten.
+            SchemaBuilderError: two fields of a struct would have the same name.
+            TypeError: a key of a map is no text.
+        """
+        if value is None:
+            return schema, None
+        if schema is None:
+            flat: dict[Any, Any] = {}
+            self._flatten(require_map(value, _PURPOSE), "", flat)
+            return None, flat
+        require_struct(schema, value, _PURPOSE)
+        found = self._flats[schema]
+        return found.schema, found.row(value)
+
+    def changed_rows(
+        self, schema: Schema | None, values: list[Any] | Fields
+    ) -> tuple[Schema | None, list[Any] | Fields, bool] | None:
+        """As `changed`; the columns of inner structs become columns of the outer one."""
+        fields = Fields.of(values)
+        if fields is None:
+            return None
+        columns: dict[str, Column] = {}
+        if schema is not None:
+            found = self._flats[schema]
+            return (found.schema, as_rows(fields, columns), True) if found.columns(fields, columns) else None
+        return (None, as_rows(fields, columns), True) if self._columns(fields, "", columns) else None
+
+    def _flatten(self, nested: dict[Any, Any], prefix: str | None, flat: dict[Any, Any]) -> None:
+        for key, item in nested.items():
+            name = self._name(prefix, key)
+            if item is None:
+                flat[name] = None
+            elif isinstance(item, dict):
+                self._flatten(item, name, flat)
+            elif type_of(item) is None:
+                raise DataError(
+                    f"Flatten transformation was passed a value of type class {java_class(None, item)} for the field "
+                    f"'{name}': such values have no type without a schema. Leave the field out before (ReplaceField)."
+                )
+            else:
+                flat[name] = item
+
+    def _columns(self, fields: Fields, prefix: str, flat: dict[str, Column]) -> bool:
+        """Flatten maps of one shape; False where they are not of one."""
+        for key, column in fields.columns.items():
+            name = self._name(prefix, key)
+            types = fields.types(key)
+            if dict not in types:
+                if not types <= _LEAVES:
+                    return False
+                flat[name or ""] = column
+            elif isinstance(column, Same):
+                inside: dict[Any, Any] = {}
+                self._flatten(column.value, name, inside)
+                flat |= {inner: Same(item) for inner, item in inside.items()}
+            else:
+                inner = Fields.of(column) if types == _DICT else None
+                if inner is None or not self._columns(inner, name or "", flat):
+                    return False
+        return True
+
+    def _name(self, prefix: str | None, key: Any) -> str | None:
+        """A field's name; that of the null key is null, as the outermost one."""
+        if key is not None and not isinstance(key, str):
+            raise TypeError(
+                f"A key of a map is a {type(key).__name__}, and field names are texts. Flatten only records whose maps have "
+                "texts as keys."
+            )
+        if prefix is None:
+            raise TypeError("The null key of a map holds a map. Flatten only records whose maps have texts as keys.")
+        if not prefix:
+            return key
+        return f"{prefix}{self._delimiter}{'null' if key is None else key}"
