@@ -4,6 +4,9 @@ Reading a null gives the default of the field, where `replace.null.with.default`
 required field is refused although the field may have a default. A field that is put where another stood must be of a class
 that its new schema takes.
 
+A default that is a struct can be read but not put: its own schema is that of the field without the default, and Connect
+asks for equal schemas. Such a record fails there, and here.
+
 Values that are put back under the schema they had are not looked at again: whoever made the struct put them there.
 """
 
@@ -109,6 +112,11 @@ class _Put(NamedTuple):
                 if not self.target.schema.optional:
                     raise null_of(self.target.name, self.target.schema)
                 return None
+            if self.source.schema.type is Type.STRUCT:
+                raise DataError(
+                    f'Struct schemas do not match for field: "{self.source.name}". It is null, and Kafka Connect can put no '
+                    "default that is a struct. Set replace.null.with.default to false, or drop the default from the schema."
+                )
         if self.foreign:
             _check_class(self.target.name, self.source.schema, self.target.schema, value)
         return value
