@@ -14,6 +14,7 @@ from penstock import (
     Int64,
     Same,
     Schema,
+    Type,
     prop,
 )
 from penstock.fields import Column
@@ -77,7 +78,7 @@ class Flatten(SideTransform):
     ) -> tuple[Schema | None, list[Any] | Fields, bool] | None:
         """As `changed`; the columns of inner structs become columns of the outer one."""
         fields = Fields.of(values)
-        if fields is None:
+        if fields is None or (schema is not None and schema.type is not Type.STRUCT):
             return None
         columns: dict[str, Column] = {}
         if schema is not None:

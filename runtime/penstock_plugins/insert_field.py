@@ -1,7 +1,6 @@
 """InsertField: add fields from a record's own data, or a fixed text."""
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self
 
 from pydantic import model_validator
@@ -25,7 +24,16 @@ from penstock import (
     prop,
 )
 from penstock.schema import INT32, INT64, STRING, TIMESTAMP
-from penstock_plugins.connect_values import java_class, null_of
+from penstock_plugins.connect_values import null_of
+from penstock_plugins.schema_cache import SchemaCache
+from penstock_plugins.struct_copy import (
+    Move,
+    StructCopy,
+    basics,
+    replace_null_with_default,
+    require_map,
+    require_struct,
+)
 
 __all__ = ["InsertField"]
 
@@ -49,13 +57,7 @@ class InsertFieldConfig(Config):
     static_value: str | None = prop(
         "static.value", None, doc="Static field value, if field name configured.", importance=Importance.MEDIUM
     )
-    replace_null: bool = prop(
-        "replace.null.with.default",
-        True,
-        doc="Whether to replace fields that have a default value and that are null to the default value. "
-        "When set to true, the default value is used, otherwise null is used.",
-        importance=Importance.MEDIUM,
-    )
+    replace_null: bool = replace_null_with_default()
 
     @model_validator(mode="after")
     def _something_to_insert(self) -> Self:
@@ -73,7 +75,7 @@ class InsertFieldConfig(Config):
         return self
 
 
-_NULL: Final = type(None)
+_PURPOSE: Final = "field insertion"
 
 
 class _Insertion(NamedTuple):
@@ -84,10 +86,10 @@ class _Insertion(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """What is known once per old schema: the new one, and the fields where a null is not just handed on."""
+    """What is known once per old schema: the new one, and how the old fields are copied."""
 
     schema: Schema
-    guarded: tuple[Field, ...]
+    copy: StructCopy
 
 
 class InsertField(Transform):
@@ -109,7 +111,7 @@ class InsertField(Transform):
         self._insertions = [_insertion(source, text, schema) for source, text, schema in kinds if text is not None]
         self._static = config.static_value
         self._replace_null = config.replace_null
-        self._shapes: dict[Schema, _Shape] = {}
+        self._shapes = SchemaCache(self._shape)
 
     def apply(self, record: Record) -> Record:
         """The record with the fields at the end of its side; one whose side is null passes.
@@ -123,26 +125,12 @@ class InsertField(Transform):
             return record
         new_schema = None
         if schema is None:
-            if not isinstance(value, dict):
-                raise DataError(
-                    "Only Map objects supported in absence of schema for [field insertion], found: "
-                    f"{java_class(None, value)}"
-                )
-            new = dict(value)
+            new = dict(require_map(value, _PURPOSE))
         else:
-            if schema.type is not Type.STRUCT or not isinstance(value, dict):
-                raise DataError(
-                    f"Only Struct objects supported for [field insertion], found: {java_class(schema, value)}"
-                )
-            shape = self._shape(schema)
+            old = require_struct(schema, value, _PURPOSE)
+            shape = self._shapes[schema]
             new_schema = shape.schema
-            new = dict(value)
-            for field in shape.guarded:
-                if new.get(field.name) is None:
-                    if self._replace_null and field.schema.default is not None:
-                        new[field.name] = field.schema.default
-                    else:
-                        raise null_of(field.name, field.schema)
+            new = dict(shape.copy.filled(old))
         for insertion in self._insertions:
             item = self._item(insertion, record)
             if item is not None or insertion.source == "topic":
@@ -169,14 +157,10 @@ class InsertField(Transform):
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return self._one_by_one(batch)
-            shape = self._shape(schema)
+            shape = self._shapes[schema]
             new_schema = shape.schema
-            for field in shape.guarded:
-                try:
-                    if None in map(itemgetter(field.name), column):
-                        return self._one_by_one(batch)
-                except KeyError:
-                    return self._one_by_one(batch)
+            if not shape.copy.hands_on(column):
+                return self._one_by_one(batch)
         additions = [(i, self._column(i, batch)) for i in self._insertions]
         for insertion, items in additions:
             if insertion.source == "topic" and schema is not None and not insertion.optional:
@@ -199,10 +183,13 @@ class InsertField(Transform):
         if schema is not None:
             if isinstance(schema, list) or schema.type is not Type.STRUCT:
                 return self._one_by_one(batch)
-            shape = self._shape(schema)
+            shape = self._shapes[schema]
             new_schema = shape.schema
-            if any(f.name not in fields.columns or _NULL in fields.types(f.name) for f in shape.guarded):
-                return self._one_by_one(batch)
+            if not shape.copy.hands_on(fields):
+                copied = shape.copy.rows(fields)
+                if not isinstance(copied, Fields):
+                    return self._one_by_one(batch)
+                fields = copied
         columns = dict(fields.columns)
         for insertion in self._insertions:
             items = self._column(insertion, batch)
@@ -220,24 +207,11 @@ class InsertField(Transform):
         return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
 
     def _shape(self, schema: Schema) -> _Shape:
-        found = self._shapes.get(schema)
-        if found is None:
-            added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
-            new = Schema(
-                Type.STRUCT,
-                name=schema.name,
-                version=schema.version,
-                doc=schema.doc,
-                parameters=schema.parameters,
-                fields=(*schema.fields, *added),
-            )
-            guarded = [
-                f
-                for f in schema.fields
-                if not f.schema.optional or (self._replace_null and f.schema.default is not None)
-            ]
-            found = self._shapes[schema] = _Shape(new, tuple(guarded))
-        return found
+        added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
+        return _Shape(
+            basics(schema, (*schema.fields, *added)),
+            StructCopy((Move(f, f) for f in schema.fields), replace_null=self._replace_null),
+        )
 
     def _item(self, insertion: _Insertion, record: Record) -> Any:
         if insertion.source == "static":

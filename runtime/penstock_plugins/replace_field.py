@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator
 
-from penstock import Config, DataError, Field, Fields, Importance, Schema, prop
+from penstock import Config, DataError, Field, Fields, Importance, Schema, Type, prop
 from penstock_plugins.field_names import FieldNames
 from penstock_plugins.java_hash_map import in_hash_order
 from penstock_plugins.schema_cache import SchemaCache
@@ -110,7 +110,7 @@ class ReplaceField(SideTransform):
                 return None
             kept = {self._new_name(name): column for name, column in fields.columns.items() if self._stays(name)}
             return None, as_rows(fields, kept), True
-        if not isinstance(values, Fields) and None in values:
+        if schema.type is not Type.STRUCT or (not isinstance(values, Fields) and None in values):
             return None
         shape = self._shapes[schema]
         new = _copy_of(shape).rows(values)
