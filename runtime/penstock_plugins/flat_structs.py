@@ -32,15 +32,13 @@ class _Leaf(NamedTuple):
                 raise null_of(self.target.name, self.target.schema)
         return value
 
-    def of(self, parents: Column) -> Column:
-        """The field in each of these structs; null where the struct is."""
+    def of(self, parents: Column, *, holes: bool) -> Column:
+        """The field in each of these structs; null where the struct is, which is so in some if there are `holes`."""
         name, value = self.name, self.value
         if isinstance(parents, Same):
-            return Same(None if parents.value is None else value(parents.value.get(name)))
-        if self.fill is None and self.target.schema.optional:
-            return _inside(name, parents)
-        column = _inside(name, parents)
-        if None not in column:
+            return Same(None if parents.value is None else value(parents.value[name]))
+        column = _inside(name, parents, holes=holes)
+        if (self.fill is None and self.target.schema.optional) or _NULL not in set(map(type, column)):
             return column
         return [None if p is None else value(p[name]) for p in parents]
 
@@ -79,17 +77,27 @@ class FlatStruct:
         _flatten(self._nodes, struct, flat)
         return flat
 
-    def columns(self, fields: Fields, flat: dict[str, Column]) -> bool:
-        """Put the columns of many into `flat`; False where one of them lacks a field.
+    def rows(self, structs: Sequence[Any]) -> list[dict[str, Any]] | Fields | None:
+        """As `row`, for many; None where they are not all structs that have all the fields.
 
         Raises:
             DataError: as `row`, for one of them.
-            KeyError: an inner struct lacks a field.
         """
+        flat: dict[str, Column] = {}
+        try:
+            if isinstance(structs, Fields):
+                self._columns(structs, flat)
+            elif isinstance(structs, list) and set(map(type, structs)) == _DICT:
+                _flatten_columns(self._nodes, structs, flat)
+            else:
+                return None
+        except (KeyError, TypeError):  # a struct without one of its fields, or none at all
+            return None
+        return Fields(flat, len(structs)) if flat else [{} for _ in range(len(structs))]
+
+    def _columns(self, fields: Fields, flat: dict[str, Column]) -> None:
         for node in self._nodes:
-            column = fields.columns.get(node.name)
-            if column is None:
-                return False
+            column = fields.columns[node.name]
             if isinstance(node, _Branch):
                 _flatten_columns(node.nodes, column, flat)
             elif _NULL not in fields.types(node.name):
@@ -99,7 +107,6 @@ class FlatStruct:
             else:
                 fill = node.value(None)
                 flat[node.target.name] = column if fill is None else [fill if v is None else v for v in column]
-        return True
 
     def _read(
         self, schema: Schema, prefix: str, targets: list[Field], *, optional: bool, default: Any
@@ -134,20 +141,18 @@ def _flatten(nodes: Sequence[_Leaf | _Branch], struct: dict[str, Any] | None, fl
 
 
 def _flatten_columns(nodes: Sequence[_Leaf | _Branch], structs: Column, flat: dict[str, Column]) -> None:
+    holes = not isinstance(structs, Same) and _NULL in set(map(type, structs))
     for node in nodes:
-        if isinstance(node, _Branch):
-            inner: Column = (
-                Same(None if structs.value is None else structs.value.get(node.name))
-                if isinstance(structs, Same)
-                else _inside(node.name, structs)
-            )
-            _flatten_columns(node.nodes, inner, flat)
+        if isinstance(node, _Leaf):
+            flat[node.target.name] = node.of(structs, holes=holes)
+        elif isinstance(structs, Same):
+            _flatten_columns(node.nodes, Same(None if structs.value is None else structs.value[node.name]), flat)
         else:
-            flat[node.target.name] = node.of(structs)
+            _flatten_columns(node.nodes, _inside(node.name, structs, holes=holes), flat)
 
 
-def _inside(name: str, structs: list[Any]) -> list[Any]:
+def _inside(name: str, structs: list[Any], *, holes: bool) -> list[Any]:
     """That field of each struct; null where the struct is."""
-    if None in structs:
+    if holes:
         return [None if s is None else s[name] for s in structs]
     return list(map(itemgetter(name), structs))

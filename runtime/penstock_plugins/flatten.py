@@ -77,22 +77,28 @@ class Flatten(SideTransform):
         self, schema: Schema | None, values: list[Any] | Fields
     ) -> tuple[Schema | None, list[Any] | Fields, bool] | None:
         """As `changed`; the columns of inner structs become columns of the outer one."""
-        fields = Fields.of(values)
-        if fields is None or (schema is not None and schema.type is not Type.STRUCT):
-            return None
-        columns: dict[str, Column] = {}
         if schema is not None:
+            if schema.type is not Type.STRUCT:
+                return None
             found = self._flats[schema]
-            return (found.schema, as_rows(fields, columns), True) if found.columns(fields, columns) else None
-        return (None, as_rows(fields, columns), True) if self._columns(fields, "", columns) else None
+            made = found.rows(values)
+            return None if made is None else (found.schema, made, True)
+        fields = Fields.of(values)
+        columns: dict[str, Column] = {}
+        if fields is None or not self._columns(fields, "", columns):
+            return None
+        return None, as_rows(fields, columns), True
 
-    def _flatten(self, nested: dict[Any, Any], prefix: str | None, flat: dict[Any, Any]) -> None:
+    def _flatten(self, nested: dict[Any, Any], prefix: str, flat: dict[Any, Any]) -> None:
         for key, item in nested.items():
             name = self._name(prefix, key)
-            if item is None:
-                flat[name] = None
+            if type(item) in _LEAVES:
+                flat[name] = item
             elif isinstance(item, dict):
-                self._flatten(item, name, flat)
+                if name is not None:
+                    self._flatten(item, name, flat)
+                elif item:
+                    raise TypeError("The null key of a map holds a map. Flatten only maps that have texts as keys.")
             elif type_of(item) is None:
                 raise DataError(
                     f"Flatten transformation was passed a value of type class {java_class(None, item)} for the field "
@@ -112,7 +118,7 @@ class Flatten(SideTransform):
                 flat[name or ""] = column
             elif isinstance(column, Same):
                 inside: dict[Any, Any] = {}
-                self._flatten(column.value, name, inside)
+                self._flatten(column.value, name or "", inside)
                 flat |= {inner: Same(item) for inner, item in inside.items()}
             else:
                 inner = Fields.of(column) if types == _DICT else None
@@ -120,15 +126,13 @@ class Flatten(SideTransform):
                     return False
         return True
 
-    def _name(self, prefix: str | None, key: Any) -> str | None:
+    def _name(self, prefix: str, key: Any) -> str | None:
         """A field's name; that of the null key is null, as the outermost one."""
+        if type(key) is str:
+            return prefix + self._delimiter + key if prefix else key
         if key is not None and not isinstance(key, str):
             raise TypeError(
-                f"A key of a map is a {type(key).__name__}, and field names are texts. Flatten only records whose maps have "
-                "texts as keys."
+                f"A key of a map is a {type(key).__name__}, and field names are texts. Flatten only maps that have texts as "
+                "keys."
             )
-        if prefix is None:
-            raise TypeError("The null key of a map holds a map. Flatten only records whose maps have texts as keys.")
-        if not prefix:
-            return key
-        return f"{prefix}{self._delimiter}{'null' if key is None else key}"
+        return f"{prefix}{self._delimiter}{'null' if key is None else key}" if prefix else key

@@ -160,7 +160,8 @@ class InsertField(Transform):
             shape = self._shapes[schema]
             new_schema = shape.schema
             if not shape.copy.hands_on(column):
-                return self._one_by_one(batch)
+                copied = shape.copy.rows(column) if self.side == "value" else None
+                return self._on_columns(batch, copied) if isinstance(copied, Fields) else self._one_by_one(batch)
         additions = [(i, self._column(i, batch)) for i in self._insertions]
         for insertion, items in additions:
             if insertion.source == "topic" and schema is not None and not insertion.optional:

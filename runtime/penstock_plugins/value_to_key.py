@@ -1,5 +1,6 @@
 """ValueToKey: a new key of fields of the value."""
 
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from penstock import Config, DataError, Fields, Importance, Record, RecordBatch, Same, Schema, Transform, prop
@@ -95,9 +96,14 @@ class ValueToKey(Transform):
 
 
 def _dicts(keys: Fields) -> list[dict[str, Any]]:
-    if len(keys.columns) > 1:
-        return keys.rows()
-    ((name, column),) = keys.columns.items()
+    """The rows of a few columns: field by field, which is faster than row by row."""
+    (name, column), *others = keys.columns.items()
+    rows: list[dict[str, Any]]
     if isinstance(column, Same):
-        return [{name: column.value} for _ in range(len(keys))]
-    return [{name: value} for value in column]
+        rows = [{name: column.value} for _ in range(len(keys))]
+    else:
+        rows = [{name: value} for value in column]
+    for other, values in others:
+        for row, value in zip(rows, repeat(values.value) if isinstance(values, Same) else values, strict=False):
+            row[other] = value
+    return rows
