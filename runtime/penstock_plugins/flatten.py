@@ -89,14 +89,15 @@ class Flatten(SideTransform):
             return None
         return None, as_rows(fields, columns), True
 
-    def _flatten(self, nested: dict[Any, Any], prefix: str, flat: dict[Any, Any]) -> None:
+    def _flatten(self, nested: dict[Any, Any], lead: str, flat: dict[Any, Any]) -> None:
+        """Add the entries of a map; `lead` is what stands before their names."""
         for key, item in nested.items():
-            name = self._name(prefix, key)
+            name = lead + key if type(key) is str else _odd_name(lead, key)
             if type(item) in _LEAVES:
                 flat[name] = item
             elif isinstance(item, dict):
                 if name is not None:
-                    self._flatten(item, name, flat)
+                    self._flatten(item, self._lead(name), flat)
                 elif item:
                     raise TypeError("The null key of a map holds a map. Flatten only maps that have texts as keys.")
             elif type_of(item) is None:
@@ -107,32 +108,35 @@ class Flatten(SideTransform):
             else:
                 flat[name] = item
 
-    def _columns(self, fields: Fields, prefix: str, flat: dict[str, Column]) -> bool:
+    def _columns(self, fields: Fields, lead: str, flat: dict[str, Column]) -> bool:
         """Flatten maps of one shape; False where they are not of one."""
         for key, column in fields.columns.items():
-            name = self._name(prefix, key)
+            name = lead + key
             types = fields.types(key)
             if dict not in types:
                 if not types <= _LEAVES:
                     return False
-                flat[name or ""] = column
+                flat[name] = column
             elif isinstance(column, Same):
                 inside: dict[Any, Any] = {}
-                self._flatten(column.value, name or "", inside)
+                self._flatten(column.value, self._lead(name), inside)
+                if None in inside:
+                    return False
                 flat |= {inner: Same(item) for inner, item in inside.items()}
             else:
                 inner = Fields.of(column) if types == _DICT else None
-                if inner is None or not self._columns(inner, name or "", flat):
+                if inner is None or not self._columns(inner, self._lead(name), flat):
                     return False
         return True
 
-    def _name(self, prefix: str, key: Any) -> str | None:
-        """A field's name; that of the null key is null, as the outermost one."""
-        if type(key) is str:
-            return prefix + self._delimiter + key if prefix else key
-        if key is not None and not isinstance(key, str):
-            raise TypeError(
-                f"A key of a map is a {type(key).__name__}, and field names are texts. Flatten only maps that have texts as "
-                "keys."
-            )
-        return f"{prefix}{self._delimiter}{'null' if key is None else key}" if prefix else key
+    def _lead(self, name: str) -> str:
+        return name + self._delimiter if name else ""
+
+
+def _odd_name(lead: str, key: Any) -> str | None:
+    """The name for a key that is no plain text; that of the null key is null, as the outermost one."""
+    if key is not None and not isinstance(key, str):
+        raise TypeError(
+            f"A key of a map is a {type(key).__name__}, but field names are texts. Flatten only maps with texts as keys."
+        )
+    return lead + ("null" if key is None else key) if lead else key
