@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from penstock import DataError, Field, Fields, Importance, Same, Schema, Type, prop
+from penstock import DataError, Field, Fields, Importance, Same, Schema, SchemaBuilderError, Type, prop
 from penstock.fields import Column
 from penstock_plugins.connect_values import LOGICAL, java_class, null_of
 
@@ -77,15 +77,18 @@ def basics(schema: Schema, fields: Iterable[Field]) -> Schema:
     It is required and has no default, whatever the other was (`SchemaUtil.copySchemaBasics`).
 
     Raises:
-        SchemaBuilderError: a field name stands twice.
+        SchemaBuilderError: a field name stands twice, or is empty.
     """
+    there = tuple(fields)
+    if any(not f.name for f in there):
+        raise SchemaBuilderError("fieldName cannot be null: a struct has no field with an empty name. Give it one.")
     return Schema(
         Type.STRUCT,
         name=schema.name,
         version=schema.version,
         doc=schema.doc,
         parameters=schema.parameters or None,
-        fields=tuple(fields),
+        fields=there,
     )
 
 

@@ -9,7 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import ConfigError, DataError, Fields, Instant, Int8, Record, RecordBatch, Same, Schema, Transform, Type
+from penstock import (
+    ConfigError,
+    DataError,
+    Fields,
+    Instant,
+    Int8,
+    Record,
+    RecordBatch,
+    Same,
+    Schema,
+    SchemaBuilderError,
+    Transform,
+    Type,
+)
 from penstock.schema import BYTES, INT32, INT64, OPTIONAL_STRING, STRING, TIMESTAMP, array_of, map_of, struct
 from penstock.testing import TransformSuite
 from penstock_plugins.extract_field import ExtractField
@@ -438,6 +451,13 @@ def test_a_null_in_a_required_field_is_refused_unless_a_default_fills_it(fill: b
     for schema, value in ((struct({"n": SEVEN}), {"n": 7}), (struct({"n": INT32}), None)):
         result = outcome(lambda schema=schema: plugin.apply(of({"n": None}, schema)).value)  # type: ignore[misc]
         assert result == (value if fill and value else DataError)
+
+
+def test_a_struct_gets_no_field_without_a_name() -> None:
+    plugin = configured(InsertField(), topic_field="!")
+    assert made(plugin, of({"x": 1})) == (None, {"x": 1, "": "t"})
+    with pytest.raises(SchemaBuilderError):
+        plugin.apply(of({"x": None, "n": 1}, POINT))
 
 
 def test_a_schema_is_worked_on_once_and_what_fails_each_time() -> None:
