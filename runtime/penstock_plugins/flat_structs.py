@@ -5,7 +5,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from penstock import DataError, Field, Fields, Same, Schema, Type
+from penstock import DataError, Field, Fields, Same, Schema, SchemaBuilderError, Type
 from penstock.fields import Column
 from penstock_plugins.connect_values import null_of
 from penstock_plugins.struct_copy import basics
@@ -63,9 +63,9 @@ class FlatStruct:
 
     def __init__(self, schema: Schema, delimiter: str) -> None:
         self._delimiter = delimiter
-        targets: list[Field] = []
+        targets: dict[str, Field] = {}
         self._nodes = self._read(schema, "", targets, optional=schema.optional, default=schema.default)
-        self.schema = basics(schema, targets)
+        self.schema = basics(schema, targets.values())
 
     def row(self, struct: dict[str, Any]) -> dict[str, Any]:
         """The flat struct of one.
@@ -109,7 +109,7 @@ class FlatStruct:
                 flat[node.target.name] = column if fill is None else [fill if v is None else v for v in column]
 
     def _read(
-        self, schema: Schema, prefix: str, targets: list[Field], *, optional: bool, default: Any
+        self, schema: Schema, prefix: str, targets: dict[str, Field], *, optional: bool, default: Any
     ) -> tuple[_Leaf | _Branch, ...]:
         nodes: list[_Leaf | _Branch] = []
         for field in schema.fields:
@@ -126,8 +126,10 @@ class FlatStruct:
                 )
             else:
                 new = replace(old, optional=may_lack, default=inherited, parameters=old.parameters or None)
-                targets.append(Field(name, new))
-                nodes.append(_Leaf(field.name, targets[-1], own))
+                if name in targets:  # asked here, since Connect names this before a map that stands after it
+                    raise SchemaBuilderError(f"Cannot create field because of field name duplication {name}")
+                targets[name] = Field(name, new)
+                nodes.append(_Leaf(field.name, targets[name], own))
         return tuple(nodes)
 
 

@@ -270,6 +270,15 @@ def test_leaves_take_what_their_ancestors_say() -> None:
     assert value == {"p.x": None, "p.n": None, "b": None}, "the default of an inner struct reaches the schemas only"
 
 
+@pytest.mark.parametrize(("swapped", "error"), [(False, SchemaBuilderError), (True, DataError)])
+def test_what_cannot_be_flattened_is_told_in_the_order_of_the_fields(swapped: bool, error: type[DataError]) -> None:
+    fields = {"p": POINT, "p.x": STRING, "m": map_of(STRING, STRING)}
+    schema = struct(dict(reversed(fields.items())) if swapped else fields)
+    with pytest.raises(DataError) as e:
+        configured(Flatten()).apply(of(dict.fromkeys(f.name for f in schema.fields), schema))
+    assert type(e.value) is error
+
+
 def test_columns_of_inner_structs_become_columns() -> None:
     batch = configured(Flatten()).apply_batch(columns(a=[1, 2], p=[{"x": 1, "q": {"y": 2}}, {"x": 3, "q": {"y": 4}}]))
     assert batch.fields is not None
