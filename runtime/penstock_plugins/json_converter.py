@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import field_validator
 
-from penstock import Config, Converter, Fields, Importance, Int, Schema, prop
+from penstock import Converter, Fields, Importance, Int, Schema, prop
+from penstock_plugins.converter_config import ConverterConfig
 from penstock_plugins.json_batch import encoded, is_plain
 from penstock_plugins.json_columns import ColumnWriter
 from penstock_plugins.json_reader import JsonReader
@@ -16,7 +17,7 @@ from penstock_plugins.json_writer import JsonWriter
 __all__ = ["JsonConverter"]
 
 
-class JsonConverterConfig(Config):
+class JsonConverterConfig(ConverterConfig):
     """The properties of JsonConverter."""
 
     schemas_enable: bool = prop(

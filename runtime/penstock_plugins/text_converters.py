@@ -5,10 +5,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from penstock import Config, ConfigError, Converter, DataError, Fields, Importance, Problem, Schema, Type, prop
+from penstock import ConfigError, Converter, DataError, Fields, Importance, Problem, Schema, Type, prop
 from penstock.schema import OPTIONAL_BYTES, OPTIONAL_STRING
 from penstock_plugins import java_text
 from penstock_plugins.connect_values import java_class
+from penstock_plugins.converter_config import ConverterConfig
 
 __all__ = ["ByteArrayConverter", "StringConverter"]
 
@@ -27,7 +28,7 @@ def _override(name: str, what: str) -> Any:
     )
 
 
-class StringConverterConfig(Config):
+class StringConverterConfig(ConverterConfig):
     """The properties of StringConverter."""
 
     encoding: str = prop(
@@ -142,6 +143,7 @@ class StringConverter(Converter):
 class ByteArrayConverter(Converter):
     """Hands bytes through."""
 
+    Config = ConverterConfig
     java_names = ("org.apache.kafka.connect.converters.ByteArrayConverter",)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:

@@ -1,0 +1,19 @@
+"""The property that Kafka Connect gives to every converter."""
+
+from typing import Annotated
+
+from penstock import Config, Importance, prop
+from penstock.config_rules import words
+
+__all__ = ["ConverterConfig"]
+
+
+class ConverterConfig(Config):
+    """The properties that all converters share."""
+
+    converter_type: Annotated[str | None, words("key", "value", "header")] = prop(
+        "converter.type",
+        None,
+        doc="How this converter will be used. It follows from the place of the converter; there is no need to set it.",
+        importance=Importance.LOW,
+    )
