@@ -1,11 +1,11 @@
 """The text of a JSON message: Jackson finds the encoding itself, and its UTF-8 is not strict."""
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock import DataError
 
-__all__ = ["decoded", "failed"]
+__all__ = ["Text", "decoded", "failed", "loose_utf8"]
 
 _SEQUENCE: Final = re.compile(
     rb"[\x00-\x7f]+|[\xc0-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}"
@@ -17,53 +17,83 @@ def failed(what: str) -> DataError:
     return DataError(f"Converting byte[] to Kafka Connect data failed due to serialization error: {what}")
 
 
-def decoded(data: bytes) -> str:
-    """The text by Jackson's detection: a byte order mark, else where the zero bytes stand."""
+class Text(NamedTuple):
+    """The text of a message.
+
+    Attributes:
+        text: the text; where `loose`, each character is a byte.
+        utf8: the message is UTF-8, where Jackson is stricter about surrogates and about what follows a word.
+        loose: it is no proper UTF-8; what stands in strings is for `loose_utf8`, all else must be ASCII.
+    """
+
+    text: str
+    utf8: bool = False
+    loose: bool = False
+
+
+def decoded(data: bytes) -> Text:
+    """The text by Jackson's detection: a byte order mark, else where the zero bytes stand.
+
+    Raises:
+        DataError: an encoding that Jackson refuses.
+    """
     quad = data[:4]
     if len(quad) == 4:
         if quad == b"\x00\x00\xfe\xff":
-            return data[4:].decode("utf-32-be", "replace")
+            return _utf32(data[4:], "utf-32-be")
         if quad == b"\xff\xfe\x00\x00":
-            return data[4:].decode("utf-32-le", "replace")
+            return _utf32(data[4:], "utf-32-le")
         if quad in (b"\x00\x00\xff\xfe", b"\xfe\xff\x00\x00"):
             raise failed("unusual UTF-32 byte order")
         if quad[:2] == b"\xfe\xff":
-            return data[2:].decode("utf-16-be", "replace")
+            return Text(data[2:].decode("utf-16-be", "replace"))
         if quad[:2] == b"\xff\xfe":
-            return data[2:].decode("utf-16-le", "replace")
+            return Text(data[2:].decode("utf-16-le", "replace"))
         if quad[:3] == b"\xef\xbb\xbf":
             return _utf8(data[3:])
         if quad[:3] == b"\0\0\0":
-            return data.decode("utf-32-be", "replace")
+            return _utf32(data, "utf-32-be")
         if quad[1:] == b"\0\0\0":
-            return data.decode("utf-32-le", "replace")
+            return _utf32(data, "utf-32-le")
         if quad[0:1] + quad[2:] == b"\0\0\0" or quad[:2] + quad[3:] == b"\0\0\0":
             raise failed("unusual UTF-32 byte order")
     if len(quad) >= 2:
         if quad[0] == 0:
-            return data.decode("utf-16-be", "replace")
+            return Text(data.decode("utf-16-be", "replace"))
         if quad[1] == 0:
-            return data.decode("utf-16-le", "replace")
+            return Text(data.decode("utf-16-le", "replace"))
     return _utf8(data)
 
 
-def _utf8(data: bytes) -> str:
+def _utf32(data: bytes, codec: str) -> Text:
     try:
-        return data.decode()
+        text = data[: len(data) & ~3].decode(codec, "surrogatepass")
     except UnicodeDecodeError:
-        return _loose_utf8(data)
+        raise failed("a character beyond Unicode") from None
+    # Bytes that are left over are wrong where more text is asked for: a letter is wrong there, too.
+    return Text(text + "a" if len(data) % 4 else text)
 
 
-def _loose_utf8(data: bytes) -> str:
-    """UTF-8 as Jackson decodes it, overlong forms and surrogates included; what is broken becomes a control character."""
+def _utf8(data: bytes) -> Text:
+    try:
+        return Text(data.decode(), utf8=True)
+    except UnicodeDecodeError:
+        return Text(data.decode("latin-1"), utf8=True, loose=True)
+
+
+def loose_utf8(piece: str) -> str:
+    """Bytes of a string, a character each, as Jackson decodes them: overlong forms are taken, surrogates are not.
+
+    Raises:
+        DataError: broken bytes.
+    """
+    data = piece.encode("latin-1")
     pieces: list[str] = []
     at = 0
     while at < len(data):
         found = _SEQUENCE.match(data, at)
         if found is None:
-            pieces.append("_\0")  # refused wherever it stands before the value's end, also next to a word
-            at += 1
-            continue
+            raise failed("broken UTF-8")
         unit = found[0]
         at = found.end()
         if unit[0] < 0x80:
@@ -75,6 +105,8 @@ def _loose_utf8(data: bytes) -> str:
         if len(unit) == 4:
             code -= 0x10000
             pieces.append(chr(0xD800 | code >> 10 & 0xFFFF) + chr(0xDC00 | code & 0x3FF))
+        elif 0xD800 <= code < 0xE000:
+            raise failed("a surrogate in UTF-8")
         else:
             pieces.append(chr(code))
     return "".join(pieces)

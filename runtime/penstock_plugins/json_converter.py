@@ -92,8 +92,9 @@ class JsonConverter(Converter):
         """The bytes of a value; None for a null without a schema."""
         if schema is None and value is None:
             return None
+        head = self._envelope(schema) if self._enveloped else b""
         payload = self._writer.write(schema, value).encode()
-        return self._envelope(schema) + payload + b"}" if self._enveloped else payload
+        return head + payload + b"}" if self._enveloped else payload
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
         """The schema and value of a message."""

@@ -92,7 +92,7 @@ class NodeReader:
         """
         if schema is None:
             return self._schemaless(node)
-        if node is None or node is MISSING:
+        if node is None:
             if schema.default is not None and self._replace_null:
                 return copy.deepcopy(schema.default)  # the batch owns its containers
             if schema.optional:
@@ -139,7 +139,7 @@ class NodeReader:
             raise DataError(f"Structs should be encoded as JSON objects, but found {_node_type(node)}")
         found: dict[str, Any] = {}
         for field in schema.fields:
-            found[field.name] = item = self.value(field.schema, node.get(field.name, MISSING))
+            found[field.name] = item = self.value(field.schema, node.get(field.name))
             check(field.name, field.schema, item)
         return found
 

@@ -4,10 +4,11 @@ Nodes are Python data: None, bool, str, int, `Decimal` for numbers with a point 
 """
 
 import re
+import unicodedata
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from penstock_plugins.json_bytes import decoded, failed
+from penstock_plugins.json_bytes import Text, decoded, failed, loose_utf8
 
 __all__ = ["MISSING", "parse"]
 
@@ -21,6 +22,7 @@ _WORDS: Final = {"t": ("true", True), "f": ("false", False), "n": ("null", None)
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_IDENTIFIER: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd", "Mn", "Mc", "Pc", "Sc", "Cf"))
 _DEPTH: Final = 1000
 _DIGITS: Final = 1000
 _NAME: Final = 50_000
@@ -36,8 +38,8 @@ def parse(data: bytes) -> Any:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, source: Text) -> None:
+        self._text, self._utf8, self._loose = source
         self._at = 0
 
     def document(self) -> Any:
@@ -91,7 +93,11 @@ class _Parser:
     def _name(self) -> str:
         if self._peek() != '"':
             raise failed(f"expected a field name in double quotes at character {self._at}")
+        start = self._at
         name = self._string()
+        # What is no escape there may stand for a surrogate: bytes beyond Unicode do.
+        if self._utf8 and _SURROGATES.search(name) and "\\" in self._text[start : self._at]:
+            raise failed(f"half of a surrogate pair in the field name before character {self._at}")
         if len(name) > _NAME:
             raise failed(f"name longer than {_NAME}")
         if self._peek() != ":":
@@ -107,7 +113,7 @@ class _Parser:
             if self._text.startswith(word, self._at):
                 self._at += len(word)
                 after = self._text[self._at : self._at + 1]
-                if not after or after < "0" or not _identifier_part(after):
+                if after < "0" or not (_identifier_part(after) or (self._utf8 and after > "\x7f")):
                     return value
             raise failed(f"unrecognized token at character {self._at}")
         return self._number(root=root)
@@ -140,7 +146,7 @@ class _Parser:
         while True:
             found = _PLAIN.match(text, at)
             assert found is not None
-            pieces.append(found[0])
+            pieces.append(loose_utf8(found[0]) if self._loose else found[0])
             at = found.end()
             char = text[at : at + 1]
             if char == '"':
@@ -163,7 +169,8 @@ class _Parser:
 
 
 def _identifier_part(char: str) -> bool:
-    return char == "$" or char.isidentifier() or f"a{char}".isidentifier()
+    """`Character.isJavaIdentifierPart`."""
+    return unicodedata.category(char) in _IDENTIFIER or "\x7f" <= char <= "\x9f"
 
 
 def _paired(text: str) -> str:

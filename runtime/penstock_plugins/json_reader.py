@@ -44,7 +44,7 @@ class JsonReader:
     Args:
         enveloped: messages hold their schema.
         replace_null: a null under a schema with a default is read as the default.
-        schema_content: the JSON of the schema of all messages, for bare payloads.
+        schema_content: the JSON of the schema of all messages, for bare payloads; must be one even where it is not used.
         cache_size: how many schemas to remember.
 
     Raises:
@@ -60,10 +60,10 @@ class JsonReader:
         self._decode = msgspec.json.Decoder().decode
         self._open = msgspec.json.Decoder(_Envelope).decode
         self._fixed: tuple[Schema, Shape | None] | None = None
-        if enveloped and schema_content:
+        if schema_content:
             node = parse(schema_content.encode("utf-8", "surrogatepass"))
             schema = None if node is MISSING else read_schema(node, self._nodes)
-            if schema is not None:
+            if schema is not None and enveloped:
                 self._fixed = schema, shape_of(schema, replace_null=True)
 
     def read(self, data: bytes | None) -> tuple[Schema | None, Any]:

@@ -45,7 +45,7 @@ def _members(schema: Schema, writer: JsonWriter) -> list[str]:
         entries = ",".join(f"{quoted(k)}:{quoted(v)}" for k, v in schema.parameters.items())
         members.append(f'"parameters":{{{entries}}}')
     if schema.default is not None:
-        members.append(f'"default":{writer.write(schema, schema.default)}')
+        members.append(f'"default":{writer.default(schema)}')
     return members
 
 
@@ -66,10 +66,11 @@ def read_schema(node: Any, values: NodeReader) -> Schema | None:
         raise DataError(f"Unknown schema type: {name}")
     parts: dict[str, Any] = {}
     if kind is Type.ARRAY:
-        parts["items"] = _part(get("items"), "Array schema did not specify the element type", values)
+        parts["items"] = read_schema(get("items"), values)
+        if parts["items"] is None:
+            raise DataError("Array schema did not specify the element type")
     elif kind is Type.MAP:
-        parts["keys"] = _part(get("keys"), "Map schema did not specify the key type", values)
-        parts["values"] = _part(get("values"), "Map schema did not specify the value type", values)
+        parts.update(_map_parts(node, values))
     elif kind is Type.STRUCT:
         parts["fields"] = _fields(get("fields"), values)
     version = get("version")
@@ -87,11 +88,16 @@ def read_schema(node: Any, values: NodeReader) -> Schema | None:
     return schema
 
 
-def _part(node: Any, message: str, values: NodeReader) -> Schema:
-    schema = read_schema(node, values)
-    if schema is None:
-        raise DataError(message)
-    return schema
+def _map_parts(node: Any, values: NodeReader) -> dict[str, Schema]:
+    for part in ("keys", "values"):
+        if part not in node:
+            raise DataError(f"Map schema did not specify the {part.removesuffix('s')} type")
+    parts = {part: read_schema(node[part], values) for part in ("keys", "values")}
+    found = {part: schema for part, schema in parts.items() if schema is not None}
+    for part in parts:
+        if part not in found:
+            raise SchemaBuilderError(f"{part.removesuffix('s')}Schema cannot be null.")
+    return found
 
 
 def _fields(node: Any, values: NodeReader) -> tuple[Field, ...]:
@@ -104,6 +110,8 @@ def _fields(node: Any, values: NodeReader) -> tuple[Field, ...]:
             raise DataError("Struct schema's field name not specified properly")
         schema = read_schema(item, values)
         assert schema is not None
+        if not name:
+            raise SchemaBuilderError("fieldName cannot be null.")
         if any(f.name == name for f in fields):
             raise SchemaBuilderError(f"Cannot create field because of field name duplication {name}")
         fields.append(Field(name, schema))

@@ -66,7 +66,7 @@ class JsonWriter:
             if schema is None:
                 return "null"
             if schema.default is not None and self._replace_null:
-                return self.write(schema, schema.default)
+                return self.default(schema)
             if schema.optional:
                 return "null"
             raise DataError("Conversion error: null value for field that is required and has no default value")
@@ -89,6 +89,17 @@ class JsonWriter:
         if kind is Type.ARRAY:
             return f"[{','.join([self.write(schema.items, v) for v in value])}]"
         return _scalar(kind, value)
+
+    def default(self, schema: Schema) -> str:
+        """The JSON of a schema's default.
+
+        Raises:
+            DataError: it does not fit the schema; that of a struct never does, because in Kafka Connect it belongs to
+                the schema's unfinished builder.
+        """
+        if schema.type is Type.STRUCT and schema.name not in _LOGICAL:
+            raise DataError("Mismatching schema.")
+        return self.write(schema, schema.default)
 
     def _schemaless(self, kind: Type, value: Any) -> str:
         if kind is Type.ARRAY:
