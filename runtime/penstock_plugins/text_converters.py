@@ -1,25 +1,16 @@
 """Converters for messages that are bare text or bare bytes."""
 
-import codecs
-import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-from penstock import ConfigError, Converter, DataError, Fields, Importance, Problem, Schema, Type, prop
+from penstock import Converter, DataError, Fields, Importance, Schema, Type, prop
 from penstock.schema import OPTIONAL_BYTES, OPTIONAL_STRING
 from penstock_plugins import java_text
 from penstock_plugins.connect_values import java_class
 from penstock_plugins.converter_config import ConverterConfig
+from penstock_plugins.java_charsets import Charset
 
 __all__ = ["ByteArrayConverter", "StringConverter"]
-
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
-_MALFORMED: Final = re.compile("[\ud800-\udbff].?|[\udc00-\udfff]", re.DOTALL)
-
-
-def _replaced(found: re.Match[str]) -> str:
-    """Java takes the unit after a high surrogate for a part of the malformed character."""
-    return "\ufffd" * (2 if found[0][1:] > "\uffff" else 1)
 
 
 def _override(name: str, what: str) -> Any:
@@ -43,39 +34,6 @@ class StringConverterConfig(ConverterConfig):
     value_deserializer: str | None = _override("value.deserializer.encoding", "Character set for reading values")
 
 
-class _Charset:
-    """A character set with Java's ways: big-endian UTF-16 with a byte order mark, replacements instead of failures."""
-
-    def __init__(self, name: str) -> None:
-        try:
-            self.codec = codecs.lookup(name).name
-            "".encode(self.codec)
-        except (LookupError, ValueError):
-            raise ConfigError(Problem("converter.encoding", f"Unsupported encoding {name}")) from None
-
-    def encode(self, text: str) -> bytes:
-        if self.codec == "utf-16":
-            return b"\xfe\xff" + _SURROGATES.sub("\ufffd", text).encode("utf-16-be") if text else b""
-        if self.codec.startswith(("utf-16", "utf-32")):
-            text = _SURROGATES.sub("\ufffd", text)
-            return text.encode("utf-32-be" if self.codec == "utf-32" else self.codec)
-        return text.encode(self.codec, "replace")
-
-    def decode(self, data: bytes) -> str:
-        if self.codec == "utf-8":
-            return java_text.utf8_text(data)
-        if self.codec.startswith("utf-16"):
-            codec = self.codec
-            if codec == "utf-16":
-                codec = "utf-16-le" if data[:2] == b"\xff\xfe" else "utf-16-be"
-                data = data[2:] if data[:2] in (b"\xfe\xff", b"\xff\xfe") else data
-            text = data[: len(data) & ~1].decode(codec, "surrogatepass") + ("\ufffd" if len(data) % 2 else "")
-            return _MALFORMED.sub(_replaced, text)
-        if self.codec == "utf-32" and data[:4] not in (b"\0\0\xfe\xff", b"\xff\xfe\0\0"):
-            return data.decode("utf-32-be", "replace")
-        return data.decode(self.codec, "replace")
-
-
 class StringConverter(Converter):
     """Writes the Java text of any value; reads every message as an optional string."""
 
@@ -90,8 +48,8 @@ class StringConverter(Converter):
         """
         writing = config.key_serializer if is_key else config.value_serializer
         reading = config.key_deserializer if is_key else config.value_deserializer
-        self._writing = _Charset(config.encoding if writing is None else writing)
-        self._reading = _Charset(config.encoding if reading is None else reading)
+        self._writing = Charset(config.encoding if writing is None else writing)
+        self._reading = Charset(config.encoding if reading is None else reading)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """The value's Java text as bytes; None for null. A character that the encoding lacks becomes `?`."""
