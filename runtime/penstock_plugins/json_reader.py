@@ -61,8 +61,11 @@ class JsonReader:
         self._open = msgspec.json.Decoder(_Envelope).decode
         self._fixed: tuple[Schema, Shape | None] | None = None
         if schema_content:
-            node = parse(schema_content.encode("utf-8", "surrogatepass"))
-            schema = None if node is MISSING else read_schema(node, self._nodes)
+            try:
+                node = parse(schema_content.encode("utf-8", "surrogatepass"))
+                schema = None if node is MISSING else read_schema(node, self._nodes)
+            except DataError as e:
+                raise type(e)(f"schema.content is no schema: {e}") from e
             if schema is not None and enveloped:
                 self._fixed = schema, shape_of(schema, replace_null=True)
 

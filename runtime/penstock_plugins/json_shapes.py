@@ -71,7 +71,7 @@ def _msgspec_type(schema: Schema, *, replace_null: bool) -> Any:
 
 def _required_type(schema: Schema, *, replace_null: bool) -> Any:
     if schema.name in LOGICAL:
-        return int if schema.name == TIMESTAMP_NAME else None
+        return int if schema.name == TIMESTAMP_NAME and schema.type is Type.INT64 else None
     if schema.type in _TEXTS:
         return _TEXTS[schema.type]
     if schema.type in BOUNDS:

@@ -9,7 +9,7 @@ points takes some 50 ms and imports no plugin; a plugin is imported when a name 
 import importlib
 import importlib.metadata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import Final, TypeVar, cast
@@ -138,11 +138,14 @@ class Plugins:
         return None
 
     def _counterpart(self, kind: type[Plugin], name: str, found: PluginRef[Plugin]) -> PluginRef[Plugin]:
-        """The plugin of the right kind that stands in for the same Java class, which may be of several kinds there."""
+        """The plugin of the right kind that stands in for the same Java class, which may be of several kinds there.
+
+        It goes by the alias that was asked for: that is what the user knows.
+        """
         java = set(found.cls.java_names)
         for other in self.every():
             if isinstance(other, PluginRef) and issubclass(other.cls, kind) and java & set(other.cls.java_names):
-                return other
+                return replace(other, alias=found.alias)
         raise ConfigError(
             f"Class {name} does not implement the {kind.__name__} interface; it is a {kind_name(found.cls)}. "
             f"{self._offer(kind, name)[0]}"
@@ -169,9 +172,15 @@ class Plugins:
 
     def _offer(self, kind: type[Plugin], name: str) -> tuple[str, str]:
         """What there is of that kind, and which of it was probably meant."""
-        names = [r.alias for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind)]
+        refs = [r for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind)]
+        names = [self._known_as(r) for r in refs]
         near = nearest(name.partition("$")[0].rpartition(".")[2], names)
         return f"Installed: {', '.join(names) or 'none'}.", f" Did you mean {near}?" if near else ""
+
+    def _known_as(self, ref: PluginRef[Plugin]) -> str:
+        """The alias that is the name of the Java class where there is one, though it is that of another kind."""
+        java = (name.rpartition(".")[2] for name in ref.cls.java_names)
+        return next((name for name in java if any(e.alias == name for e in self._entries)), ref.alias)
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import DataError, Float32, Instant, Int8, Int32, Int64, Schema, Type
+from penstock import DataError, Float32, Instant, Int8, Int32, Int64, Schema, SchemaBuilderError, Type
 from penstock.schema import (
     BOOLEAN,
     DATE,
@@ -227,3 +227,62 @@ def test_schemas_are_remembered_up_to_the_size_of_the_cache() -> None:
     for name in "abc":
         plugin.from_connect_batch("t", struct({name: STRING}), [{name: "x"}])
     assert len(plugin._envelopes) <= 2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [rb'{"\ud83d":1}', rb'{"\udc00":1}', rb'{"\ud83d\n":1}', b'"\xed\xa0\xbd"', b'"\xc3"', b'{"\xff":1}', b"true\xc3\xa9",
+     b"true\x7f", b'"a\xe2\x82"', "1a".encode("utf-32-be"), b"\0\0\0[\0\x11\0\0", "1".encode("utf-32-le") + b"\1"],
+)  # fmt: skip
+def test_bytes_that_jackson_refuses_are_refused(data: bytes) -> None:
+    with pytest.raises(DataError, match="serialization error"):
+        BARE.to_connect("t", data)
+    with pytest.raises(DataError, match="serialization error"):
+        BARE.to_connect_batch("t", [data])
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [(b'"\xc0\x80"', "\0"), (b'"\xc0\xa2"', '"'), (rb'{"\ud83d\ude00":"\ud83d"}', {"😀": "\ud83d"}), (b"true$", True),
+     (b"[]\xff", []), ("[]".encode("utf-32-le") + b"\1", []), ('{"\\ud83d":1}'.encode("utf-16-be"), {"\ud83d": 1})],
+)  # fmt: skip
+def test_bytes_that_jackson_takes_are_taken(data: bytes, value: object) -> None:
+    assert BARE.to_connect("t", data)[1] == value
+    assert BARE.to_connect_batch("t", [data])[1][0] == value
+
+
+def test_no_bytes_under_a_fixed_schema_are_not_null() -> None:
+    plugin = converter(schema_content='{"type":"int8","default":5}')
+    assert plugin.to_connect("t", b"")[1] == 0
+    assert plugin.to_connect("t", b"null")[1] == 5
+
+
+def test_the_default_of_a_struct_cannot_be_written() -> None:
+    schema = Schema(Type.STRUCT, default={}, optional=True)
+    with pytest.raises(DataError, match="Mismatching schema"):
+        ENVELOPED.from_connect("t", schema, {})
+    assert BARE.from_connect("t", schema, {}) == b"{}"
+    with pytest.raises(DataError, match="Mismatching schema"):
+        BARE.from_connect("t", schema, None)
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [('{"type":"struct","fields":[{"type":"int8","field":""}]}', "fieldName cannot be null"),
+     ('{"type":"map","keys":{"type":"string"},"values":null}', "valueSchema cannot be null")],
+)  # fmt: skip
+def test_schemas_that_the_builder_refuses_are_its_errors(schema: str, message: str) -> None:
+    with pytest.raises(SchemaBuilderError, match=message):
+        ENVELOPED.to_connect("t", f'{{"schema":{schema},"payload":null}}'.encode())
+
+
+@pytest.mark.parametrize("enabled", ["true", "false"])
+def test_a_fixed_schema_must_be_one_even_where_it_is_not_used(enabled: str) -> None:
+    with pytest.raises(DataError, match=r"schema\.content is no schema"):
+        converter(schema_content="{", schemas_enable=enabled)
+
+
+def test_a_timestamp_under_another_type_is_a_timestamp_in_batches_too() -> None:
+    data = b'{"schema":{"type":"boolean","name":"org.apache.kafka.connect.data.Timestamp"},"payload":5}'
+    _, values = ENVELOPED.to_connect_batch("t", [data, data])
+    assert [(type(v), v) for v in values] == [(Instant, 5)] * 2

@@ -15,6 +15,8 @@ from penstock.schema import (
     FLOAT32,
     FLOAT64,
     INT8,
+    INT16,
+    INT32,
     INT64,
     OPTIONAL_BYTES,
     OPTIONAL_STRING,
@@ -43,6 +45,14 @@ from penstock_plugins.filter import Filter
 from penstock_plugins.hoist_field import HoistField
 from penstock_plugins.insert_field import InsertField
 from penstock_plugins.json_converter import JsonConverter
+from penstock_plugins.number_converters import (
+    BooleanConverter,
+    DoubleConverter,
+    FloatConverter,
+    IntegerConverter,
+    LongConverter,
+    ShortConverter,
+)
 from penstock_plugins.predicates import RecordIsTombstone, TopicNameMatches
 from penstock_plugins.regex_router import RegexRouter
 from penstock_plugins.spark_sink import SparkSink
@@ -217,6 +227,38 @@ class TestJsonConverterWithoutSchemas(TestJsonConverter):
 
 class TestByteArrayConverter(ConverterSuite):
     plugin = ByteArrayConverter
+    values = VALUES
+
+
+class TestBooleanConverter(ConverterSuite):
+    plugin = BooleanConverter
+    values = VALUES
+    messages = (*ConverterSuite.messages, b"\x00", b"\x01", b"\x02", b"\x01\x01")
+
+
+class TestShortConverter(ConverterSuite):
+    plugin = ShortConverter
+    values = (*VALUES, (INT16, 2), (INT16.as_optional(), None))
+
+
+class TestIntegerConverter(ConverterSuite):
+    plugin = IntegerConverter
+    values = (*VALUES, (INT32, 2), (INT32.as_optional(), None))
+
+
+class TestLongConverter(ConverterSuite):
+    plugin = LongConverter
+    values = VALUES
+
+
+class TestFloatConverter(ConverterSuite):
+    plugin = FloatConverter
+    values = (*VALUES, (FLOAT32, 1e300))
+    messages = (*ConverterSuite.messages, b"\x7f\x80\0\0", b"\x7f\xc0\0\0")
+
+
+class TestDoubleConverter(ConverterSuite):
+    plugin = DoubleConverter
     values = VALUES
 
 

@@ -32,6 +32,21 @@ def test_an_encoding_that_is_not_there_is_refused() -> None:
         string_converter(converter_encoding="nope")
 
 
+@pytest.mark.parametrize("encoding", ["utf_8", "utf-8-sig", "rot13", "idna", "", "UTF-7"])
+def test_a_name_that_only_python_knows_is_no_encoding(encoding: str) -> None:
+    with pytest.raises(ConfigError, match="Unsupported encoding"):
+        string_converter(converter_encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data"),
+    [("UTF8", b"\xc3\xa9"), ("Cp1252", b"\xe9"), ("l9", b"\xe9"), ("x-MacRoman", b"\x8e"), ("IBM850", b"\x82"),
+     ("unicodebigunmarked", b"\0\xe9"), ("sjis", b"?")],
+)  # fmt: skip
+def test_an_encoding_goes_by_all_of_its_names_in_java(encoding: str, data: bytes) -> None:
+    assert string_converter(converter_encoding=encoding).from_connect("t", STRING, "é") == data
+
+
 @pytest.mark.parametrize(
     ("encoding", "text", "data"),
     [("UTF-16", "a", b"\xfe\xff\0a"), ("UTF-16", "", b""), ("US-ASCII", "é", b"?"), ("UTF-8", "\ud800", b"?")],
