@@ -19,7 +19,7 @@ NAMES = {
 
 
 def headers(name: str, **texts: str) -> HeaderConverter:
-    cls = PLUGINS.find(HeaderConverter, name).cls
+    cls = PLUGINS.find(HeaderConverter, name).cls  # type: ignore[type-abstract]
     made = cls()
     made.configure(cls.Config.parse({n.replace("_", "."): t for n, t in texts.items()}))
     return made
