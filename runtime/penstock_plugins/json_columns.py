@@ -71,7 +71,11 @@ class ColumnWriter:
             if len(self._shapes) >= self._cache_size:
                 self._shapes.clear()
             shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
-        return None if shape is None else shape.converted(column)
+        found = None if shape is None else shape.converted(column)
+        if found is not None:
+            return found
+        write = self._writer.write
+        return [msgspec.Raw(write(schema, value).encode()) for value in column]
 
     def _row(self, names: tuple[str, ...]) -> type[msgspec.Struct] | None:
         if names in self._rows:

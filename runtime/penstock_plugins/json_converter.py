@@ -136,6 +136,8 @@ class JsonConverter(Converter):
         else:
             shape = self._shape(schema)
             ready = None if shape is None else shape.converted(values)
+            if ready is None and (fields := Fields.of(values)) is not None:
+                ready = self._columns.ready(schema, fields)  # then only the columns that need it are written exactly
         lines = None if ready is None else encoded(ready, exactly)
         if lines is None:
             lines = [exactly(i) for i in range(len(values))]

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -58,6 +60,7 @@ class JsonReader:
         self._cache_size = cache_size
         self._known: dict[bytes, tuple[Schema | None, Shape | None]] = {}
         self._decode = msgspec.json.Decoder().decode
+        self._decode_node = msgspec.json.Decoder(float_hook=Decimal).decode
         self._open = msgspec.json.Decoder(_Envelope).decode
         self._fixed: tuple[Schema, Shape | None] | None = None
         if schema_content:
@@ -138,7 +141,7 @@ class JsonReader:
             schema, shape = self._schema(text)
             run = data[start:end]
             schemas.extend([schema] * len(run))
-            values.extend(self._under(schema, shape, [e.payload for e in opened[start:end]], run))
+            values.extend(self._under(schema, shape, [bytes(e.payload) for e in opened[start:end]], run))
             start = end
         return _one(schemas), values
 
@@ -151,10 +154,21 @@ class JsonReader:
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 values = []
             if len(values) == len(payloads) and (schema is None or (shape is not None and shape.same(values))):
-                for i in _doubtful(messages, values):
+                for i in _doubtful(payloads, values):
                     values[i] = self.read(messages[i])[1]
                 return values
-        return [self.read(message)[1] for message in messages]
+        return list(map(partial(self._payload, schema), payloads, messages))
+
+    def _payload(self, schema: Schema | None, payload: bytes, message: bytes | None) -> Any:
+        """One value, with the schema that is known by now; msgspec reads its nodes where Jackson reads the same."""
+        if _UNLIKE.search(payload) is None and payload.count(b"[") + payload.count(b"{") < _DEPTH:
+            try:
+                node = self._decode_node(payload)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ArithmeticError):
+                pass
+            else:
+                return self._nodes.value(schema, node)
+        return self.read(message)[1]
 
     def _schema(self, text: bytes) -> tuple[Schema | None, Shape | None]:
         found = self._known.get(text)
@@ -209,7 +223,7 @@ def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[i
     return [
         i
         for i, m in enumerate(there)
-        if m and ((numbers and _UNLIKE.search(m)) or (len(m) > 2 * _DEPTH and m.count(b"[") + m.count(b"{") > _DEPTH))
+        if m and ((numbers and _UNLIKE.search(m)) or (len(m) > 2 * _DEPTH and m.count(b"[") + m.count(b"{") >= _DEPTH))
     ]
 
 
