@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock import DataError, Fields, Same, Schema
+from penstock import DataError, Fields, Same, Schema, Type
 from penstock_plugins.json_nodes import NodeReader
 from penstock_plugins.json_parser import MISSING, parse
 from penstock_plugins.json_schema import read_schema
@@ -97,8 +97,9 @@ class JsonReader:
             return None, self._schemaless(data)
         if self._fixed is not None and None not in data:
             schema, shape = self._fixed
-            return schema, self._under(schema, shape, data, data)
-        return self._envelopes(data)
+            return schema, _columns(schema, self._under(schema, shape, data, data))
+        found, values = self._envelopes(data)
+        return found, (_columns(found, values) if isinstance(found, Schema) else values)
 
     def _schemaless(self, data: Sequence[bytes | None]) -> Sequence[Any]:
         try:
@@ -179,6 +180,11 @@ class JsonReader:
                 self._known.clear()
             found = self._known[text] = schema, shape
         return found
+
+
+def _columns(schema: Schema, values: list[Any]) -> Sequence[Any]:
+    """Structs as columns, for the transforms that follow."""
+    return (Fields.of(values) or values) if schema.type is Type.STRUCT else values
 
 
 def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import DataError, Float32, Instant, Int8, Int32, Int64, Schema, SchemaBuilderError, Type
+from penstock import DataError, Fields, Float32, Instant, Int8, Int32, Int64, Schema, SchemaBuilderError, Type
 from penstock.schema import (
     BOOLEAN,
     DATE,
@@ -286,3 +286,22 @@ def test_a_timestamp_under_another_type_is_a_timestamp_in_batches_too() -> None:
     data = b'{"schema":{"type":"boolean","name":"org.apache.kafka.connect.data.Timestamp"},"payload":5}'
     _, values = ENVELOPED.to_connect_batch("t", [data, data])
     assert [(type(v), v) for v in values] == [(Instant, 5)] * 2
+
+
+def test_structs_of_one_schema_are_read_as_columns() -> None:
+    schema = struct({"a": INT64, "at": TIMESTAMP})
+    rows = [{"a": i, "at": Instant(i)} for i in range(3)]
+    read, values = ENVELOPED.to_connect_batch("t", ENVELOPED.from_connect_batch("t", schema, rows))
+    assert (read, list(values)) == (schema, rows)
+    assert isinstance(values, Fields)
+    assert values.columns["at"] == [Instant(0), Instant(1), Instant(2)]
+
+
+def test_columns_of_decimals_and_dates_are_written_as_their_rows_are() -> None:
+    schema = struct({"a": INT64, "price": decimal(2), "day": DATE, "x": FLOAT32})
+    rows = [{"a": i, "price": Decimal(i).scaleb(-2), "day": Instant(i * 86_400_000), "x": i * 0.1} for i in range(3)]
+    each = [ENVELOPED.from_connect("t", schema, row) for row in rows]
+    assert ENVELOPED.from_connect_batch("t", schema, rows) == each
+    fields = Fields.of(rows)
+    assert fields is not None
+    assert ENVELOPED.from_connect_batch("t", schema, fields) == each
