@@ -44,7 +44,7 @@ def float64_of(node: Any) -> float:
     try:
         return float(node)
     except OverflowError:
-        return math.copysign(math.inf, node)
+        return -math.inf if node < 0 else math.inf
 
 
 def float32_of(node: Any) -> float:

@@ -98,7 +98,7 @@ class _Parser:
         # What is no escape there may stand for a surrogate: bytes beyond Unicode do.
         if self._utf8 and _SURROGATES.search(name) and "\\" in self._text[start : self._at]:
             raise failed(f"half of a surrogate pair in the field name before character {self._at}")
-        if len(name) > _NAME:
+        if (len(name.encode("utf-8", "surrogatepass")) if self._utf8 else len(name)) > _NAME:
             raise failed(f"name longer than {_NAME}")
         if self._peek() != ":":
             raise failed(f"expected a colon at character {self._at}")
@@ -135,7 +135,7 @@ class _Parser:
             number = Decimal(found[0])
         except InvalidOperation:
             raise failed("exponent out of range") from None
-        if not -(2**31) < -int(number.as_tuple().exponent) < 2**31:
+        if int(exponent or 0) >= 2**31 or not -(2**31) < -int(number.as_tuple().exponent) < 2**31:
             raise failed("exponent out of range")
         return number
 

@@ -23,6 +23,8 @@ _ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in 
 _LONG_NUMBER: Final = b"0" * 19
 _BEFORE_NUMBER: Final = b":,[ \n\t\r"
 _DEPTH: Final = 1000
+_NAME: Final = 50_000
+_LONG_TEXT: Final = re.compile(rb'"[^"]{50000}')
 _UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])|[0-9][eE][+-]?[0-9]{3}")
 """Numbers that may not fit 64 bits, negative zeros, exponents that may be out of range: Jackson has none of them."""
 
@@ -93,6 +95,8 @@ class JsonReader:
 
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """`read` for many messages: their one schema, or one each, and their values."""
+        if any(m is not None and len(m) > _NAME and _LONG_TEXT.search(m) for m in data):
+            return self._singly(data)  # what is so long may be a field name, which Jackson refuses
         if not self._enveloped:
             return None, self._schemaless(data)
         if self._fixed is not None and None not in data:
@@ -122,6 +126,10 @@ class JsonReader:
             return self.read(message)[1]
         return self.read(message)[1] if _doubtful((message,), (value,)) else value
 
+    def _singly(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+        pairs = [self.read(message) for message in data]
+        return _one([s for s, _ in pairs]), [v for _, v in pairs]
+
     def _envelopes(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
         """Messages in runs of one schema text, each run at once."""
         schemas: list[Schema | None] = []
@@ -129,9 +137,7 @@ class JsonReader:
         try:
             opened = list(map(self._open, data))  # type: ignore[arg-type]
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
-            pairs = [self.read(message) for message in data]
-            schemas, values = [s for s, _ in pairs], [v for _, v in pairs]
-            return _one(schemas), values
+            return self._singly(data)
         texts = [bytes(e.schema) for e in opened]
         start = 0
         while start < len(texts):

@@ -13,7 +13,7 @@ from penstock_plugins.json_nodes import float32_of, float64_of
 __all__ = ["Common", "NotALiteralError", "Typed", "aligned", "moment_of", "number_of"]
 
 Typed = tuple[Schema | None, Any]
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?")
 _DATE: Final = re.compile(r"[ \t]*(-?\d+)-[ \t]*(-?\d+)-[ \t]*(-?\d+)")
 _TIME: Final = re.compile(r"[ \t]*(-?\d+):[ \t]*(-?\d+):[ \t]*(-?\d+)\.[ \t]*(-?\d+)Z")
 _TIMESTAMP: Final = re.compile(_DATE.pattern + "T" + _TIME.pattern)
@@ -92,7 +92,8 @@ def moment_of(text: str) -> Typed | None:
 
 def number_of(token: str) -> Typed | None:
     """The smallest integer type that holds it, else float32 and float64 when finite, else Decimal."""
-    if not _NUMBER.fullmatch(token):
+    found = _NUMBER.fullmatch(token)
+    if found is None or not -(2**31) <= int(found[1] or 0) < 2**31:
         return None
     try:
         number = Decimal(token)

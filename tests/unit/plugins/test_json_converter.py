@@ -305,3 +305,19 @@ def test_columns_of_decimals_and_dates_are_written_as_their_rows_are() -> None:
     fields = Fields.of(rows)
     assert fields is not None
     assert ENVELOPED.from_connect_batch("t", schema, fields) == each
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b'{"%s":1}' % (b"a" * 50_001), b'{"%s":1}' % ("é".encode() * 25_001), b"0.1e2147483648"],
+    ids=["name", "name in bytes", "exponent"],
+)
+def test_what_is_longer_than_jackson_takes_is_refused_in_batches_too(data: bytes) -> None:
+    for read in (BARE.to_connect, lambda topic, message: BARE.to_connect_batch(topic, [message])):
+        with pytest.raises(DataError):
+            read("t", data)
+
+
+def test_whole_numbers_beyond_every_float_are_infinite() -> None:
+    plugin = converter(schema_content='{"type":"double"}')
+    assert plugin.to_connect("t", b"-" + b"9" * 400) == (Schema(Type.FLOAT64), float("-inf"))
