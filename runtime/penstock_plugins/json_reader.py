@@ -1,35 +1,20 @@
 """Messages to schemas and values: the exact way for one, msgspec for many where it reads what Jackson would."""
 
-import re
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
-from penstock import DataError, Fields, Same, Schema, Type
+from penstock import DataError, Fields, Schema, Type
+from penstock_plugins.json_doubts import doubtful, is_long, may_differ, surely_alike
 from penstock_plugins.json_nodes import NodeReader
 from penstock_plugins.json_parser import MISSING, parse
 from penstock_plugins.json_schema import read_schema
 from penstock_plugins.json_shapes import Shape, shape_of
 
 __all__ = ["JsonReader"]
-
-_SURE: Final = {str, bool, type(None)}
-_NUMBERS: Final = {*_SURE, int, float}
-_ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
-_LONG_NUMBER: Final = b"0" * 19
-_BEFORE_NUMBER: Final = b":,[ \n\t\r"
-_DEPTH: Final = 1000
-_NAME: Final = 50_000
-_LONG_TEXT: Final = re.compile(rb'"[^"]{50000}')
-_UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])|[0-9][eE][+-]?[0-9]{3}")
-"""Numbers that may not fit 64 bits, negative zeros, exponents that may be out of range: Jackson has none of them."""
-
-_ZERO: Final = re.compile(rb"-0|[0-9][eE][+-]?[0-9]{3}")
-"""What may have become 0.0, and was not."""
 
 _NOT_AN_ENVELOPE: Final = (
     'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
@@ -95,7 +80,7 @@ class JsonReader:
 
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """`read` for many messages: their one schema, or one each, and their values."""
-        if any(m is not None and len(m) > _NAME and _LONG_TEXT.search(m) for m in data):
+        if any(m is not None and is_long(m) for m in data):
             return self._singly(data)  # what is so long may be a field name, which Jackson refuses
         if not self._enveloped:
             return None, self._schemaless(data)
@@ -111,9 +96,9 @@ class JsonReader:
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
             return [self._either(message) for message in data]
         fields = Fields.of(values)
-        if fields is not None and _sure(fields, data):  # type: ignore[arg-type]
+        if fields is not None and surely_alike(fields, data):  # type: ignore[arg-type]
             return fields
-        for i in _doubtful(data, values):
+        for i in doubtful(data, values):
             values[i] = self.read(data[i])[1]
         return values
 
@@ -124,7 +109,7 @@ class JsonReader:
             value = self._decode(message)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self.read(message)[1]
-        return self.read(message)[1] if _doubtful((message,), (value,)) else value
+        return self.read(message)[1] if doubtful((message,), (value,)) else value
 
     def _singly(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
         pairs = [self.read(message) for message in data]
@@ -161,14 +146,14 @@ class JsonReader:
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 values = []
             if len(values) == len(payloads) and (schema is None or (shape is not None and shape.same(values))):
-                for i in _doubtful(payloads, values):
+                for i in doubtful(payloads, values):
                     values[i] = self.read(messages[i])[1]
                 return values
         return list(map(partial(self._payload, schema), payloads, messages))
 
     def _payload(self, schema: Schema | None, payload: bytes, message: bytes | None) -> Any:
         """One value, with the schema that is known by now; msgspec reads its nodes where Jackson reads the same."""
-        if _UNLIKE.search(payload) is None and payload.count(b"[") + payload.count(b"{") < _DEPTH:
+        if not may_differ(payload):
             try:
                 node = self._decode_node(payload)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ArithmeticError):
@@ -196,54 +181,3 @@ def _columns(schema: Schema, values: list[Any]) -> Sequence[Any]:
 def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
     first = schemas[0] if schemas else None
     return first if all(s is first for s in schemas) else schemas
-
-
-def _sure(fields: Fields, messages: Sequence[bytes]) -> bool:
-    """Whether these are flat rows whose numbers Jackson reads as msgspec does: no negative zero, none beyond its bounds."""
-    if (
-        max(map(len, messages)) > _DEPTH
-    ):  # so long may be a number that Jackson refuses, so deep what another value hides
-        return False
-    for name, column in fields.columns.items():
-        types = fields.types(name)
-        if types <= _SURE:
-            continue
-        if isinstance(column, Same) or not types <= _NUMBERS:
-            return False
-        if int in types:
-            whole = column if len(types) == 1 else [v for v in column if type(v) is int]
-            if min(whole) < -(2**63) or max(whole) >= 2**63:
-                return False
-        if float in types and 0 in column and _ZERO.search(b"\n".join(messages)):
-            return False
-    return True
-
-
-def _doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[int]:
-    """The messages where Jackson may read another number, or give up at a depth that msgspec takes."""
-    types = set(map(type, values))
-    if types <= _SURE:
-        return []
-    if types == {dict} and set(map(type, chain.from_iterable(map(dict.values, values)))) <= _SURE:
-        return []
-    there = [m or b"" for m in messages] if None in messages else messages
-    joined = b"\n".join(there)  # type: ignore[arg-type]
-    numbers = _negative_zero(joined) or _LONG_NUMBER in joined.translate(_ZEROED) or _ZERO.search(joined) is not None
-    long = max(map(len, there)) > 2 * _DEPTH  # type: ignore[arg-type]
-    if not numbers and not long:
-        return []
-    return [
-        i
-        for i, m in enumerate(there)
-        if m and ((numbers and _UNLIKE.search(m)) or (len(m) > 2 * _DEPTH and m.count(b"[") + m.count(b"{") >= _DEPTH))
-    ]
-
-
-def _negative_zero(joined: bytes) -> bool:
-    """Whether a number may begin with -0: told by what stands before a number, for texts hold "-0" as well."""
-    at = joined.find(b"-0")
-    while at >= 0:
-        if at == 0 or joined[at - 1] in _BEFORE_NUMBER:
-            return True
-        at = joined.find(b"-0", at + 2)
-    return False
