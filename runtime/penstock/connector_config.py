@@ -117,7 +117,7 @@ class SourceConfig(CommonConfig):
 
     @classmethod
     def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """The guarantees must agree; connector boundaries and topic rules are refused with the reason."""
+        """The guarantees must agree; connector boundaries are refused with the reason."""
         text = {name: value.strip().lower() for name, value in texts.items()}
         if text.get("exactly.once.support") == "required" and text.get("delivery.guarantee") == "at-least-once":
             yield Problem("exactly.once.support", "required contradicts delivery.guarantee=at-least-once; drop one")
@@ -128,10 +128,6 @@ class SourceConfig(CommonConfig):
                 "Please reconfigure it to use a different transaction boundary definition. "
                 "In Penstock a batch is a transaction (poll), or all batches of an interval are (interval).",
             )
-        for name in texts:
-            if name.startswith("topic.creation."):
-                why = "arrives with topic rules; until then create the topic or let the broker create it"
-                yield Problem(name, why)
 
 
 class SinkConfig(CommonConfig):

@@ -4,12 +4,13 @@
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import total_ordering
 
 from penstock.version_order import compare
 
-__all__ = ["Restriction", "Version", "VersionRange", "newest"]
+__all__ = ["Restriction", "Version", "VersionRange", "choose"]
 
 
 @total_ordering
@@ -75,8 +76,17 @@ class VersionRange:
         return _ranges(text) or _ranges(f"[{text}]")
 
 
-def newest(available: list[str], wanted: VersionRange | None) -> str | None:
-    """The highest of these versions inside the range; None when there is none."""
+def choose(available: Sequence[str], wanted: VersionRange | None, *, beside: str | None = None) -> str | None:
+    """The version of a plugin that runs; None when there is none in the range.
+
+    Args:
+        available: the versions that there are.
+        wanted: the range that a configuration asks for.
+        beside: the version of the copy that came with the connector, for what a connector names. It is taken where the
+            configuration asks for none, since connector and copy were tested together.
+    """
+    if wanted is None and beside is not None and beside in available:
+        return beside
     fitting = [v for v in available if wanted is None or v in wanted]
     return max(reversed(fitting), key=Version) if fitting else None  # the last of equal ones
 

@@ -1,204 +1,158 @@
-"""Every case of the conformance set whose plugins Penstock has, one test per case with the case's id.
-
-`CONFORMANCE_CASES` names another folder of cases in the same format. A plugin that is added to Penstock is added to
-`PLUGINS` here, and its cases run.
-"""
+"""What becomes of records: transforms, predicates, converters, patterns and dates, case by case."""
 
 import base64
-import json
-import os
-from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any
 
 import pytest
 
-from penstock import ConfigError, ConnectError, Converter, DataError, HeaderConverter, Record, SchemaBuilderError
-from penstock.java_regex import compile_java
-from penstock_plugins.header_converter import SimpleHeaderConverter
-from penstock_plugins.json_converter import JsonConverter
-from penstock_plugins.predicates import TopicNameMatches
-from penstock_plugins.regex_router import RegexRouter
-from penstock_plugins.text_converters import ByteArrayConverter, StringConverter
+from penstock import Converter, HeaderConverter, Record
+from penstock.values import Instant
+from penstock_runtime.engine.setup import Setup
 
-from . import chains, codec
-
-FOLDER: Final = Path(os.environ.get("CONFORMANCE_CASES") or Path(__file__).parent / "cases")
-
-PLUGINS: Final = frozenset(
-    {"HoistField", "InsertField", "RegexRouter", "Filter", "TopicNameMatches", "RecordIsTombstone"}
-)  # fmt: skip
-CONVERTERS: Final[dict[str, type[Converter] | type[HeaderConverter]]] = {
-    c.__name__: c for c in (JsonConverter, StringConverter, ByteArrayConverter, SimpleHeaderConverter)
-}
-ERRORS: Final[dict[str, tuple[type[Exception], ...]]] = {
-    "ConfigException": (ConfigError,),
-    "VersionedPluginLoadingException": (ConfigError,),
-    "InvalidVersionSpecificationException": (ConfigError,),
-    "SerializationException": (ConfigError, DataError),
-    "DataException": (DataError,),
-    "SchemaBuilderException": (SchemaBuilderError,),
-    "ConnectException": (ConnectError,),
-    "IllegalArgumentException": (ValueError,),
-    "NullPointerException": (TypeError, AttributeError),
-    "ClassCastException": (TypeError,),
-    "IndexOutOfBoundsException": (IndexError,),
-}
-"""Kafka Connect's error classes and what stands for them here."""
+from . import codec
+from .case_files import AREAS, Case, cases, every
+from .connectors import outcomes, set_up
+from .expecting import check_error, outcome, refused
 
 
-def _router(config: dict[str, str]) -> Callable[[str], object]:
-    plugin = RegexRouter()
-    plugin.configure(RegexRouter.Config.parse(config))
-    return lambda topic: plugin.apply(Record(topic=topic, value=None)).topic
+def test_every_area_has_a_test() -> None:
+    assert {case["area"] for case in every()} <= {*AREAS}
 
 
-def _predicate(config: dict[str, str]) -> Callable[[str], object]:
-    plugin = TopicNameMatches()
-    plugin.configure(TopicNameMatches.Config.parse(config))
-    return lambda topic: plugin.test(Record(topic=topic, value=None))
-
-
-MATCHERS: Final[dict[str, Callable[[dict[str, str]], Callable[[str], object]]]] = {
-    "RegexRouter": _router,
-    "TopicNameMatches": _predicate,
-    "topics.regex": lambda config: compile_java(config["topics.regex"]).matches,
-}
-
-DIFFERENT: Final[dict[str, str]] = {
-    "transform-config-chain-016": "penstock_runtime.discovery takes $Key and $Value after an alias as well",
-}
-"""Cases that Penstock answers otherwise on purpose, and why."""
-
-Case = dict[str, Any]
-T = TypeVar("T")
-
-
-def _cases(*areas: str) -> Iterator[Case]:
-    for path in sorted(FOLDER.glob("*.json")):
-        yield from (c for c in json.loads(path.read_text()) if c["area"] in areas)
-
-
-def _named(cases: Iterator[Case]) -> list[Any]:
-    return [pytest.param(case, id=case["id"]) for case in cases]
-
-
-def _is_built(case: Case) -> bool:
-    types = {
-        text.strip().rpartition(".")[2].partition("$")[0]
-        for name, text in case["config"].items()
-        if name.endswith(".type") and text and name.startswith(("transforms.", "predicates."))
-    }
-    return types <= PLUGINS
-
-
-def _check_error(raised: object, expected: Case) -> None:
-    assert isinstance(raised, ERRORS[expected["class"]]), f"{raised!r} instead of {expected}"
-    if expected["class"] == "DataException":
-        assert not isinstance(raised, SchemaBuilderError)
-
-
-@pytest.fixture(autouse=True)
-def _differences(request: pytest.FixtureRequest) -> None:
-    case = request.node.callspec.params["case"]
-    if case["id"] in DIFFERENT:
-        request.node.add_marker(pytest.mark.xfail(reason=DIFFERENT[case["id"]], strict=True))
-
-
-def _outcome(work: Callable[[], T]) -> T | Exception:
-    try:
-        return work()
-    except Exception as e:  # noqa: BLE001 (an error is what many cases expect)
-        return e
-
-
-def _refused(made: object, expected: Case) -> bool:
-    """Whether a configuration was refused as expected; fails where it was refused or accepted against the case."""
-    error = expected.get("error")
-    if error is None or error["phase"] == "apply":
-        assert not isinstance(made, Exception), repr(made)
-        return False
-    assert isinstance(made, Exception), "the configuration was accepted"
-    _check_error(made, error)
-    return True
-
-
-@pytest.mark.parametrize("case", _named(filter(_is_built, _cases("smt", "transform-config", "predicate"))))
+@pytest.mark.parametrize("case", cases("smt", "transform-config", "predicate"))
 def test_a_chain_does_what_kafka_connect_does(case: Case) -> None:
-    expected, inputs = case["expected"], case["input"]
-    steps = _outcome(lambda: chains.build(case["config"]))
-    if _refused(steps, expected):
+    sink = case.get("kind") == "sink"
+    steps = outcome(lambda: set_up(case["config"], sink=sink).steps)
+    if refused(steps, case["expected"]):
         return
     assert not isinstance(steps, Exception)
-    several = "records" in inputs
-    for node, one in zip(
-        inputs["records"] if several else [inputs.get("record", inputs)],
-        expected["results"] if several else [expected],
-        strict=True,
-    ):
-        made = chains.run(steps, codec.record(node, sink=case.get("kind") == "sink"))
-        if "error" in one:
-            _check_error(made, one["error"])
-        else:
-            assert not isinstance(made, Exception), repr(made)
-            assert (None if made is None else codec.record_json(made)) == codec.normal(one["record"])
+    several = "records" in case["input"]
+    nodes = case["input"]["records"] if several else [case["input"]["record"]]
+    expected = case["expected"]["results"] if several else [case["expected"]]
+    for node, wanted in zip(nodes, expected, strict=True):
+        _check_record(*outcomes(steps, [codec.record(node, sink=sink)]), wanted)
+    together = outcomes(steps, [codec.record(node, sink=sink) for node in (*nodes, *nodes)])
+    for made, wanted in zip(together, [*expected, *expected], strict=True):
+        _check_record(made, wanted)
 
 
-@pytest.mark.parametrize("case", _named(c for c in _cases("converter") if c["source"] in CONVERTERS))
+def _check_record(made: Record | Exception | None, expected: Case) -> None:
+    if "error" in expected:
+        check_error(made, expected["error"])
+        return
+    assert not isinstance(made, Exception), repr(made)
+    assert (None if made is None else codec.record_json(made)) == codec.normal(expected["record"])
+
+
+@pytest.mark.parametrize("case", cases("converter"))
 def test_a_converter_does_what_kafka_connect_does(case: Case) -> None:
     expected = case["expected"]
-    plugin = _outcome(lambda: _configured(case))
-    if _refused(plugin, expected):
+    plugin = outcome(lambda: _converter(case))
+    if refused(plugin, expected):
         return
     assert not isinstance(plugin, Exception)
-    made = _outcome(lambda: _converted(plugin, case["input"]))
+    made = outcome(lambda: _converted(plugin, case["input"]))
     if "error" in expected:
-        _check_error(made, expected["error"])
-    elif "data" in expected:
+        check_error(made, expected["error"])
+        return
+    assert not isinstance(made, Exception), repr(made)
+    if "data" in expected:
         assert made == codec.normal(expected["data"])
     else:
         wanted = expected["bytes"]
         assert made == (None if wanted is None else base64.b64decode(wanted["$bytes"]))
 
 
-def _configured(case: Case) -> Converter | HeaderConverter:
-    plugin = CONVERTERS[case["source"]]()
-    config = plugin.Config.parse({n: t for n, t in case["config"].items() if t is not None})
-    if isinstance(plugin, HeaderConverter):
-        plugin.configure(config)
-    else:
-        plugin.configure(config, is_key=case["input"].get("isKey", False))
-    return plugin
+def _converter(case: Case) -> Converter | HeaderConverter:
+    given = case["input"]
+    place = "header" if "header" in given else "key" if given.get("isKey", False) else "value"
+    properties = {f"{place}.converter.{name}": text for name, text in case["config"].items()}
+    found = set_up({f"{place}.converter": case["source"], **properties}).converters
+    return {"header": found.header, "key": found.key, "value": found.value}[place]
 
 
 def _converted(plugin: Converter | HeaderConverter, given: Case) -> Any:
-    topic, header = given["topic"], given.get("header", "")
+    topic = given["topic"]
     if "data" in given:
         schema = codec.schema(given["data"]["schema"])
         value = codec.value(schema, given["data"]["value"])
         if isinstance(plugin, HeaderConverter):
-            return plugin.from_connect(topic, header, schema, value)
+            return plugin.from_connect(topic, given["header"], schema, value)
         return plugin.from_connect(topic, schema, value)
     data = None if given["bytes"] is None else base64.b64decode(given["bytes"]["$bytes"])
     if isinstance(plugin, HeaderConverter):
-        found = plugin.to_connect(topic, header, data)
+        found = plugin.to_connect(topic, given["header"], data)
         schema, value = found.schema, found.value
     else:
         schema, value = plugin.to_connect(topic, data)
     return {"schema": codec.schema_json(schema), "value": codec.value_json(schema, value)}
 
 
-@pytest.mark.parametrize("case", _named(c for c in _cases("regex") if c["source"] in MATCHERS))
+@pytest.mark.parametrize("case", cases("datetime"))
+def test_a_date_reads_and_writes_as_in_java(case: Case) -> None:
+    given, expected = case["input"], case["expected"]
+    side = "$Value" if case["source"] == "TimestampConverter" else ""
+    setup = outcome(lambda: set_up(_transform(f"org.apache.kafka.connect.transforms.{case['source']}{side}", case)))
+    if refused(setup, expected):
+        return
+    assert isinstance(setup, Setup)
+    value: Any = Instant(given["millis"]) if "millis" in given else given.get("string", "v")
+    record = Record(topic=given.get("topic", "t"), value=value, timestamp=given.get("timestamp"))
+    (made,) = outcomes(setup.steps, [record])
+    if "error" in expected:
+        check_error(made, expected["error"])
+        return
+    assert isinstance(made, Record), repr(made)
+    (kind,) = expected
+    if kind == "topic":
+        assert made.topic == expected["topic"]
+    else:
+        assert isinstance(made.value, str if kind == "string" else int)
+        assert made.value == expected[kind]
+
+
+def _transform(name: str, case: Case) -> dict[str, Any]:
+    properties = {f"transforms.a.{name}": text for name, text in case["config"].items()}
+    return {"transforms": "a", "transforms.a.type": name, **properties}
+
+
+@pytest.mark.parametrize("case", [c for c in cases("regex") if c.values[0]["source"] != "TopicCreationGroup"])
 def test_a_pattern_means_what_it_means_in_java(case: Case) -> None:
     expected = case["expected"]
-    match = _outcome(lambda: MATCHERS[case["source"]](case["config"]))
-    if _refused(match, expected):
+    setup = outcome(lambda: _with_pattern(case))
+    if refused(setup, expected):
         return
-    assert not isinstance(match, Exception)
+    assert isinstance(setup, Setup)
     for topic, wanted in zip(case["input"]["topics"], expected["results"], strict=True):
-        made = _outcome(partial(match, topic))
+        made = outcome(partial(_of_topic, setup, case["source"], topic))
         if isinstance(wanted, dict):
-            _check_error(made, wanted["error"])
+            check_error(made, wanted["error"])
         else:
             assert made == wanted
+
+
+def _with_pattern(case: Case) -> Setup:
+    match case["source"]:
+        case "topics.regex":
+            return set_up(case["config"], sink=True)
+        case "TopicNameMatches":
+            guard = {"transforms": "a", "transforms.a.type": "Filter", "transforms.a.predicate": "p"}
+            properties = {f"predicates.p.{name}": text for name, text in case["config"].items()}
+            return set_up({**guard, "predicates": "p", "predicates.p.type": "TopicNameMatches", **properties})
+        case name:
+            return set_up(_transform(name, case))
+
+
+def _of_topic(setup: Setup, source: str, topic: str) -> object:
+    """What `RegexRouter` makes of a topic; whether the others match it."""
+    if source == "topics.regex":
+        assert setup.topic_matches is not None
+        return setup.topic_matches(topic)
+    (made,) = outcomes(setup.steps, [Record(topic=topic, value=None)])
+    if isinstance(made, Exception):
+        raise made
+    if source == "TopicNameMatches":
+        return made is None  # what matches is dropped
+    assert made is not None
+    return made.topic

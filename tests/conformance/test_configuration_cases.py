@@ -1,129 +1,115 @@
-"""Kafka Connect's own validation of connectors and of plugin versions, case by case.
-
-A case of area `validation` is what a worker answers to a configuration: which properties have errors. Penstock must name
-the same properties; its messages say more. What a field of the resource owns (`name`, `tasks.max`) is put there.
-"""
+"""What a configuration is refused for, which version of a plugin runs, and which topics are made, case by case."""
 
 import dataclasses
-import json
-import os
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from penstock import ConfigError
-from penstock.resources import Connector
+from penstock import ConfigError, Connector
+from penstock.topic_creation import TopicRules
 from penstock.version_order import compare
-from penstock.versions import Version, VersionRange, newest
+from penstock.versions import Version, VersionRange, choose
+from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import Plugins
-from penstock_runtime.plan import plan
 from penstock_runtime.worker_file import worker_from
 
-FOLDER: Final = Path(os.environ.get("CONFORMANCE_CASES") or Path(__file__).parent / "cases")
+from .case_files import Case, cases
+from .connectors import planned
+from .expecting import outcome, refused
+
 PLUGINS: Final = Plugins(dataclasses.replace(e, version="4.3.1") for e in Plugins.installed().entries)
-
-_NAME: Final = "the name is metadata.name, with Kubernetes' rules, or spec.connectName, which takes any text"
-_NULL: Final = "null is refused wherever it stands, under spec.config"
-_FILE: Final = "without a file there is standard input in Kafka Connect, which a task pod does not have"
-_TASKS_MAX: Final = "spec.tasksMax is a number of the resource, checked with the resource"
-_EARLIER: Final = "found when the task starts in Kafka Connect, before it in Penstock"
-_TOPIC_RULES: Final = "topic.creation.* is refused until topic rules arrive"
-_JSON_HEADERS: Final = "JsonConverter is no header converter yet"
-_LATER: Final = "the plugin arrives with a later issue"
-DIFFERENT: Final = {
-    "validation-filestreamsource-002": _NAME,
-    "validation-filestreamsource-003": _NAME,
-    "validation-filestreamsource-006": _NAME,
-    "validation-filestreamsink-002": _NAME,
-    "validation-filestreamsource-019": _FILE,
-    "validation-filestreamsource-139": _FILE,
-    "validation-filestreamsource-140": _FILE,
-    "validation-filestreamsource-023": _NULL,
-    "validation-filestreamsource-025": _NULL,
-    "validation-filestreamsink-003": _NULL,
-    "validation-filestreamsource-027": _TASKS_MAX,
-    "validation-filestreamsource-034": _TASKS_MAX,
-    "validation-filestreamsource-184": _TASKS_MAX,
-    "validation-filestreamsink-047": _TASKS_MAX,
-    "validation-filestreamsource-074": _EARLIER,
-    "validation-filestreamsource-075": _EARLIER,
-    "validation-filestreamsource-096": _EARLIER,
-    "validation-filestreamsource-105": _EARLIER,
-    "validation-filestreamsource-196": _EARLIER,
-    "validation-filestreamsource-083": "aliases take $Key and $Value too",
-    "validation-filestreamsource-090": "an empty alias is a problem of the list alone",
-    "validation-filestreamsource-057": _JSON_HEADERS,
-    "validation-filestreamsource-060": _JSON_HEADERS,
-    "validation-filestreamsource-098": _LATER,
-    "validation-filestreamsource-099": _LATER,
-    "validation-filestreamsource-117": _LATER,
-    "validation-filestreamsource-155": _TOPIC_RULES,
-    "validation-filestreamsource-157": _TOPIC_RULES,
-    "validation-filestreamsource-158": _TOPIC_RULES,
-    "validation-filestreamsource-160": _TOPIC_RULES,
-    "validation-filestreamsource-162": "a client property that nobody knows is refused, not passed on in silence",
-    "validation-filestreamsource-175": "sources deliver exactly once by default, which needs acks=all",
-    "validation-filestreamsource-176": "the values of client properties are checked",
-    "validation-filestreamsink-054": "the values of client properties are checked",
-    "validation-filestreamsource-181": "a variable that cannot be resolved is an error",
-    "plugin-version-delegatingclassloader-058": "there is no class path beside the plugin path",
-    "plugin-version-delegatingclassloader-060": "one version of a plugin is installed; realms come later",
-}
-"""Cases that Penstock answers otherwise on purpose, and why."""
+"""What is installed, in the version that Kafka Connect's workers had."""
 
 
-def _cases(area: str) -> list[Any]:
-    found = [c for p in sorted(FOLDER.glob("*.json")) for c in json.loads(p.read_text()) if c["area"] == area]
-    return [
-        pytest.param(c, id=c["id"], marks=[pytest.mark.xfail(reason=DIFFERENT[c["id"]], strict=True)] if c["id"] in
-                     DIFFERENT else [])
-        for c in found if area != "validation" or "errors" in c["expected"]
-    ]  # fmt: skip
+@pytest.mark.parametrize("case", cases("validation"))
+def test_the_same_properties_have_errors(case: Case) -> None:
+    found = outcome(lambda: _validated(case))
+    if refused(found, case["expected"]):
+        return
+    assert found == {e["name"] for e in case["expected"]["errors"]}
 
 
-@pytest.mark.parametrize("case", _cases("validation"))
-def test_the_same_properties_have_errors(case: dict[str, Any]) -> None:
-    assert _properties_with_errors(case) == {e["name"] for e in case["expected"]["errors"]}
+def _validated(case: Case) -> set[str]:
+    """The properties with errors.
 
-
-def _properties_with_errors(case: dict[str, Any]) -> set[str]:
-    worker = dict(case["input"]["worker"])
-    # Standalone workers check no guarantee; distributed ones have it off unless told otherwise.
-    standalone = worker.pop("mode") == "standalone"
-    worker.setdefault("exactly.once.source.support", "enabled" if standalone else "disabled")
-    config = dict(case["config"])
-    spec = {"class": config.pop("connector.class"), "connectName": config.pop("name", None), "config": config}
-    if "connector.plugin.version" in config:
-        spec["version"] = config.pop("connector.plugin.version")
+    Raises:
+        ConfigError: nothing can be said of single properties: the request itself is wrong.
+    """
+    given, whole = case["input"], "error" in case["expected"]
+    PLUGINS.find(Connector, given["plugin"])  # type: ignore[type-abstract]
     try:
-        spec["tasksMax"] = int(config.pop("tasks.max", "1"))
-    except ValueError:
-        return {"tasks.max"}
-    names = {"spec.class": "connector.class", "spec.version": "connector.plugin.version"}
-    try:
-        resource = Connector.read({"metadata": {"name": "c"}, "spec": spec})
-        plan(resource, worker_from(worker).config, PLUGINS)
+        planned(case["config"], _worker(given["worker"]), PLUGINS)
     except ConfigError as e:
-        return {names.get(p.property, p.property) for p in e.problems}
+        if whole:
+            raise
+        return {p.property for p in e.problems}
     return set()
 
 
-@pytest.mark.parametrize("case", _cases("plugin-version"))
-def test_versions_are_read_ordered_and_chosen_alike(case: dict[str, Any]) -> None:
+def _worker(given: dict[str, str]) -> WorkerConfig:
+    """A case's worker. Standalone ones check no guarantee; distributed ones have it off unless told otherwise."""
+    worker = dict(given)
+    standalone = worker.pop("mode") == "standalone"
+    worker.setdefault("exactly.once.source.support", "enabled" if standalone else "disabled")
+    return worker_from(worker).config
+
+
+@pytest.mark.parametrize("case", cases("topic-creation"))
+def test_topics_are_made_alike(case: Case) -> None:
+    worker = worker_from(case["input"].get("worker", {})).config
+    rules = outcome(lambda: TopicRules.of(case["config"], enabled=worker.topic_creation_enable))
+    if refused(rules, case["expected"]):
+        return
+    assert rules is None or isinstance(rules, TopicRules)
+    groups = [] if rules is None else [group.name for group in rules.groups]
+    made = {
+        "topic_creation_enabled": rules is not None,
+        "groups": groups,
+        "topics": [_topic(rules, topic) for topic in case["input"]["topics"]],
+    }
+    assert made == case["expected"]
+
+
+def _topic(rules: TopicRules | None, topic: str) -> dict[str, Any]:
+    if rules is None:
+        return {"topic": topic, "group": None}
+    found = rules.group_of(topic)
+    return {
+        "topic": topic,
+        "group": found.name,
+        "partitions": found.partitions,
+        "replication.factor": found.replication_factor,
+        "configs": dict(found.settings),
+    }
+
+
+@pytest.mark.parametrize("case", [c for c in cases("regex") if c.values[0]["source"] == "TopicCreationGroup"])
+def test_a_group_takes_the_topics_that_its_patterns_match(case: Case) -> None:
+    rules = outcome(lambda: TopicRules.of(case["config"], enabled=True))
+    if refused(rules, case["expected"]):
+        return
+    assert isinstance(rules, TopicRules)
+    found = [rules.group_of(topic).name == "g" for topic in case["input"]["topics"]]
+    assert found == case["expected"]["results"]
+
+
+@pytest.mark.parametrize("case", cases("plugin-version"))
+def test_versions_are_read_ordered_and_chosen_alike(case: Case) -> None:
     expected = case["expected"]
-    if expected.get("error", {}).get("class") == "InvalidVersionSpecificationException":
+    error = expected.get("error", {})
+    if error.get("class") == "InvalidVersionSpecificationException":
         with pytest.raises(ValueError) as caught:  # noqa: PT011 (the whole message is compared)
             _versions(case["input"])
-        assert str(caught.value) == expected["error"]["message"]
+        assert str(caught.value) == error["message"]
         return
     found = _versions(case["input"])
-    wanted = {k: v for k, v in expected.items() if k != "from"}
-    if wanted.get("error", {}).get("class") == "VersionedPluginLoadingException":
-        assert f"version range {found['range']}," in wanted["error"]["message"]
+    if error:
+        assert error["class"] == "VersionedPluginLoadingException"
+        assert f"version range {found['range']}," in error["message"]
         assert found["version"] is None
         return
-    assert found == wanted
+    # Where a copy lies is no question here: copies of one version are one image.
+    assert found == {name: value for name, value in expected.items() if name != "from"}
 
 
 def _versions(given: dict[str, Any]) -> dict[str, Any]:
@@ -136,4 +122,6 @@ def _versions(given: dict[str, Any]) -> dict[str, Any]:
     shown = None if wanted is None else str(wanted)
     if given["op"] == "contains":
         return {"range": shown, "contains": {v: wanted is None or v in wanted for v in given["versions"]}}
-    return {"range": shown, "version": newest([v or "null" for v in given["available"]], wanted)}
+    everywhere = [*given["available"], *([given["classpath"]] if "classpath" in given else [])]
+    found = choose([v or "null" for v in everywhere], wanted, beside=given.get("connector_version"))
+    return {"range": shown, "version": found}

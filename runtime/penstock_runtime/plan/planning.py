@@ -19,6 +19,7 @@ from penstock_runtime.plan.delivery import check_delivery, exactly_once
 from penstock_runtime.plan.findings import Findings, names_of
 from penstock_runtime.plan.pinned import check_version
 from penstock_runtime.plan.tasks import fingerprint, own_properties, split, task_specs
+from penstock_runtime.plan.topics import check_topic_rules
 from penstock_runtime.plan.unknown import typed_properties, unknown_properties
 
 __all__ = ["Plan", "plan"]
@@ -155,6 +156,8 @@ def _check_kind(
     once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
         check_delivery(framework, worker, ref, findings)
+    if kind == "source":
+        check_topic_rules(config, worker, findings)
     check_clients(kind, config, worker, resource.connect_name, exactly_once=once, findings=findings)
     if not (framework is None or framework.tasks_max_enforce):
         findings.warn("tasks.max.enforce", "has no effect: spec.tasksMax is always enforced")

@@ -1,0 +1,22 @@
+"""How a source's topics are created: whether its rules can be followed (KIP-158)."""
+
+from collections.abc import Mapping
+
+from penstock.topic_creation import PREFIX, TopicRules, without_effect
+from penstock.worker_config import WorkerConfig
+from penstock_runtime.plan.findings import Findings
+
+__all__ = ["check_topic_rules"]
+
+
+def check_topic_rules(config: Mapping[str, str], worker: WorkerConfig, findings: Findings) -> None:
+    """Refuse rules that are wrong, which Kafka Connect does when the connector starts, and those that nobody follows."""
+    if worker.topic_creation_enable:
+        findings.attempt(lambda: TopicRules.of(config, enabled=True))
+        findings.warnings += without_effect(config)
+        return
+    for name in config:
+        if name.startswith(PREFIX):
+            findings.refuse(
+                name, "would be ignored: topic.creation.enable is false in the worker configuration; remove one of them"
+            )
