@@ -10,7 +10,7 @@
 | state-stop | target states of a running connector belong to the operator's issue; a stopped start is tested |
 | state-pause-failed | likewise; a paused start is tested |
 | restart-* | restarts on request belong to the operator's issue |
-| topics-* | topic rules (KIP-158) have an issue of their own; until then `topic.creation.*` is refused |
+| topics-not-authorized | the broker of the tests has no ACLs; the policies of topic rules have an issue of their own |
 | config-version-range | several versions of a plugin beside each other (KIP-891) have an issue of their own |
 | config-mixed-versions | likewise |
 

@@ -37,6 +37,7 @@ class Delivery:
         task: `<connector>-<task>`, for messages.
         steps, converters, policy: what happens to each record.
         forbidden: the offsets topic, which records must not go to when exactly once.
+        create_topics: sees that topics are there before records go to them; None leaves that to the brokers.
         redact: takes secrets out of what a plugin said, for the dead letter queue.
         stopping: ends retries and long portions.
     """
@@ -49,6 +50,7 @@ class Delivery:
     forbidden: str | None
     stopping: Callable[[], bool]
     redact: Callable[[str], str] = str
+    create_topics: Callable[[set[str]], None] | None = None
 
     def deliver(self, portions: Iterable[RecordBatch], port: Port, summary: Summary, *, where: str) -> None:
         """Send every record of these portions, in order.
@@ -82,7 +84,7 @@ class Delivery:
             if failures and not self.policy.tolerate:
                 self._fail(failures, batch, where)
             if outgoing.length:
-                self._refuse_own_offsets(outgoing)
+                self._open(outgoing)
                 refused = port.send(outgoing)
                 failures = [*failures, *(self._refusal(r, outgoing) for r in refused)]
                 summary.written += outgoing.length - len(refused)
@@ -152,13 +154,16 @@ class Delivery:
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
         return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, PRODUCE_CLASS, refused.error)
 
-    def _refuse_own_offsets(self, outgoing: Outgoing) -> None:
+    def _open(self, outgoing: Outgoing) -> None:
+        """See that these records may go, and can go, to their topics."""
         topics = set(outgoing.topic) if isinstance(outgoing.topic, list) else {outgoing.topic}
         if self.forbidden in topics:
             raise ConnectError(
                 f"Source tasks may not produce to their own offsets topics when exactly-once support is enabled "
                 f"(topic '{self.forbidden}'). Send these records to another topic."
             )
+        if self.create_topics is not None:
+            self.create_topics(topics)
 
 
 def _taken(outgoing: Outgoing, refused: Sequence[Refused]) -> list[str]:

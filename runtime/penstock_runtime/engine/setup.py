@@ -20,6 +20,7 @@ from penstock.redaction import Redactor, client_secrets, literal_secrets
 from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock.source import Limits, PollingSource, Source, SourceConnector
 from penstock.taskspec import TaskSpec
+from penstock.topic_creation import TopicRules
 from penstock.worker_config import ClientKind, WorkerConfig
 from penstock_runtime import cgroup, plugin_ref
 from penstock_runtime.engine.chain import Converters, Step
@@ -31,6 +32,7 @@ from penstock_runtime.engine.source_process import SourceProcess
 from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.tolerance import ErrorPolicy
 from penstock_runtime.kafka.admin import cluster_id
+from penstock_runtime.kafka.ruled_topics import RuledTopics
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Setup", "client_settings"]
@@ -237,6 +239,11 @@ class Setup:
             return 0.0
         return (f.transaction_boundary_interval_ms or self.worker.offset_flush_interval_ms) / 1000
 
+    @cached_property
+    def topic_rules(self) -> TopicRules | None:
+        """How this source's topics are created; None leaves it to the brokers."""
+        return TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
+
     def source(self) -> Source | PollingSource:
         """The driver half of the source."""
         return cast("SourceConnector", self.connector).source(self.plugin_config)
@@ -252,6 +259,7 @@ class Setup:
             forbidden=self.offsets_topic if self.exactly_once else None,
             stopping=stopping,
             redact=self.redactor,
+            create_topics=None if self.topic_rules is None else RuledTopics(self.settings, self.topic_rules).ensure,
         )
         return SourceProcess(
             self.settings,

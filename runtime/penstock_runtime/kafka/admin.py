@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
@@ -97,6 +97,34 @@ class Admin:
         """
         if topic not in self.topics():
             self._create(topic, partitions, replication_factor, {}, named_by)
+
+    def ensure_described(
+        self, topic: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
+    ) -> None:
+        """Create a topic unless it exists, in which case it is taken as it is; other topics are not looked at.
+
+        Asks for the topic in the way by which no broker creates it by itself, so that the right to describe it is enough
+        where it exists.
+
+        Args:
+            topic: its name.
+            partitions: when it must be created; -1 is the broker's default.
+            replication_factor: likewise.
+            settings: of the new topic.
+            named_by: where `replication.factor` is set, for messages.
+
+        Raises:
+            RetriableError: no broker answered.
+            ConnectError: it may not be described or created, or cannot be created so.
+        """
+        with translating(f"Describing topic '{topic}'"):
+            try:
+                answer = self._client.describe_topics(TopicCollection([topic]), request_timeout=_SECONDS)
+                answer[topic].result()
+            except KafkaException as e:
+                if e.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+                self._create(topic, partitions, replication_factor, settings, named_by)
 
     def _create(
         self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from penstock import Problem
 from penstock.client_properties import refused, translate_layers
+from penstock.topic_creation import PREFIX
 from penstock.worker_config import CLIENT_KINDS, ClientKind, WorkerConfig
 from penstock_runtime.plan.findings import Findings
 
@@ -60,12 +61,16 @@ def _used(kind: str, config: Mapping[str, str]) -> tuple[ClientKind, ...]:
     if kind == "sink":
         return ("consumer", "producer", "admin") if dead_letters else ("consumer",)
     elsewhere = "offsets.storage.topic" in config or "producer.override.bootstrap.servers" in config
-    return ("producer", "consumer", "admin") if dead_letters or elsewhere else ("producer",)
+    if dead_letters or elsewhere:
+        return ("producer", "consumer", "admin")
+    return ("producer", "admin") if any(name.startswith(PREFIX) for name in config) else ("producer",)
 
 
 def _when(kind: str, name: str) -> str:
     if kind == "sink":
         return "; it would with errors.deadletterqueue.topic.name"
+    if name.startswith("admin."):
+        return "; it would with topic.creation.* or offsets.storage.topic"
     return "; it would with offsets.storage.topic" if not name.startswith("producer.") else ""
 
 

@@ -156,8 +156,7 @@ def _check_kind(
     once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
         check_delivery(framework, worker, ref, findings)
-    if kind == "source":
-        check_topic_rules(config, worker, findings)
+    check_topic_rules(kind, config, worker, findings)
     check_clients(kind, config, worker, resource.connect_name, exactly_once=once, findings=findings)
     if not (framework is None or framework.tasks_max_enforce):
         findings.warn("tasks.max.enforce", "has no effect: spec.tasksMax is always enforced")

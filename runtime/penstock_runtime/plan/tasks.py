@@ -8,6 +8,7 @@ from pathlib import Path
 from penstock import ConfigError, Connector, Plugin, Problem, resources, stages
 from penstock.config import Config
 from penstock.taskspec import SparkSpec, TaskSpec, TaskState
+from penstock.topic_creation import PREFIX
 from penstock.variables import Resolved
 from penstock_runtime.discovery import PluginRef
 from penstock_runtime.plan.clients import OVERRIDES
@@ -22,7 +23,7 @@ def own_properties(config: Mapping[str, str], framework: type[Config], connector
     """The connector's own properties: all but the framework's, unless its `Config` names them too."""
     names = {p.name for p in framework.properties()}
     mine = {p.name for p in connector.Config.properties()} | set(_TOPICS)
-    prefixes = (*(f"{c}." for c in stages.CONVERTERS), "transforms.", "predicates.", *OVERRIDES.values())
+    prefixes = (*(f"{c}." for c in stages.CONVERTERS), "transforms.", "predicates.", PREFIX, *OVERRIDES.values())
     open_prefixes = connector.Config.open_prefixes
     return {
         name: text

@@ -9,8 +9,20 @@ from penstock_runtime.plan.findings import Findings
 __all__ = ["check_topic_rules"]
 
 
-def check_topic_rules(config: Mapping[str, str], worker: WorkerConfig, findings: Findings) -> None:
-    """Refuse rules that are wrong, which Kafka Connect does when the connector starts, and those that nobody follows."""
+def check_topic_rules(kind: str, config: Mapping[str, str], worker: WorkerConfig, findings: Findings) -> None:
+    """Refuse rules that are wrong, which Kafka Connect does when the connector starts, and those that nobody follows.
+
+    Args:
+        kind: `source` or `sink`.
+        config: the connector's properties, resolved.
+        worker: resolved.
+        findings: gets problems and warnings.
+    """
+    if kind == "sink":
+        for name in config:
+            if name.startswith(PREFIX):
+                findings.warn(name, "has no effect: sinks create no topics")
+        return
     if worker.topic_creation_enable:
         findings.attempt(lambda: TopicRules.of(config, enabled=True))
         findings.warnings += without_effect(config)

@@ -49,7 +49,8 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
          "The connector does not support connector-defined transaction boundaries with the given configuration."),
         ({"exactly.once.support": "Required", "delivery.guarantee": "at-least-once"}, "exactly.once.support",
          "required contradicts delivery.guarantee=at-least-once"),
-        ({"topic.creation.default.partitions": "1"}, "topic.creation.default.partitions", "arrives with topic rules"),
+        ({"topic.creation.default.partitions": "1"}, "topic.creation.default.replication.factor",
+         'Missing required configuration "topic.creation.default.replication.factor" which has no default value.'),
         # Clients
         ({"producer.override.linger.ms": "x"}, "producer.override.linger.ms", "Invalid value x for configuration"),
         ({"producer.override.acks": "1"}, "producer.override.acks", "exactly once needs acks=all"),
