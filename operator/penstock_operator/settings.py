@@ -150,7 +150,7 @@ class Worker:
             for kind in CLIENT_KINDS:
                 clients = translate_layers(kind, self.config.clients(kind))
                 problems += clients.problems
-                found += clients.meaningless
+                found += [*clients.meaningless, *clients.unknown]
         if problems:
             raise ConfigError(dict.fromkeys(map(self.redact.problem, problems)))
         self.warnings = tuple(dict.fromkeys(map(self.redact.problem, found)))

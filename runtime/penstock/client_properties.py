@@ -1,7 +1,7 @@
 """Java's client properties as librdkafka's: what users of Kafka Connect write, for the clients that Penstock has. Pure.
 
 A name that both know passes; one that means the same is translated; one that has no meaning here is said to be so, with
-the reason, and never ignored in silence.
+the reason, and never ignored in silence; one that nobody knows is a warning, as in Kafka's own clients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,14 +46,16 @@ class Translated(NamedTuple):
         own: what Penstock itself does in librdkafka's place: `buffer.memory` (bytes that may wait in a producer),
             `max.block.ms` (how long they may wait for room), `max.poll.records` (records per write of a sink),
             `metadata.max.age.ms` (how soon new topics and partitions are seen).
-        problems: values that cannot be, names that nobody knows.
+        problems: values that cannot be.
         meaningless: names that mean nothing here. An error in a connector, a warning in a worker configuration.
+        unknown: names that nobody knows, and that are left out; for warnings.
     """
 
     properties: dict[str, str]
     own: dict[str, int]
     problems: list[Problem]
     meaningless: list[Problem]
+    unknown: list[Problem]
 
 
 def translate(kind: ClientKind, props: Mapping[str, str], prefix: str, *, exactly_once: bool = False) -> Translated:
@@ -76,7 +78,7 @@ def translate_layers(
         for name, text in props.items():
             written.pop(name, None)  # so that the order is that of the layers
             written[name] = (text.strip(), prefix + name)
-    result = Translated({}, {}, [], [])
+    result = Translated({}, {}, [], [], [])
     security = {n: v for n, v in written.items() if n.startswith(("ssl.", "sasl.", "security."))}
     client_security.translate(security, result.properties, result.problems, result.meaningless)
     for name, (text, where) in written.items():
@@ -136,7 +138,7 @@ def _translate_one(kind: ClientKind, name: str, text: str, where: str, result: T
         text = "0" if target in _MINUS_ONE_IS_0 and text == "-1" else text
         result.properties[target] = text
     elif not _accepted(name, text):
-        result.problems.append(Problem(where, _unknown(kind, name)))
+        result.unknown.append(Problem(where, _unknown(kind, name)))
 
 
 def _own(kind: ClientKind, name: str, text: str, where: str, result: Translated) -> None:
@@ -161,9 +163,9 @@ def _unknown(kind: ClientKind, name: str) -> str:
     others: tuple[ClientKind, ...] = ("producer", "consumer", "admin")
     fitting = [k for k in others if _RENAMED.get(name, name) in librdkafka.names(k) or name in _OWN[k]]
     if fitting:
-        return f"{kind} clients have no such property; it is one of {' and '.join(fitting)} clients"
+        return f"has no effect: {kind} clients have no such property; it is one of {' and '.join(fitting)} clients"
     near = nearest(name, librdkafka.names(kind) | _RENAMED.keys() | _OWN[kind].keys())
-    return f"no {kind} property of that name is known" + (f"; did you mean {near}?" if near else "")
+    return f"has no effect: no {kind} property of that name is known" + (f"; did you mean {near}?" if near else "")
 
 
 def _transactional(result: Translated, origins: Mapping[str, str]) -> None:

@@ -89,8 +89,13 @@ def predicates(config: Mapping[str, str]) -> tuple[Place, ...]:
 
 def aliases(of: str, config: Mapping[str, str]) -> Sequence[str]:
     """The list `transforms` or `predicates`, each alias once, empty ones left out."""
+    return [alias for alias in listed(of, config) if alias]
+
+
+def listed(of: str, config: Mapping[str, str]) -> Sequence[str]:
+    """The same with the empty alias, where there is a comma too many."""
     text = config.get(of, "").strip()
-    return list(dict.fromkeys(a for a in re.split(r"\s*,\s*", text) if a))
+    return list(dict.fromkeys(re.split(r"\s*,\s*", text))) if text else []
 
 
 def _transform(alias: str, config: Mapping[str, str]) -> TransformPlace:

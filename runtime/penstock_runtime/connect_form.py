@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from penstock import Problem
 from penstock.config import nearest
+from penstock.resource_parts import label
 from penstock.resources import API_VERSION, NAME_LENGTH, Connector, Reading
 
 __all__ = ["connector", "is_connect_form", "looks_like_properties"]
@@ -67,13 +68,16 @@ def connector(document: Mapping[str, Any]) -> Connector:
     if initial is not None:
         spec["state"] = initial.capitalize() if isinstance(initial, str) else initial
     name = config.get("name")
-    metadata = {} if name is None else {"name": name.strip() if isinstance(name, str) else name}
+    metadata: dict[str, Any] = {} if name is None else {"name": name.strip() if isinstance(name, str) else name}
+    if isinstance(name, str) and _is_connects_alone(name.strip()):
+        metadata, spec["connectName"] = {"name": _plain(name)}, name.strip()
     found = Connector.draft({"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec})
-    names = {**_NAMES, **{f"spec.config.{n}": n for n in spec["config"]}}
+    names = {**_NAMES, "spec.connectName": "name", **{f"spec.config.{n}": n for n in spec["config"]}}
     worker = any(n in config for n in _WORKER)
     flaws += (_explained(p, name, worker=worker) for p in found.reading.flaws)
+    kept = "" if found.spec.connect_name is None else f"connectName: {found.spec.connect_name}, "
     manifest = (
-        f"{{kind: Connector, metadata: {{name: {found.metadata.name}}}, spec: {{class: {found.spec.class_name}, "
+        f"{{kind: Connector, metadata: {{name: {found.metadata.name}}}, spec: {{class: {found.spec.class_name}, {kept}"
         f"tasksMax: {found.spec.tasks_max}, config: {{the other properties}}}}}}"
     )
     remark = Problem("", f"is Kafka Connect's form and stands for {manifest}, which is what kubectl takes")
@@ -107,15 +111,24 @@ def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
                 return problem
     if problem.property == "spec.state":
         return Problem(problem.property, "must be RUNNING, PAUSED or STOPPED")
-    if problem.property == "metadata.name" and isinstance(name, str):
-        plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME_LENGTH].strip("-") or "orders-in"
-        return Problem(
-            problem.property,
-            f"{name!r} cannot be the name of a Kubernetes resource: {problem.message.removesuffix(f', not {name!r}')}. "
-            f"Choose another name, or, to keep the consumer group and the offsets of this one, write a manifest with "
-            f"metadata.name: {plain} and spec.connectName: {name}",
-        )
+    if problem.property == "metadata.name" and isinstance(name, str) and name.strip():
+        return Problem(problem.property, "must not contain control characters")
     return problem
+
+
+def _is_connects_alone(name: str) -> bool:
+    """Whether Kafka Connect takes it as a name, and Kubernetes does not: `Orders_In` stays what it is called in Kafka."""
+    try:
+        plain = label(name) == name and len(name) <= NAME_LENGTH
+    except ValueError:
+        plain = False
+    return not plain and bool(name) and name.isprintable()
+
+
+def _plain(name: str) -> str:
+    """A name that Kubernetes takes, as near as can be."""
+    found = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME_LENGTH].strip("-")
+    return found or "connector"
 
 
 def _number(value: Any) -> Any:

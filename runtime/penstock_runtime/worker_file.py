@@ -60,7 +60,7 @@ def worker_from(texts: Mapping[str, str], secrets_dir: Path | None = None) -> Wo
         for kind in CLIENT_KINDS:
             clients = translate_layers(kind, config.clients(kind))
             problems += clients.problems
-            found += clients.meaningless
+            found += [*clients.meaningless, *clients.unknown]
     if problems or config is None:
         raise ConfigError(dict.fromkeys(map(redactor.problem, problems)))
     return Worker(config.written_as(texts), tuple(dict.fromkeys(map(redactor.problem, found))))

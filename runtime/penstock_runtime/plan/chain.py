@@ -57,6 +57,9 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
         _check(transform, Transform, plugins, findings, chain)
         _check_guard(transform, known, config, findings)
         unused.pop(transform.predicate or "", None)
+    for of in ("predicates", "transforms"):
+        if "" in stages.listed(of, config):
+            findings.refuse(f"{of}..type", f"is missing for the empty alias; remove the comma too many from {of}")
     for alias in unused:
         findings.warn(
             f"predicates.{alias}.type",

@@ -43,6 +43,7 @@ def check_clients(
             own = problem.property.startswith(prefix)
             findings.refuse(problem.property if own else f"worker configuration, {problem.property}", problem.message)
         findings.problems += (p for p in found.meaningless if p.property.startswith(prefix))
+        findings.warnings += (p for p in found.unknown if p.property.startswith(prefix))
     if kind == "sink":
         findings.problems += _group(config, worker, connector)
     for name in unused_overrides(kind, config):

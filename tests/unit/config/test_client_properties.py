@@ -115,8 +115,6 @@ def test_what_has_no_meaning_is_said_with_the_reason(kind: ClientKind, name: str
 @pytest.mark.parametrize(
     ("kind", "name", "text", "message"),
     [
-        ("producer", "lingr.ms", "5", "no producer property of that name is known; did you mean linger.ms?"),
-        ("producer", "max.poll.records", "5", "producer clients have no such property; it is one of consumer clients"),
         ("producer", "linger.ms", "x", "Invalid value x for configuration linger.ms: Not a number of type INT"),
         ("producer", "acks", "7", "Invalid value 7 for configuration acks: String must be one of: all, -1, 0, 1"),
         ("producer", "batch.size", "0", "Invalid value 0 for configuration batch.size: Value must be from 1 to"),
@@ -141,6 +139,19 @@ def test_what_cannot_be_is_a_problem_of_the_property_as_written(
     (problem,) = translate(kind, {name: text}, "x.").problems
     assert problem.property == f"x.{name}"
     assert problem.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("lingr.ms", "no producer property of that name is known; did you mean linger.ms?"),
+        ("max.poll.records", "producer clients have no such property; it is one of consumer clients"),
+    ],
+)
+def test_what_nobody_knows_is_a_warning_and_left_out(name: str, message: str) -> None:
+    found = translate("producer", {name: "5"}, "x.")
+    assert [(p.property, p.message) for p in found.unknown] == [(f"x.{name}", f"has no effect: {message}")]
+    assert (found.problems, found.meaningless, found.properties) == ([], [], {})
 
 
 def test_no_message_shows_a_password() -> None:

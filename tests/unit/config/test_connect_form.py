@@ -71,11 +71,28 @@ def test_the_initial_state_is_the_state(tmp_path: Path, state: str) -> None:
     assert found.spec.state == state.capitalize()
 
 
-def test_a_name_that_kubernetes_does_not_take_is_told_with_the_way_out(tmp_path: Path) -> None:
-    ((name, message),) = told(tmp_path, posted().replace('"name": "a"', '"name": "Orders_In.1"')).items()
-    assert name == "name"
-    assert "keep the consumer group and the offsets" in message
-    assert message.endswith("metadata.name: orders-in-1 and spec.connectName: Orders_In.1")
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("Orders_In.1", "orders-in-1"),
+        (" my connector ", "my-connector"),
+        ("a/b%20?", "a-b-20"),
+        ("日本", "connector"),
+        ("x" * 46, "x" * 45),
+    ],
+)
+def test_a_name_that_kubernetes_does_not_take_stays_the_name_in_kafka(tmp_path: Path, name: str, plain: str) -> None:
+    found = read(tmp_path, json.dumps({**json.loads(posted()), "name": name}))
+    assert (found.metadata.name, found.connect_name, found.reading.flaws) == (plain, name.strip(), ())
+    (remark,) = found.reading.remarks
+    assert f"metadata: {{name: {plain}}}, spec: {{class: {CONFIG['connector.class']}, connectName: {name.strip()}," in (
+        remark.message
+    )
+
+
+def test_a_name_with_control_characters_is_refused(tmp_path: Path) -> None:
+    found = told(tmp_path, json.dumps({**json.loads(posted()), "name": "a\x07b"}))
+    assert found == {"name": "must not contain control characters"}
 
 
 def test_problems_have_the_names_that_kafka_connect_has(tmp_path: Path) -> None:
