@@ -49,6 +49,7 @@ class Translated(NamedTuple):
         problems: values that cannot be.
         meaningless: names that mean nothing here. An error in a connector, a warning in a worker configuration.
         unknown: names that nobody knows, and that are left out; for warnings.
+        overruled: values that cannot be beside exactly once, and that are left out; for warnings.
     """
 
     properties: dict[str, str]
@@ -56,6 +57,7 @@ class Translated(NamedTuple):
     problems: list[Problem]
     meaningless: list[Problem]
     unknown: list[Problem]
+    overruled: list[Problem]
 
 
 def translate(kind: ClientKind, props: Mapping[str, str], prefix: str, *, exactly_once: bool = False) -> Translated:
@@ -71,14 +73,14 @@ def translate_layers(
     Args:
         kind: of client.
         layers: each with the prefix of its names: `WorkerConfig.clients(kind)`, then the connector's overrides.
-        exactly_once: the producer is transactional, so that some values cannot be.
+        exactly_once: the producer is transactional, which overrules some values, as Kafka Connect does.
     """
     written: dict[str, tuple[str, str]] = {}
     for prefix, props in layers:
         for name, text in props.items():
             written.pop(name, None)  # so that the order is that of the layers
             written[name] = (text.strip(), prefix + name)
-    result = Translated({}, {}, [], [], [])
+    result = Translated({}, {}, [], [], [], [])
     security = {n: v for n, v in written.items() if n.startswith(("ssl.", "sasl.", "security."))}
     client_security.translate(security, result.properties, result.problems, result.meaningless)
     for name, (text, where) in written.items():
@@ -169,21 +171,26 @@ def _unknown(kind: ClientKind, name: str) -> str:
 
 
 def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
-    def refuse(name: str, why: str) -> None:
-        result.problems.append(
-            Problem(origins.get(name, name), f"{why}; correct it, or set delivery.guarantee=at-least-once")
+    properties = result.properties
+
+    def overrule(name: str, why: str) -> None:
+        del properties[name]
+        result.overruled.append(
+            Problem(
+                origins.get(name, name),
+                f"has no effect: exactly once needs {why}; set delivery.guarantee=at-least-once to have it as it is here",
+            )
         )
 
-    properties = result.properties
-    if properties.get("acks", "all").lower() not in ("all", "-1"):
-        refuse("acks", "exactly once needs acks=all")
+    if properties.get("acks", "all").lower() in ("0", "1"):
+        overrule("acks", "acks=all")
     if properties.get("enable.idempotence", "true").lower() == "false":
-        refuse("enable.idempotence", "exactly once needs enable.idempotence=true")
+        overrule("enable.idempotence", "enable.idempotence=true")
     if properties.get("retries") == "0":
-        refuse("retries", "exactly once needs retries")
+        overrule("retries", "retries")
     in_flight = properties.get("max.in.flight.requests.per.connection", "1")
     if in_flight.isdigit() and int(in_flight) > _MAX_IN_FLIGHT:
-        refuse("max.in.flight.requests.per.connection", f"exactly once needs {_MAX_IN_FLIGHT} at most")
+        overrule("max.in.flight.requests.per.connection", f"{_MAX_IN_FLIGHT} at most")
     # librdkafka refuses a longer one; Java lets it be, and the transaction's end ends it all the same.
     delivery, transaction = properties.get("delivery.timeout.ms", ""), properties.get("transaction.timeout.ms", "")
     if delivery.isdigit():

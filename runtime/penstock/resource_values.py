@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, PlainSerializer
 
-__all__ = ["ConfigText", "Duration", "text_of"]
+__all__ = ["NULL", "ConfigText", "Duration", "text_of"]
 
+NULL: Final = 'null is no value; remove the property, or write "" for an empty text'
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+")
 _LEAST_PLAIN: Final = 1e-6
@@ -32,7 +33,7 @@ def text_of(value: Any) -> str:
         case float() if math.isfinite(value):
             return _json_number(value)
         case None:
-            raise ValueError('null is no value; remove the property, or write "" for an empty text')
+            raise ValueError(NULL)
         case float():
             raise ValueError("must be a finite number; put other texts in quotes")
         case _:

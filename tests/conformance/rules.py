@@ -3,11 +3,19 @@
 Each is one line of the table in `docs/differences.md`, which tells what users see instead, and why.
 """
 
+import codecs
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-Case = dict[str, Any]
+from penstock import ConfigError
+from penstock.client_properties import translate
+from penstock.topic_creation import TopicRules
+from penstock.worker_config import ClientKind
+
+from .case_files import Case
+
 Rule = Callable[[Case], bool]
 
 __all__ = ["RULES"]
@@ -18,12 +26,12 @@ def _validated(case: Case) -> bool:
     return case["area"] == "validation" and "errors" in case["expected"]
 
 
-def _aliases(of: str, config: Mapping[str, Any]) -> list[str]:
+def _aliases(of: str, config: Case) -> list[str]:
     text = (config.get(of) or "").strip()
     return [alias for alias in re.split(r"\s*,\s*", text) if alias]
 
 
-def _types(config: Mapping[str, Any]) -> Iterator[str]:
+def _types(config: Case) -> Iterator[str]:
     for of in ("transforms", "predicates"):
         for alias in _aliases(of, config):
             yield (config.get(f"{of}.{alias}.type") or "").strip()
@@ -35,6 +43,123 @@ def _short_name_with_side(case: Case) -> bool:
     return any(re.fullmatch(r"\w+\$(Key|Value)", name) for name in _types(case["config"]))
 
 
+def _undefined_predicate(case: Case) -> bool:
+    if not _validated(case):
+        return False
+    config, known = case["config"], _aliases("predicates", case["config"])
+    asked = (config.get(f"transforms.{alias}.predicate") for alias in _aliases("transforms", config))
+    return any(name and name not in known for name in asked)
+
+
+def _only_found_by_configuring(case: Case) -> bool:
+    if not _validated(case):
+        return False
+    config = case["config"]
+    places = [(f"{side}.converter", config.get(f"{side}.converter")) for side in ("key", "value", "header")]
+    places += [(f"transforms.{a}", config.get(f"transforms.{a}.type")) for a in _aliases("transforms", config)]
+    for place, name in places:
+        plugin = re.sub(r"^.*\.|\$.*$", "", (name or "").strip())
+        own = {n.removeprefix(f"{place}."): t for n, t in config.items() if n.startswith(f"{place}.") and t is not None}
+        wrong = _CONFIGURED.get(plugin)
+        if wrong is not None and wrong(own) and not any(e.startswith(f"{place}.") for e in _expected(case)):
+            return True
+    return False
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        return False
+    return True
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _length(texts: Mapping[str, str], name: str) -> int:
+    return len(texts.get(name, "").split(","))
+
+
+_CONFIGURED: Final[Mapping[str, Callable[[Mapping[str, str]], bool]]] = {
+    "HeaderFrom": lambda c: _length(c, "fields") != _length(c, "headers"),
+    "InsertField": lambda c: not any(n.endswith(".field") for n in c) or ("static.field" in c) > ("static.value" in c),
+    "JsonConverter": lambda c: bool(c.get("schema.content", "").strip()) and not _is_json(c["schema.content"]),
+    "SetSchemaMetadata": lambda c: not {"schema.name", "schema.version"} & c.keys(),
+    "StringConverter": lambda c: not _is_encoding(c.get("converter.encoding", "utf-8")),
+    "TimestampConverter": lambda c: c.get("target.type") == "string" and not c.get("format", "").strip(),
+}
+"""Rules over the values of a plugin's properties that its `configure` has, and not their validators."""
+
+
+def _file_is_missing(case: Case) -> bool:
+    return _validated(case) and _is_of_files(case) and "file" not in case["config"]
+
+
+def _null_of_the_plugin(case: Case) -> bool:
+    if not _validated(case) or not _is_of_files(case):
+        return False
+    nulls = {name for name, text in case["config"].items() if text is None}
+    return bool(nulls & {"file", "topic", "batch.size"} - _expected(case))
+
+
+def _wrong_topic_rules(case: Case) -> bool:
+    if not _validated(case) or not _is_source(case):
+        return False
+    try:
+        TopicRules.of({n: str(t) for n, t in case["config"].items()}, enabled=True)
+    except ConfigError as e:
+        return bool({p.property for p in e.problems} - _expected(case))
+    return False
+
+
+def _refused_by_clients(case: Case) -> bool:
+    if not _validated(case):
+        return False
+    config = case["config"]
+    used: tuple[ClientKind, ...] = ("producer",) if _is_source(case) else ("consumer",)
+    if config.get("errors.deadletterqueue.topic.name"):
+        used = ("producer", "consumer", "admin")
+    for kind in used:
+        prefix = f"{kind}.override."
+        overrides = {n.removeprefix(prefix): str(t) for n, t in config.items() if n.startswith(prefix) and n != prefix}
+        found = translate(kind, overrides, prefix)
+        if {p.property for p in (*found.problems, *found.meaningless)} - _expected(case):
+            return True
+    return False
+
+
+def _variable_without_value(case: Case) -> bool:
+    if not _validated(case):
+        return False
+    found = (n for n, t in case["config"].items() if re.search(r"\$\{(file|dir|directory|env|secret):", str(t)))
+    return bool({*found} - _expected(case))
+
+
+def _expected(case: Case) -> set[str]:
+    return {error["name"] for error in case["expected"]["errors"]}
+
+
+def _is_of_files(case: Case) -> bool:
+    return "FileStream" in str(case["config"].get("connector.class"))
+
+
+def _is_source(case: Case) -> bool:
+    return "FileStreamSource" in str(case["config"].get("connector.class"))
+
+
 RULES: Final[Mapping[str, Rule]] = {
     "short-name-with-side": _short_name_with_side,
+    "undefined-predicate": _undefined_predicate,
+    "only-found-by-configuring": _only_found_by_configuring,
+    "file-is-missing": _file_is_missing,
+    "null-of-the-plugin": _null_of_the_plugin,
+    "wrong-topic-rules": _wrong_topic_rules,
+    "refused-by-clients": _refused_by_clients,
+    "variable-without-value": _variable_without_value,
 }

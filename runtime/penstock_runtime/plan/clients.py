@@ -44,6 +44,10 @@ def check_clients(
             findings.refuse(problem.property if own else f"worker configuration, {problem.property}", problem.message)
         findings.problems += (p for p in found.meaningless if p.property.startswith(prefix))
         findings.warnings += (p for p in found.unknown if p.property.startswith(prefix))
+        for overruled in found.overruled:
+            own = overruled.property.startswith(prefix)
+            name = overruled.property if own else f"worker configuration, {overruled.property}"
+            findings.warn(name, overruled.message)
     if kind == "sink":
         findings.problems += _group(config, worker, connector)
     for name in unused_overrides(kind, config):

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from penstock import ConfigError, ConnectError, Problem
 from penstock.redaction import Redactor
 from penstock.resource_draft import Reading
+from penstock.resource_values import NULL
 
 __all__ = ["Findings", "names_of"]
 
 T = TypeVar("T")
+_EITHER: Final = frozenset(("topics", "topics.regex"))
 
 
 @dataclass
@@ -81,9 +83,13 @@ class Findings:
 
 def names_of(problems: Iterable[Problem]) -> set[str]:
     """What these are about, also where a property was written under `spec` that belongs under `spec.config`."""
-    names = {p.property.removeprefix(prefix) for p in problems for prefix in ("", "spec.", "spec.config.")}
-    return names | ({"topics", "topics.regex"} if names & {"topics", "topics.regex"} else set())
+    names: set[str] = set()
+    for problem in problems:
+        own = {problem.property.removeprefix(prefix) for prefix in ("", "spec.", "spec.config.")}
+        # Whoever wrote a wrong value for one of these has chosen it; with null nothing is chosen.
+        names |= own if problem.message == NULL or not own & _EITHER else own | _EITHER
+    return names
 
 
 def _covered(name: str, names: set[str]) -> bool:
-    return any(name == n or name.startswith(f"{n}.") for n in names)
+    return any(name == n or (name.startswith(f"{n}.") and name not in _EITHER) for n in names)

@@ -163,11 +163,13 @@ def test_no_message_shows_a_password() -> None:
     ("name", "text"),
     [("acks", "1"), ("enable.idempotence", "false"), ("retries", "0"), ("max.in.flight.requests.per.connection", "6")],
 )
-def test_exactly_once_refuses_what_would_break_it(name: str, text: str) -> None:
-    assert translate("producer", {name: text}, "").problems == []
-    (problem,) = translate("producer", {name: text}, "producer.override.", exactly_once=True).problems
-    assert problem.property == f"producer.override.{name}"
-    assert "exactly once needs" in problem.message
+def test_exactly_once_overrules_what_would_break_it_and_says_so(name: str, text: str) -> None:
+    assert translate("producer", {name: text}, "").properties == {name: text}
+    found = translate("producer", {name: text}, "producer.override.", exactly_once=True)
+    (overruled,) = found.overruled
+    assert overruled.property == f"producer.override.{name}"
+    assert "exactly once needs" in overruled.message
+    assert (found.problems, found.properties) == ([], {})
 
 
 def test_a_delivery_in_a_transaction_ends_with_it() -> None:

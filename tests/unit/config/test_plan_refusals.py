@@ -53,7 +53,6 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
          'Missing required configuration "topic.creation.default.replication.factor" which has no default value.'),
         # Clients
         ({"producer.override.linger.ms": "x"}, "producer.override.linger.ms", "Invalid value x for configuration"),
-        ({"producer.override.acks": "1"}, "producer.override.acks", "exactly once needs acks=all"),
         ({"producer.override.key.serializer": "x"}, "producer.override.key.serializer", "has no meaning in Penstock"),
         # Variables
         ({"port": "${env:NOPE}"}, "port", "${env:NOPE} cannot be resolved: the environment variable NOPE is not set"),
@@ -163,6 +162,12 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         ({"value.converter": "Json", "value.converter.schema.enable": "x"}, "value.converter.schema.enable",
          "is not known to JsonConverter; did you mean value.converter.schemas.enable?"),
         ({"tasks.max.enforce": "false"}, "tasks.max.enforce", "has no effect"),
+        ({"producer.override.acks": "1"}, "producer.override.acks", "has no effect: exactly once needs acks=all; set "
+         "delivery.guarantee=at-least-once"),
+        ({"producer.override.lingr.ms": "1"}, "producer.override.lingr.ms", "has no effect: no producer property"),
+        ({"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1",
+          "topic.creation.ghost.partitions": "0"}, "topic.creation.ghost.partitions", "has no effect: ghost is not in the "
+         "list topic.creation.groups"),
         ({"admin.override.retry.backoff.ms": "x"}, "admin.override.retry.backoff.ms", "has no effect: this source"),
         ({"producer.overrides.acks": "1"}, "producer.overrides.acks", "is not known to Tables"),
         ({"topics": "x"}, "topics", ""),
