@@ -4,9 +4,10 @@ As Kafka Connect 4.3.1 does it: the first group of `topic.creation.groups` that 
 only partitions and replication factor from the default group, which takes all other topics.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, field_validator
 
@@ -16,6 +17,7 @@ from penstock.java_regex import JavaPattern, compile_java
 
 __all__ = ["PREFIX", "TopicGroup", "TopicRules", "without_effect"]
 
+C = TypeVar("C", bound=Config)
 PREFIX: Final = "topic.creation."
 _DEFAULT: Final = "default"
 
@@ -107,17 +109,6 @@ class TopicGroup:
             return False
         return self.include is not None and self.include.matches(topic)
 
-    def _with(self, name: str, group: "_Group", settings: Mapping[str, str]) -> "TopicGroup":
-        return TopicGroup(
-            name,
-            self.partitions if group.partitions is None else group.partitions,
-            self.replication_factor if group.replication_factor is None else group.replication_factor,
-            settings,
-            # Without patterns these match the empty name only, which is no topic's.
-            compile_java("|".join(group.include)),
-            compile_java("|".join(group.exclude)),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
@@ -141,17 +132,20 @@ class TopicRules:
         if not (own and enabled):
             return None
         problems: list[Problem] = []
-        listed = _attempt(lambda: _Groups.parse(own, PREFIX), problems)
-        default = _attempt(lambda: _Default.parse(_below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}."), problems)
-        names = [name for name in listed.groups if name != _DEFAULT] if listed is not None else []
-        parsed = {n: _attempt(lambda n=n: _Group.parse(_below(n, own), f"{PREFIX}{n}."), problems) for n in names}
+        listed = _attempt(_Groups, own, PREFIX, problems)
+        default = _attempt(_Default, _below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}.", problems)
+        # Where the list is wrong, what is wrong with its groups is told all the same.
+        names = listed.groups if listed is not None else re.split(r"\s*,\s*", own["groups"].strip())
+        parsed = {
+            name: _attempt(_Group, _below(name, own), f"{PREFIX}{name}.", problems)
+            for name in dict.fromkeys(names)
+            if name != _DEFAULT
+        }
         if problems or default is None:
             raise ConfigError(problems)
-        rest = TopicGroup(
-            _DEFAULT, default.partitions, default.replication_factor, _settings(_DEFAULT, own)
-        )  # fmt: skip
-        groups = tuple(rest._with(n, g, _settings(n, own)) for n, g in parsed.items() if g is not None)
-        return cls(groups, rest)
+        rest = TopicGroup(_DEFAULT, default.partitions, default.replication_factor, _settings(_DEFAULT, own))
+        groups = (_made(name, group, rest, _settings(name, own)) for name, group in parsed.items() if group is not None)
+        return cls(tuple(groups), rest)
 
     def group_of(self, topic: str) -> TopicGroup:
         """The group that decides how this topic is created: the first that takes it, else the default group."""
@@ -177,7 +171,8 @@ def without_effect(properties: Mapping[str, str]) -> Iterator[Problem]:
             near = nearest(group, known)
             yield Problem(
                 f"{PREFIX}{name}",
-                f"has no effect: {group} is not in the list {PREFIX}groups" + (f"; did you mean {near}?" if near else ""),
+                f"has no effect: {group} is not in the list {PREFIX}groups"
+                + (f"; did you mean {near}?" if near else ""),
             )
             continue
         group = max(fitting, key=len)
@@ -191,12 +186,24 @@ def without_effect(properties: Mapping[str, str]) -> Iterator[Problem]:
             )
 
 
-def _attempt(work: Callable[[], Any], problems: list[Problem]) -> Any:
+def _attempt(config: type[C], texts: Mapping[str, str], prefix: str, problems: list[Problem]) -> C | None:
     try:
-        return work()
+        return config.parse(texts, prefix)
     except ConfigError as e:
         problems += e.problems
         return None
+
+
+def _made(name: str, group: _Group, default: TopicGroup, settings: Mapping[str, str]) -> TopicGroup:
+    return TopicGroup(
+        name,
+        default.partitions if group.partitions is None else group.partitions,
+        default.replication_factor if group.replication_factor is None else group.replication_factor,
+        settings,
+        # Without patterns these match the empty name only, which is no topic's.
+        compile_java("|".join(group.include)),
+        compile_java("|".join(group.exclude)),
+    )
 
 
 def _below(group: str, own: Mapping[str, str]) -> dict[str, str]:

@@ -31,7 +31,8 @@ def test_a_chain_does_what_kafka_connect_does(case: Case) -> None:
     nodes = case["input"]["records"] if several else [case["input"]["record"]]
     expected = case["expected"]["results"] if several else [case["expected"]]
     for node, wanted in zip(nodes, expected, strict=True):
-        _check_record(*outcomes(steps, [codec.record(node, sink=sink)]), wanted)
+        (made,) = outcomes(steps, [codec.record(node, sink=sink)])
+        _check_record(made, wanted)
     together = outcomes(steps, [codec.record(node, sink=sink) for node in (*nodes, *nodes)])
     for made, wanted in zip(together, [*expected, *expected], strict=True):
         _check_record(made, wanted)
@@ -69,7 +70,7 @@ def _converter(case: Case) -> Converter | HeaderConverter:
     place = "header" if "header" in given else "key" if given.get("isKey", False) else "value"
     properties = {f"{place}.converter.{name}": text for name, text in case["config"].items()}
     found = set_up({f"{place}.converter": case["source"], **properties}).converters
-    return {"header": found.header, "key": found.key, "value": found.value}[place]
+    return found.header if place == "header" else found.key if place == "key" else found.value
 
 
 def _converted(plugin: Converter | HeaderConverter, given: Case) -> Any:
