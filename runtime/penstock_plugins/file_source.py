@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, TypeGuard
+from typing import ClassVar, TypeGuard
 
 from pydantic import field_validator
 
@@ -18,6 +18,7 @@ from penstock import (
     ConnectError,
     Importance,
     InputPartition,
+    Int,
     Limits,
     Offset,
     Offsets,
@@ -30,7 +31,6 @@ from penstock import (
     SourcePartition,
     prop,
 )
-from penstock.config_rules import at_least
 from penstock.schema import STRING
 from penstock_plugins.file_follow import Follower
 from penstock_plugins.file_handles import borrow, find_beside, open_again
@@ -49,12 +49,11 @@ class FileSourceConfig(Config):
         importance=Importance.HIGH,
     )
     topic: str = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
-    batch_size: Annotated[int, at_least(1)] = prop(
+    batch_size: Int = prop(
         "batch.size",
         2000,
-        doc="The most lines that stand in one portion between the stages of a task.",
+        doc="The most lines that stand in one portion between the stages of a task. Below 1 it is 1, as in Kafka Connect.",
         importance=Importance.LOW,
-        le=2**31 - 1,
     )
 
     @field_validator("file", "topic")
@@ -84,7 +83,7 @@ class FileStreamSource(SourceConnector):
 
     def reader(self, config: FileSourceConfig) -> "FileReader":
         """The task half."""
-        return FileReader(config.topic, config.batch_size)
+        return FileReader(config.topic, max(1, config.batch_size))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Accept byte positions of any file, with Kafka Connect's messages."""

@@ -132,4 +132,4 @@ def _plain(name: str) -> str:
 
 
 def _number(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,9}\s*", value) else value
+    return int(value) if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,400}\s*", value) else value

@@ -12,8 +12,8 @@ from .differences import PAGE, row_of
 
 def _case(item: pytest.Item) -> Case | None:
     call = getattr(item, "callspec", None)
-    found: Case | None = call.params.get("case") if call is not None else None
-    return found
+    found = call.params.get("case") if call is not None else None
+    return found if isinstance(found, dict) else None  # an area without cases has a test without a case
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

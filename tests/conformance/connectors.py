@@ -16,8 +16,8 @@ from penstock_runtime.worker_file import worker_from
 
 __all__ = ["outcomes", "planned", "set_up"]
 
-_SOURCE: Final = {"name": "conformance", "connector.class": "FileStreamSource", "file": "/tmp/in", "topic": "t"}
-_SINK: Final = {"name": "conformance", "connector.class": "FileStreamSink", "file": "/tmp/out", "topics": "t"}
+_SOURCE: Final = {"name": "conformance", "connector.class": "FileStreamSource", "file": "/nowhere/in", "topic": "t"}
+_SINK: Final = {"name": "conformance", "connector.class": "FileStreamSink", "file": "/nowhere/out", "topics": "t"}
 _WORKER: Final = worker_from({}).config
 
 

@@ -34,13 +34,19 @@ def _aliases(of: str, config: Case) -> list[str]:
 def _types(config: Case) -> Iterator[str]:
     for of in ("transforms", "predicates"):
         for alias in _aliases(of, config):
-            yield (config.get(f"{of}.{alias}.type") or "").strip()
+            yield config.get(f"{of}.{alias}.type") or ""
 
 
-def _short_name_with_side(case: Case) -> bool:
-    if case["area"] not in ("smt", "transform-config", "validation"):
+def _taken_kindly(case: Case) -> bool:
+    if case["area"] not in ("smt", "transform-config", "predicate", "validation"):
         return False
-    return any(re.fullmatch(r"\w+\$(Key|Value)", name) for name in _types(case["config"]))
+    config, names = case["config"], [*_types(case["config"])]
+    if any(re.fullmatch(r"\w+\$(Key|Value)", name.strip()) for name in names):
+        return True
+    if case["area"] == "validation":  # which takes the others too, and leaves it to the task to fail
+        return False
+    asked = [config.get(f"transforms.{alias}.predicate") for alias in _aliases("transforms", config)]
+    return "" in asked or any(name != name.strip() for name in names)
 
 
 def _undefined_predicate(case: Case) -> bool:
@@ -51,10 +57,12 @@ def _undefined_predicate(case: Case) -> bool:
     return any(name and name not in known for name in asked)
 
 
-def _only_found_by_configuring(case: Case) -> bool:
+def _found_too_late(case: Case) -> bool:
     if not _validated(case):
         return False
     config = case["config"]
+    if str(config.get("transaction.boundary")).strip().lower() == "connector" and _is_source(case):
+        return "transaction.boundary" not in _expected(case)  # standalone workers have no transactions
     places = [(f"{side}.converter", config.get(f"{side}.converter")) for side in ("key", "value", "header")]
     places += [(f"transforms.{a}", config.get(f"transforms.{a}.type")) for a in _aliases("transforms", config)]
     for place, name in places:
@@ -98,7 +106,7 @@ _CONFIGURED: Final[Mapping[str, Callable[[Mapping[str, str]], bool]]] = {
 
 
 def _file_is_missing(case: Case) -> bool:
-    return _validated(case) and _is_of_files(case) and "file" not in case["config"]
+    return _validated(case) and _is_of_files(case) and not str(case["config"].get("file", "")).strip()
 
 
 def _null_of_the_plugin(case: Case) -> bool:
@@ -154,9 +162,9 @@ def _is_source(case: Case) -> bool:
 
 
 RULES: Final[Mapping[str, Rule]] = {
-    "short-name-with-side": _short_name_with_side,
+    "taken-kindly": _taken_kindly,
     "undefined-predicate": _undefined_predicate,
-    "only-found-by-configuring": _only_found_by_configuring,
+    "found-too-late": _found_too_late,
     "file-is-missing": _file_is_missing,
     "null-of-the-plugin": _null_of_the_plugin,
     "wrong-topic-rules": _wrong_topic_rules,
