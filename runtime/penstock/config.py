@@ -176,7 +176,7 @@ def _read(text: str, kind: Any) -> Any:
             raise ValueError("Expected value to be either true or false")
         return text.lower() == "true"
     if kind is int:
-        if not re.fullmatch(r"[+-]?[0-9]+", text):
+        if not re.fullmatch(r"[+-]?\d{1,400}", text):
             raise ValueError("Not a number of type INT; write whole digits")
         return int(text)
     if kind is float:

@@ -62,8 +62,6 @@ class CommonConfig(ErrorsConfig):
         if len(set(aliases)) != len(aliases):
             twice = next(a for a in aliases if aliases.count(a) > 1)
             raise ValueError(f"Duplicate alias provided. {twice or 'An empty alias'} is there more than once.")
-        if "" in aliases:
-            raise ValueError("An alias is empty; remove the comma too many.")
         return aliases
 
     @classmethod

@@ -27,6 +27,8 @@ _NAMES: Final = {
     "spec.tasksMax": "tasks.max",
     "spec.state": "initial_state",
 }
+_TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
+"""What Java takes off a text's ends."""
 _WORKER: Final = ("bootstrap.servers", "group.id", "offset.storage.topic", "offset.storage.file.filename")
 
 
@@ -51,10 +53,10 @@ def connector(document: Mapping[str, Any]) -> Connector:
         ConfigError: nothing can be made of it.
     """
     flaws: list[Problem] = []
-    config: dict[str, Any] = dict(document)
+    config: dict[str, Any] = _texts(document)
     initial: Any = None
     if isinstance(document.get("config"), Mapping):
-        config, initial = dict(document["config"]), document.get("initial_state")
+        config, initial = _texts(document["config"]), document.get("initial_state")
         flaws += _of_fields(document, config)
         if "name" in document:
             config["name"] = document["name"]
@@ -68,9 +70,10 @@ def connector(document: Mapping[str, Any]) -> Connector:
     if initial is not None:
         spec["state"] = initial.capitalize() if isinstance(initial, str) else initial
     name = config.get("name")
-    metadata: dict[str, Any] = {} if name is None else {"name": name.strip() if isinstance(name, str) else name}
-    if isinstance(name, str) and _is_connects_alone(name.strip()):
-        metadata, spec["connectName"] = {"name": _plain(name)}, name.strip()
+    name = name.strip(_TRIMMED) if isinstance(name, str) else name
+    metadata: dict[str, Any] = {} if name is None else {"name": name}
+    if isinstance(name, str) and _is_connects_alone(name):
+        metadata, spec["connectName"] = {"name": _plain(name)}, name
     found = Connector.draft({"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec})
     names = {**_NAMES, "spec.connectName": "name", **{f"spec.config.{n}": n for n in spec["config"]}}
     worker = any(n in config for n in _WORKER)
@@ -111,7 +114,7 @@ def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
                 return problem
     if problem.property == "spec.state":
         return Problem(problem.property, "must be RUNNING, PAUSED or STOPPED")
-    if problem.property == "metadata.name" and isinstance(name, str) and name.strip():
+    if problem.property == "metadata.name" and isinstance(name, str) and name:
         return Problem(problem.property, "must not contain control characters")
     return problem
 
@@ -122,7 +125,7 @@ def _is_connects_alone(name: str) -> bool:
         plain = label(name) == name and len(name) <= NAME_LENGTH
     except ValueError:
         plain = False
-    return not plain and bool(name) and name.isprintable()
+    return not plain and bool(name) and not any(char < " " or "\x7f" <= char <= "\x9f" for char in name)
 
 
 def _plain(name: str) -> str:
@@ -131,5 +134,10 @@ def _plain(name: str) -> str:
     return found or "connector"
 
 
+def _texts(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties; a number stays as it was written (`5.0`), as Kafka Connect takes JSON."""
+    return {name: repr(value) if isinstance(value, float) else value for name, value in config.items()}
+
+
 def _number(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,400}\s*", value) else value
+    return int(value) if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,400}\s*", value) else value

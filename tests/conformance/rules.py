@@ -12,6 +12,7 @@ from typing import Final
 from penstock import ConfigError
 from penstock.client_properties import translate
 from penstock.topic_creation import TopicRules
+from penstock.variables import resolve
 from penstock.worker_config import ClientKind
 
 from .case_files import Case
@@ -44,7 +45,8 @@ def _taken_kindly(case: Case) -> bool:
     if any(re.fullmatch(r"\w+\$(Key|Value)", name.strip()) for name in names):
         return True
     if case["area"] == "validation":  # which takes the others too, and leaves it to the task to fail
-        return False
+        found = (config.get(f"{side}.converter") or "" for side in ("key", "value", "header"))
+        return any(name != name.strip() for name in found)
     asked = [config.get(f"transforms.{alias}.predicate") for alias in _aliases("transforms", config)]
     return "" in asked or any(name != name.strip() for name in names)
 
@@ -145,8 +147,8 @@ def _refused_by_clients(case: Case) -> bool:
 def _variable_without_value(case: Case) -> bool:
     if not _validated(case):
         return False
-    found = (n for n, t in case["config"].items() if re.search(r"\$\{(file|dir|directory|env|secret):", str(t)))
-    return bool({*found} - _expected(case))
+    texts = {name: text for name, text in case["config"].items() if isinstance(text, str)}
+    return bool({p.property for p in resolve(texts, None).problems} - _expected(case))
 
 
 def _expected(case: Case) -> set[str]:

@@ -82,7 +82,8 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
         return
     chain.plugins[place.name] = ref
     chain.secrets += literal_secrets(ref.cls.Config, place.properties)
-    check_version(ref, place.version, (place.type_property, f"{place.name}.plugin.version"), findings)
+    names = (place.type_property, f"{place.name}.plugin.version")
+    check_version(ref, place.version, names, findings, of_step=kind in (Transform, Predicate))
     parsed = findings.attempt_plugin(
         place.type_property, f"{ref.alias}.Config", lambda: ref.cls.Config.parse(place.properties, place.prefix)
     )
@@ -124,7 +125,7 @@ def _check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[st
             place.type_property,
             f"Config '{negate}' was provided but there is no config '{predicate}' defining a predicate to be negated.",
         )
-    elif place.negate is not None and place.negate.strip().lower() not in ("true", "false"):
+    if place.negate is not None and place.negate.strip().lower() not in ("true", "false"):
         findings.refuse(
             negate,
             f"Invalid value {place.negate} for configuration {negate}: Expected value to be either true or false",

@@ -8,7 +8,9 @@ from penstock_runtime.plan.findings import Findings
 __all__ = ["check_syntax", "check_version"]
 
 
-def check_version(ref: PluginRef[Plugin], requested: str | None, names: tuple[str, ...], findings: Findings) -> None:
+def check_version(
+    ref: PluginRef[Plugin], requested: str | None, names: tuple[str, ...], findings: Findings, *, of_step: bool = False
+) -> None:
     """Refuse a version range that the installed version does not lie in.
 
     Args:
@@ -16,8 +18,9 @@ def check_version(ref: PluginRef[Plugin], requested: str | None, names: tuple[st
         requested: Maven's range; None and `latest` ask for nothing.
         names: the properties that get the problem (Connect names the class and the version).
         findings: gets the problem; an unreadable range is one of the last of `names` alone.
+        of_step: for a transform or a predicate, where it is one of all of `names` (Connect's rule).
     """
-    wanted = check_syntax(requested, names[-1], findings)
+    wanted = check_syntax(requested, names[-1], findings, *(names[:-1] if of_step else ()))
     if wanted is None or ref.version in wanted:
         return
     for name in names:
@@ -28,10 +31,11 @@ def check_version(ref: PluginRef[Plugin], requested: str | None, names: tuple[st
         )
 
 
-def check_syntax(requested: str | None, name: str, findings: Findings) -> VersionRange | None:
-    """The range that a property asks for; None for nothing, or when it is unreadable, which is a problem of `name`."""
+def check_syntax(requested: str | None, name: str, findings: Findings, *more: str) -> VersionRange | None:
+    """The range that a property asks for; None for nothing, or when it is unreadable, a problem of `name` and `more`."""
     try:
         return VersionRange.requested(requested)
     except ValueError as e:
-        findings.refuse(name, str(e))
+        for wrong in (name, *more):
+            findings.refuse(wrong, str(e))
         return None

@@ -76,6 +76,7 @@ def test_the_initial_state_is_the_state(tmp_path: Path, state: str) -> None:
     [
         ("Orders_In.1", "orders-in-1"),
         (" my connector ", "my-connector"),
+        ("a\u00a0b", "a-b"),
         ("a/b%20?", "a-b-20"),
         ("日本", "connector"),
         ("x" * 46, "x" * 45),
@@ -102,6 +103,10 @@ def test_problems_have_the_names_that_kafka_connect_has(tmp_path: Path) -> None:
     assert found["confg"] == "is not a field of Kafka Connect's form; did you mean config?"
     assert found["connector.class"].startswith("Invalid value Nope for configuration connector.class: Class Nope could")
     assert found["initial_state"] == "must be RUNNING, PAUSED or STOPPED"
+
+
+def test_a_number_stays_as_it_was_written(tmp_path: Path) -> None:
+    assert read(tmp_path, posted(x=5.0, y=5)).spec.config == {"file": "/tmp/a", "topic": "t", "x": "5.0", "y": "5"}
 
 
 def test_two_names_are_one_too_many(tmp_path: Path) -> None:

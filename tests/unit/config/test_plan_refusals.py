@@ -40,8 +40,6 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
          "transforms.h.predicate", "there is no predicate P in the list predicates, which now has p; did you mean p?"),
         ({"predicates": "p", "predicates.p.type": "Hoist$Value"}, "predicates.p.type",
          "Class Hoist$Value does not implement the Predicate interface; it is a Transform."),
-        # Versions
-        ({**HOIST, "transforms.h.plugin.version": "[2,"}, "transforms.h.plugin.version", "Unbounded range: [2,"),
         # Errors and delivery
         ({"errors.tolerance": "ALL"}, "errors.tolerance", "Invalid value ALL for configuration errors.tolerance: "
          "String must be one of: none, all"),
@@ -141,6 +139,27 @@ def test_the_connector_validates_beside_the_other_problems() -> None:
 def test_a_value_that_cannot_be_resolved_is_not_given_to_the_connector() -> None:
     found = problems({"table": "gone", "password": "${secret:db:password}"})
     assert [name for name, _ in found] == ["password"]
+
+
+def test_an_unreadable_version_of_a_step_is_told_of_its_class_too() -> None:
+    found = problems({**SOURCE, **HOIST, "transforms.h.plugin.version": "[2,"})
+    assert found == [
+        ("transforms.h.plugin.version", "Unbounded range: [2,"),
+        ("transforms.h.type", "Unbounded range: [2,"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("aliases", "names"),
+    [
+        ("h,", {"transforms..type"}),
+        (",h,", {"transforms", "transforms..type"}),
+        (",", {"transforms", "transforms..type"}),
+    ],
+)
+def test_a_comma_too_many_is_an_alias_without_a_class(aliases: str, names: set[str]) -> None:
+    found = problems({**SOURCE, **HOIST, "transforms": aliases})
+    assert {name for name, _ in found} == names
 
 
 def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
