@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from penstock import Record, RecordBatch
+from penstock import Header, Record, RecordBatch, Schema, TopicPartition
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.connect_form import connector
 from penstock_runtime.discovery import Plugins
-from penstock_runtime.engine.chain import Step, transform
+from penstock_runtime.engine.chain import Converters, Step, convert_consumed, convert_outgoing, transform
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
+from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.worker_file import worker_from
 
-__all__ = ["outcomes", "planned", "set_up"]
+__all__ = ["Place", "consumed", "outcomes", "outgoing", "planned", "set_up"]
+
+Place = Literal["key", "value", "header"]
 
 _SOURCE: Final = {"name": "conformance", "connector.class": "FileStreamSource", "file": "/nowhere/in", "topic": "t"}
 _SINK: Final = {"name": "conformance", "connector.class": "FileStreamSink", "file": "/nowhere/out", "topics": "t"}
@@ -54,3 +57,61 @@ def outcomes(steps: tuple[Step, ...], records: list[Record]) -> list[Record | Ex
         assert found[failure.position] is None, "a record failed and came out"
         found[failure.position] = failure.error
     return found
+
+
+def outgoing(converters: Converters, place: Place, topic: str, header: str, given: tuple[Schema | None, Any]) -> Any:
+    """The bytes that the engine makes of one key, value or header.
+
+    Raises:
+        Exception: what the converter raised.
+    """
+    schema, value = given
+    match place:
+        case "key":
+            record = Record(topic=topic, value=None, key=value, key_schema=schema)
+        case "value":
+            record = Record(topic=topic, value=value, value_schema=schema)
+        case "header":
+            record = Record(topic=topic, value=None, headers=(Header(header, value, schema),))
+    operator = Operator(ErrorPolicy())
+    made = convert_outgoing(converters, RecordBatch.of([record, record]), operator)
+    _raise_first(operator)
+    columns: dict[Place, Any] = {"key": made.key, "value": made.value, "header": made.headers}
+    column = columns[place] or [None, None]
+    assert column[0] == column[1], "one record twice gives different bytes"
+    return column[0][0][1] if place == "header" and column[0] is not None else column[0]
+
+
+def consumed(
+    converters: Converters, place: Place, topic: str, header: str, data: bytes | None
+) -> tuple[Schema | None, Any]:
+    """Schema and value that the engine makes of the bytes of one key, value or header.
+
+    Raises:
+        Exception: what the converter raised.
+    """
+    raw = Consumed(
+        TopicPartition(topic, 0),
+        offset=[0, 1],
+        value=[data if place == "value" else None] * 2,
+        key=[data, data] if place == "key" else None,
+        headers=[[(header, data)]] * 2 if place == "header" else None,
+        timestamp=[None, None],
+    )
+    operator = Operator(ErrorPolicy())
+    records = [*convert_consumed(converters, raw, operator).records()]
+    _raise_first(operator)
+    found = [
+        (r.headers[0].schema, r.headers[0].value)
+        if place == "header"
+        else (getattr(r, f"{place}_schema"), getattr(r, place))
+        for r in records
+    ]
+    assert len(found) == 2
+    assert found[0][0] == found[1][0], "one record twice gives different schemas"
+    return found[0]
+
+
+def _raise_first(operator: Operator) -> None:
+    if operator.failures:
+        raise operator.failures[0].error

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from penstock import Converter, HeaderConverter, Record
+from penstock import Record
 from penstock.values import Instant
+from penstock_runtime.engine.chain import Converters
 from penstock_runtime.engine.setup import Setup
 
 from . import codec
 from .case_files import AREAS, Case, cases, every
-from .connectors import outcomes, set_up
+from .connectors import Place, consumed, outcomes, outgoing, set_up
 from .expecting import check_error, outcome, refused
 
 
@@ -49,11 +50,12 @@ def _check_record(made: Record | Exception | None, expected: Case) -> None:
 @pytest.mark.parametrize("case", cases("converter"))
 def test_a_converter_does_what_kafka_connect_does(case: Case) -> None:
     expected = case["expected"]
-    plugin = outcome(lambda: _converter(case))
-    if refused(plugin, expected):
+    place = _place(case)
+    converters = outcome(lambda: _converters(case, place))
+    if refused(converters, expected):
         return
-    assert not isinstance(plugin, Exception)
-    made = outcome(lambda: _converted(plugin, case["input"]))
+    assert isinstance(converters, Converters)
+    made = outcome(lambda: _converted(converters, place, case["input"]))
     if "error" in expected:
         check_error(made, expected["error"])
         return
@@ -65,28 +67,24 @@ def test_a_converter_does_what_kafka_connect_does(case: Case) -> None:
         assert made == (None if wanted is None else base64.b64decode(wanted["$bytes"]))
 
 
-def _converter(case: Case) -> Converter | HeaderConverter:
+def _place(case: Case) -> Place:
     given = case["input"]
-    place = "header" if "header" in given else "key" if given.get("isKey", False) else "value"
+    return "header" if "header" in given else "key" if given.get("isKey", False) else "value"
+
+
+def _converters(case: Case, place: Place) -> Converters:
     properties = {f"{place}.converter.{name}": text for name, text in case["config"].items()}
-    found = set_up({f"{place}.converter": case["source"], **properties}).converters
-    return found.header if place == "header" else found.key if place == "key" else found.value
+    return set_up({f"{place}.converter": case["source"], **properties}).converters
 
 
-def _converted(plugin: Converter | HeaderConverter, given: Case) -> Any:
-    topic = given["topic"]
+def _converted(converters: Converters, place: Place, given: Case) -> Any:
+    topic, header = given["topic"], given.get("header", "")
     if "data" in given:
         schema = codec.schema(given["data"]["schema"])
         value = codec.value(schema, given["data"]["value"])
-        if isinstance(plugin, HeaderConverter):
-            return plugin.from_connect(topic, given["header"], schema, value)
-        return plugin.from_connect(topic, schema, value)
+        return outgoing(converters, place, topic, header, (schema, value))
     data = None if given["bytes"] is None else base64.b64decode(given["bytes"]["$bytes"])
-    if isinstance(plugin, HeaderConverter):
-        found = plugin.to_connect(topic, given["header"], data)
-        schema, value = found.schema, found.value
-    else:
-        schema, value = plugin.to_connect(topic, data)
+    schema, value = consumed(converters, place, topic, header, data)
     return {"schema": codec.schema_json(schema), "value": codec.value_json(schema, value)}
 
 
