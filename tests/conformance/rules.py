@@ -96,13 +96,27 @@ def _length(texts: Mapping[str, str], name: str) -> int:
     return len(texts.get(name, "").split(","))
 
 
+def _is_date_pattern(text: str) -> bool:
+    """Whether SimpleDateFormat takes it: letters that it knows, quotes in pairs."""
+    return re.fullmatch(r"(?:[^A-Za-z']|'[^']*'|[GyYMLwWDdFEuaHkKhmsSzZX])*", text) is not None
+
+
+def _is_path(text: str) -> bool:
+    """Whether ExtractField's second syntax takes it: a step that begins with a backtick ends with one."""
+    return re.fullmatch(r"(?:(?:`.*?(?<!\\)`(?=\.|$)|(?!`)[^.]*)(?:\.|$))*", text) is not None
+
+
 _CONFIGURED: Final[Mapping[str, Callable[[Mapping[str, str]], bool]]] = {
+    "ExtractField": lambda c: c.get("field.syntax.version", "").upper() == "V2" and not _is_path(c.get("field", "")),
     "HeaderFrom": lambda c: _length(c, "fields") != _length(c, "headers"),
     "InsertField": lambda c: not any(n.endswith(".field") for n in c) or ("static.field" in c) > ("static.value" in c),
     "JsonConverter": lambda c: bool(c.get("schema.content", "").strip()) and not _is_json(c["schema.content"]),
     "SetSchemaMetadata": lambda c: not {"schema.name", "schema.version"} & c.keys(),
     "StringConverter": lambda c: not _is_encoding(c.get("converter.encoding", "utf-8")),
-    "TimestampConverter": lambda c: c.get("target.type") == "string" and not c.get("format", "").strip(),
+    "TimestampConverter": lambda c: (
+        not _is_date_pattern(c.get("format", ""))
+        or (c.get("target.type") == "string" and not c.get("format", "").strip())
+    ),
 }
 """Rules over the values of a plugin's properties that its `configure` has, and not their validators."""
 
