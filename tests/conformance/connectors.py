@@ -1,5 +1,6 @@
 """A connector of a case, taken the way that `penstock run` takes a file in Kafka Connect's form: read, planned, set up."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,22 +16,24 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.worker_file import worker_from
 
-__all__ = ["Place", "consumed", "outcomes", "outgoing", "planned", "set_up"]
+__all__ = ["PLUGINS", "Place", "consumed", "outcomes", "outgoing", "planned", "set_up"]
 
 Place = Literal["key", "value", "header"]
 
 _SOURCE: Final = {"name": "conformance", "connector.class": "FileStreamSource", "file": "/nowhere/in", "topic": "t"}
 _SINK: Final = {"name": "conformance", "connector.class": "FileStreamSink", "file": "/nowhere/out", "topics": "t"}
+PLUGINS: Final = Plugins(dataclasses.replace(entry, version="4.3.1") for entry in Plugins.installed().entries)
+"""What is installed, in the version of what it stands for, which cases ask for."""
 _WORKER: Final = worker_from({}).config
 
 
-def planned(config: Mapping[str, Any], worker: WorkerConfig = _WORKER, plugins: Plugins | None = None) -> Plan:
+def planned(config: Mapping[str, Any], worker: WorkerConfig = _WORKER) -> Plan:
     """The plan of a complete configuration.
 
     Raises:
         ConfigError: every problem with it.
     """
-    return plan(connector(config), worker, plugins or Plugins.installed())
+    return plan(connector(config), worker, PLUGINS)
 
 
 def set_up(config: Mapping[str, Any], *, sink: bool = False) -> Setup:

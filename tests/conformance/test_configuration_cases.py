@@ -1,7 +1,6 @@
 """What a configuration is refused for, which version of a plugin runs, and which topics are made, case by case."""
 
-import dataclasses
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -10,15 +9,11 @@ from penstock.topic_creation import TopicRules
 from penstock.version_order import compare
 from penstock.versions import Version, VersionRange, choose
 from penstock.worker_config import WorkerConfig
-from penstock_runtime.discovery import Plugins
 from penstock_runtime.worker_file import worker_from
 
 from .case_files import Case, cases
-from .connectors import planned
+from .connectors import PLUGINS, planned
 from .expecting import outcome, refused
-
-PLUGINS: Final = Plugins(dataclasses.replace(e, version="4.3.1") for e in Plugins.installed().entries)
-"""What is installed, in the version that Kafka Connect's workers had."""
 
 
 @pytest.mark.parametrize("case", cases("validation"))
@@ -38,7 +33,7 @@ def _validated(case: Case) -> set[str]:
     given, whole = case["input"], "error" in case["expected"]
     PLUGINS.find(Connector, given["plugin"])  # type: ignore[type-abstract]
     try:
-        planned(case["config"], _worker(given["worker"]), PLUGINS)
+        planned(case["config"], _worker(given["worker"]))
     except ConfigError as e:
         if whole:
             raise
