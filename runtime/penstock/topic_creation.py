@@ -121,6 +121,8 @@ class TopicRules:
     def of(cls, properties: Mapping[str, str], *, enabled: bool) -> "TopicRules | None":
         """The rules among a source's properties; None when there are none, or the worker has them off.
 
+        Where they are off only the list of groups is looked at, as in Kafka Connect.
+
         Args:
             properties: of the connector.
             enabled: the worker's `topic.creation.enable`.
@@ -129,10 +131,12 @@ class TopicRules:
             ConfigError: every problem at once.
         """
         own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
-        if not (own and enabled):
-            return None
         problems: list[Problem] = []
         listed = _attempt(_Groups, own, PREFIX, problems)
+        if not own or (not enabled and not problems):
+            return None
+        if not enabled:
+            raise ConfigError(problems)
         default = _attempt(_Default, _below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}.", problems)
         # Where the list is wrong, what is wrong with its groups is told all the same.
         names = listed.groups if listed is not None else re.split(r"\s*,\s*", own["groups"].strip())

@@ -28,8 +28,10 @@ def test_a_source_without_rules_has_none() -> None:
     assert TopicRules.of({"topic": "t", "topic.creations": "x"}, enabled=True) is None
 
 
-def test_a_worker_that_has_them_off_looks_at_none() -> None:
+def test_a_worker_that_has_them_off_looks_at_the_list_of_groups_alone() -> None:
     assert TopicRules.of({"topic.creation.default.partitions": "x"}, enabled=False) is None
+    with pytest.raises(ConfigError, match="Duplicate alias"):
+        TopicRules.of({"topic.creation.groups": "a,a"}, enabled=False)
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
