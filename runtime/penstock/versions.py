@@ -82,10 +82,10 @@ def choose(available: Sequence[str], wanted: VersionRange | None, *, beside: str
     Args:
         available: the versions that there are.
         wanted: the range that a configuration asks for.
-        beside: the version of the copy that came with the connector, for what a connector names. It is taken where the
-            configuration asks for none, since connector and copy were tested together.
+        beside: the version of the copy that came with the connector, for what a connector names. It is taken before
+            newer ones where the range has it, since connector and copy were tested together.
     """
-    if wanted is None and beside is not None and beside in available:
+    if beside is not None and beside in available and (wanted is None or beside in wanted):
         return beside
     fitting = [v for v in available if wanted is None or v in wanted]
     return max(reversed(fitting), key=Version) if fitting else None  # the last of equal ones

@@ -62,3 +62,23 @@ def test_an_unreadable_range_is_refused_in_mavens_words(requested: str, message:
 
 def test_no_version_in_the_range_is_none() -> None:
     assert choose(["1.0"], VersionRange.requested("[2.0,)")) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"), [(None, "1.1"), ("[1.0,2.0]", "1.1"), ("[1.5,)", "2.0"), ("[3.0]", None)]
+)
+def test_the_copy_beside_the_connector_goes_before_newer_ones(wanted: str | None, chosen: str | None) -> None:
+    available = ["1.0", "1.1", "2.0"]
+    assert choose(available, VersionRange.requested(wanted), beside="1.1") == chosen
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        ("0.x.10", "0-rcsnapshot-"),
+        ("0.rc-2147483648", "0_0_snapshot.final.beta"),
+        ("2.ga-Final-RC1", "2.ccsbeta2"),
+    ],
+)
+def test_odd_versions_are_ordered_as_maven_orders_them(later: str, earlier: str) -> None:
+    assert Version(earlier) < Version(later)
