@@ -67,7 +67,7 @@ operator-life: setup ## The whole operator on a real API server under faults, an
 	$(PYTEST) tests/integration/operator_life $(ARGS)
 
 .PHONY: conformance
-conformance: java setup ## What Kafka Connect itself computed, case by case
+conformance: setup ## What Kafka Connect itself computed, case by case, and by area (CONFORMANCE_CASES=DIR: other cases)
 	$(PYTEST) tests/conformance $(ARGS)
 
 .PHONY: images
