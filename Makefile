@@ -70,6 +70,10 @@ operator-life: setup ## The whole operator on a real API server under faults, an
 conformance: setup ## What Kafka Connect itself computed, case by case, and by area (CONFORMANCE_CASES=DIR: other cases)
 	$(PYTEST) tests/conformance $(ARGS)
 
+.PHONY: fuzz
+fuzz: java setup ## Random cases answered by Kafka Connect's own classes as well (ARGS="--cases N --seed N --only Cast,chains --keep")
+	$(PY) -m tests.conformance.fuzz $(ARGS)
+
 .PHONY: images
 images: java ## Build the container images (ARGS="runtime operator kafka --archive DIR"): docs/images.md
 	@scripts/images $(ARGS)

@@ -8,12 +8,13 @@ from typing import Any, Final
 import pytest
 
 from penstock import ConnectError
+from penstock_runtime.java import Java
 
 from . import codec
 from .oracle import Oracle, OracleError, building
 
 _CASES: Final = Path(__file__).parent / "cases"
-_RECORD: Final = {
+_RECORD: Final[dict[str, Any]] = {
     "topic": "t", "partition": None, "key": {"schema": None, "value": None},
     "value": {"schema": None, "value": {"a": {"$int32": 1}}}, "headers": [], "timestamp": None,
 }  # fmt: skip
@@ -70,8 +71,10 @@ def _end(oracle: Oracle) -> None:
 
 
 def test_a_missing_compiler_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(building.os, "access", lambda *_: False)
-    monkeypatch.setattr(building.shutil, "which", lambda _: None)
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
-    with pytest.raises(ConnectError, match="openjdk-17-jdk-headless"):
-        building.compiled(building.Java(tmp_path / "java", 17, "17"), tmp_path)
+    runtime = tmp_path / "java"
+    runtime.write_text("#!/bin/sh\necho Module jdk.compiler not found >&2\nexit 1\n")
+    runtime.chmod(0o755)
+    with pytest.raises(ConnectError, match=r"(?s)jdk.compiler not found.*apt-get install openjdk-17-jdk-headless"):
+        building.compiled(Java(runtime, 17, "17"), tmp_path)
+    assert not list((tmp_path / "conformance-oracle").glob("unfinished-*"))

@@ -1,8 +1,6 @@
 """The oracle's classes: compiled once per source, Java and Kafka Connect into the cache, outside every checkout."""
 
 import hashlib
-import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -43,20 +41,16 @@ def _mark(java: Java, sources: Iterable[Path]) -> str:
 def _compile(java: Java, jars: Path, sources: Iterable[Path], classes: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=classes.parent) as name:
         made = Path(name) / "classes"
-        command = [str(_compiler(java)), "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", str(made), *map(str, sources)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        # The compiler is a module of Java: Debian's runtime has it too, without the command `javac`.
+        compiler = [str(java.executable), "-Xmx256m", "-m", "jdk.compiler/com.sun.tools.javac.Main"]
+        done = subprocess.run(
+            [*compiler, "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", str(made), *map(str, sources)],
+            capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
         if done.returncode != 0:
-            raise ConnectError(f"The oracle cannot be compiled ({' '.join(command)}):\n{done.stderr}")
+            raise ConnectError(
+                f"The oracle, which Penstock is compared with, cannot be compiled by {java.executable}:\n{done.stderr}\n"
+                f"If that Java has no compiler (module jdk.compiler), install a development kit of Java {OLDEST} or newer "
+                "(Debian, Ubuntu: apt-get install openjdk-17-jdk-headless)."
+            )
         made.rename(classes)
-
-
-def _compiler(java: Java) -> Path:
-    beside = java.executable.resolve().with_name("javac")
-    if os.access(beside, os.X_OK):
-        return beside
-    if found := shutil.which("javac"):
-        return Path(found)
-    raise ConnectError(
-        f"The Java compiler is missing, which the comparison with Kafka Connect needs: there is no {beside}. Install a "
-        f"development kit of Java {OLDEST} or newer (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless)"
-    )

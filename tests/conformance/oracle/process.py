@@ -7,8 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import IO, Any, Final, Self
 
-from penstock_runtime.java import find_java
 from tests.bench.peer import connect_jars
+
+from penstock_runtime.java import find_java
 
 from .building import compiled
 

@@ -1,0 +1,69 @@
+"""Looks for a case about which the two sides differ, and makes it as small as it can."""
+
+from collections.abc import Collection
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis.errors import Flaky
+
+from ..oracle import Oracle
+from .comparison import Difference, difference
+from .intended import is_intended
+from .subjects import Subject
+
+__all__ = ["Known", "is_known", "search"]
+
+Known = Collection[tuple[frozenset[str], str]]
+"""Signatures of differences that were found before."""
+
+
+class _Different(Exception):
+    pass
+
+
+def is_known(found: Difference, known: Known) -> bool:
+    """Whether it seems to be one that was found before, perhaps among other plugins."""
+    names, place = found.signature
+    return any(place == known_place and names >= known_names for known_names, known_place in known)
+
+
+def search(oracle: Oracle, subject: Subject, cases: int, number: int, known: Known = ()) -> Difference | None:
+    """The smallest difference among so many random cases, or None.
+
+    Args:
+        oracle: Kafka Connect's side.
+        subject: what to try.
+        cases: how many.
+        number: the seed; the same one gives the same cases.
+        known: is passed over.
+    """
+    found: list[Difference] = []
+
+    @seed(number)
+    @settings(
+        max_examples=cases,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        print_blob=False,
+        verbosity=Verbosity.quiet,
+    )
+    @given(subject.cases)
+    def agrees(case: Any) -> None:
+        if is_intended(case):
+            return
+        different = difference(case, oracle.answer(case))
+        if different is None or is_known(different, known):
+            return
+        # One defect is made small at a time: another that shows on the way is for the next search.
+        if not found or different.place == found[0].place:
+            found.append(different)
+            raise _Different
+
+    try:
+        agrees()
+    except (_Different, Flaky):
+        return found[-1]
+    return None
