@@ -43,17 +43,18 @@ def _case(draw: st.DrawFn, chosen: Sequence[str], predicates: Sequence[str], *, 
     sink = draw(st.integers(0, 3)) == 3
     values_ = draw(st.lists(shapes(), min_size=1, max_size=2))
     keys = draw(st.lists(st.one_of(st.just(Shape(None, always_null=True)), shapes()), min_size=1, max_size=1))
+    right = draw(st.integers(0, 9)) < 7
     config = {"transforms": ",".join(f"t{n}" for n in range(len(chosen)))}
     kinds: dict[str, str] = {}
     for n, plugin in enumerate(chosen):
-        config |= draw(_stage(f"transforms.t{n}.", plugin, keys, values_))
+        config |= draw(_stage(f"transforms.t{n}.", plugin, keys, values_, right=right))
         if predicates and (always or draw(st.integers(0, 3)) == 3):
-            config |= draw(_guard(f"transforms.t{n}.", predicates, kinds))
+            config |= draw(_guard(f"transforms.t{n}.", predicates, kinds, right=right))
     if kinds:
         config["predicates"] = ",".join(kinds)
         for alias, kind in kinds.items():
-            config |= draw(_stage(f"predicates.{alias}.", kind, keys, values_))
-    if draw(st.integers(0, 24)) == 24:
+            config |= draw(_stage(f"predicates.{alias}.", kind, keys, values_, right=right))
+    if not right and draw(st.integers(0, 9)) == 9:
         config = draw(_spoiled(config))
     records = draw(st.lists(_records(keys, values_, _texts(draw, config), sink=sink), min_size=1, max_size=3))
     case = {"kind": "sink"} if sink else {}
@@ -61,7 +62,9 @@ def _case(draw: st.DrawFn, chosen: Sequence[str], predicates: Sequence[str], *, 
 
 
 @st.composite
-def _stage(draw: st.DrawFn, prefix: str, plugin: str, keys: Sequence[Shape], values_: Sequence[Shape]) -> Any:
+def _stage(
+    draw: st.DrawFn, prefix: str, plugin: str, keys: Sequence[Shape], values_: Sequence[Shape], *, right: bool
+) -> Any:
     name = f"{_PACKAGE}.predicates.{plugin}" if prefix.startswith("predicates.") else f"{_PACKAGE}.{plugin}"
     sides = values_
     if plugin in SIDED:
@@ -70,7 +73,7 @@ def _stage(draw: st.DrawFn, prefix: str, plugin: str, keys: Sequence[Shape], val
     elif draw(st.integers(0, 9)) == 9:
         name = plugin
     found = dict.fromkeys(n for s in sides for n in s.names or ())
-    properties = draw(configured(plugin, Fields(list(found), list(_paths(sides)))))
+    properties = draw(configured(plugin, Fields(list(found), list(_paths(sides)), right)))
     return {f"{prefix}type": name} | {prefix + n: t for n, t in properties.items()}
 
 
@@ -86,12 +89,13 @@ def _paths(sides: Sequence[Shape]) -> dict[str, None]:
 
 
 @st.composite
-def _guard(draw: st.DrawFn, prefix: str, predicates: Sequence[str], kinds: dict[str, str]) -> Any:
+def _guard(draw: st.DrawFn, prefix: str, predicates: Sequence[str], kinds: dict[str, str], *, right: bool) -> Any:
     alias = draw(st.sampled_from(["p", "q"]))
     kinds.setdefault(alias, draw(st.sampled_from(predicates)))
     made = {f"{prefix}predicate": alias}
     if draw(st.booleans()):
-        made[f"{prefix}negate"] = draw(st.sampled_from(["true", "true", "false", "TRUE", "True", "yes", ""]))
+        wrong = [] if right else ["yes", "", " true "]
+        made[f"{prefix}negate"] = draw(st.sampled_from(["true", "true", "false", "TRUE", "True", *wrong]))
     return made
 
 

@@ -1,14 +1,16 @@
 """Differences that are meant: rules over cases. docs/differences.md tells the reasons to people."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from .. import codec
 
 __all__ = ["is_intended"]
 
 
 def is_intended(case: Mapping[str, Any]) -> bool:
-    """Whether Penstock may answer this case otherwise."""
+    """Whether Penstock may answer this case, which has Kafka Connect's answer as `expected`, otherwise."""
     return any(rule(case) for rule in _RULES)
 
 
@@ -24,4 +26,30 @@ def _text_of_bytes(case: Mapping[str, Any]) -> bool:
     return given is not None and '"$bytes"' in json.dumps(given["value"])
 
 
-_RULES = (_variant_after_an_alias, _text_of_bytes)
+def _keys_that_python_refuses(case: Mapping[str, Any]) -> bool:
+    """A map of Python's takes 1, 1.0 and True for one key, and no list or map for a key."""
+    return any(_collide([key for key, _ in pairs]) for pairs in _maps(case["expected"]))
+
+
+def _collide(keys: list[Any]) -> bool:
+    if any(isinstance(key, list) or (isinstance(key, dict) and not _is_plain(key)) for key in keys):
+        return True
+    return len({codec.value(None, key) for key in keys}) < len(keys)
+
+
+def _is_plain(node: Mapping[str, Any]) -> bool:
+    return len(node) == 1 and next(iter(node)).startswith("$") and not node.keys() & {"$map", "$struct"}
+
+
+def _maps(node: Any) -> Iterator[Any]:
+    if isinstance(node, dict):
+        if node.keys() == {"$map"}:
+            yield node["$map"]
+        for part in node.values():
+            yield from _maps(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _maps(part)
+
+
+_RULES = (_variant_after_an_alias, _text_of_bytes, _keys_that_python_refuses)

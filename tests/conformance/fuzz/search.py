@@ -52,10 +52,9 @@ def search(oracle: Oracle, subject: Subject, cases: int, number: int, known: Kno
     )
     @given(subject.cases)
     def agrees(case: Any) -> None:
-        if is_intended(case):
-            return
-        different = difference(case, oracle.answer(case))
-        if different is None or is_known(different, known):
+        expected = oracle.answer(case)
+        different = difference(case, expected)
+        if different is None or is_known(different, known) or is_intended({**case, "expected": expected}):
             return
         # One defect is made small at a time: another that shows on the way is for the next search.
         if not found or different.place == found[0].place:

@@ -17,39 +17,43 @@ Properties = dict[str, str]
 
 @dataclass(frozen=True)
 class Fields:
-    """Names that the records of the case have, on the side that a transform works on."""
+    """What the configurations of a case are made for.
+
+    Attributes:
+        names: fields that the records have, on the side that a transform works on.
+        paths: the same, two steps deep.
+        right: the configuration is not to be refused.
+    """
 
     names: Sequence[str]
     paths: Sequence[str] = ()
+    right: bool = False
 
     def name(self) -> st.SearchStrategy[str]:
         """A field that is there, or another one."""
         return st.one_of(st.sampled_from(self.names), FIELD_NAMES) if self.names else FIELD_NAMES
 
+    def item(self) -> st.SearchStrategy[str]:
+        """The same, as an item of a list."""
+        return self.name().filter(lambda n: bool(n) and ":" not in n) if self.right else self.name()
+
     def list(self, most: int = 3) -> st.SearchStrategy[str]:
         """Names with commas between."""
-        unique = st.lists(self.name(), min_size=1, max_size=most, unique=True)
-        return st.one_of(unique, unique, unique, st.lists(self.name(), max_size=most)).map(",".join)
+        unique = st.lists(self.item(), min_size=1, max_size=most, unique=True)
+        return (unique if self.right else st.one_of(unique, unique, st.lists(self.item(), max_size=most))).map(",".join)
+
+    def header(self) -> st.SearchStrategy[str]:
+        """The name of a header, as an item of a list."""
+        return HEADER_NAMES.filter(bool) if self.right else HEADER_NAMES
+
+    def one_of(self, usual: Sequence[str], wrong: Sequence[str]) -> st.SearchStrategy[str]:
+        """One of the usual texts, or of those that are refused."""
+        return st.sampled_from([*usual] if self.right else [*usual, *wrong])
 
 
-_TYPES: Final = st.sampled_from(
-    [
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "float32",
-        "float64",
-        "boolean",
-        "string",
-        "string",
-        "Int32",
-        " STRING",
-        "bytes",
-        "int",
-    ]
-)
-_HEADERS: Final = st.lists(HEADER_NAMES, min_size=1, max_size=2, unique=True).map(",".join)
+_TYPES: Final = (
+    "int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "string", "Int32", " STRING",
+)  # fmt: skip
 
 
 def _some(draw: st.DrawFn, given: dict[str, st.SearchStrategy[str]], needed: Sequence[str] = ()) -> Properties:
@@ -57,9 +61,10 @@ def _some(draw: st.DrawFn, given: dict[str, st.SearchStrategy[str]], needed: Seq
 
 
 def _cast(draw: st.DrawFn, fields: Fields) -> Properties:
+    types = fields.one_of(_TYPES, ["bytes", "int", ""])
     if draw(st.integers(0, 3)) == 0:
-        return {"spec": draw(_TYPES)}
-    pair = st.tuples(fields.name(), _TYPES).map(":".join)
+        return {"spec": draw(types)}
+    pair = st.tuples(fields.item(), types).map(":".join)
     return {"spec": ",".join(draw(st.lists(pair, min_size=1, max_size=3)))}
 
 
@@ -68,27 +73,27 @@ def _extract_field(draw: st.DrawFn, fields: Fields) -> Properties:
         return _some(draw, {"field": fields.name(), "field.syntax.version": st.just("V1")}, ["field"])
     steps = st.lists(fields.name(), min_size=1, max_size=3).map(".".join)
     quoted = st.lists(fields.name().map(lambda n: f"`{n}`"), min_size=1, max_size=2).map(".".join)
-    odd = st.text("ab.`\\", max_size=7)
+    odd = quoted if fields.right else st.text("ab.`\\", max_size=7)
     known = st.sampled_from(fields.paths) if fields.paths else steps
     return {"field": draw(st.one_of(known, known, steps, quoted, odd)),
-            "field.syntax.version": draw(st.sampled_from(["V2", "V2", "v2", " V2", "V3"]))}  # fmt: skip
+            "field.syntax.version": draw(fields.one_of(["V2", "V2", "v2", " V2"], ["V3"]))}  # fmt: skip
 
 
 def _header_from(draw: st.DrawFn, fields: Fields) -> Properties:
-    names = draw(st.lists(fields.name(), min_size=1, max_size=3))
-    headers = [draw(HEADER_NAMES) for _ in names]
-    if draw(st.integers(0, 14)) == 0:
+    names = draw(st.lists(fields.item(), min_size=1, max_size=3))
+    headers = [draw(fields.header()) for _ in names]
+    if not fields.right and draw(st.integers(0, 14)) == 0:
         headers.append("h")
-    operation = draw(st.sampled_from(["move", "move", "copy", "copy", "MOVE", ""]))
+    operation = draw(fields.one_of(["move", "move", "copy", "copy"], ["MOVE", ""]))
     return {"fields": ",".join(names), "headers": ",".join(headers), "operation": operation}
 
 
 def _insert_field(draw: st.DrawFn, fields: Fields) -> Properties:
     suffixed = st.tuples(fields.name(), st.sampled_from(["", "", "!", "?", "!!"])).map("".join)
     kinds = ("topic.field", "partition.field", "timestamp.field", "static.field", "offset.field")
-    chosen = draw(st.lists(st.sampled_from(kinds), max_size=3, unique=True))
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=int(fields.right), max_size=3, unique=True))
     made = {name: draw(suffixed) for name in chosen}
-    if ("static.field" in made) != (draw(st.integers(0, 14)) == 0):
+    if ("static.field" in made) != (not fields.right and draw(st.integers(0, 14)) == 0):
         made["static.value"] = draw(PLAIN)
     return made
 
@@ -98,21 +103,24 @@ def _regex_router(draw: st.DrawFn, _: Fields) -> Properties:
 
 
 def _replace_field(draw: st.DrawFn, fields: Fields) -> Properties:
-    renames = st.lists(st.tuples(fields.name(), fields.name()).map(":".join), min_size=1, max_size=3).map(",".join)
+    renames = st.lists(st.tuples(fields.item(), fields.item()).map(":".join), min_size=1, max_size=3).map(",".join)
     return _some(draw, {"exclude": fields.list(), "include": fields.list(), "renames": renames})
 
 
-def _set_schema_metadata(draw: st.DrawFn, _: Fields) -> Properties:
-    versions = st.sampled_from(["1", "2", "-1", " 3 ", "+4", "1.0", "2147483648", "x", ""])
-    return _some(draw, {"schema.name": st.sampled_from(["n", "com.acme.X", "", " n "]), "schema.version": versions})
+def _set_schema_metadata(draw: st.DrawFn, fields: Fields) -> Properties:
+    versions = fields.one_of(["1", "2", "-1", " 3 ", "+4"], ["1.0", "2147483648", "x", ""])
+    names = st.sampled_from(["n", "com.acme.X", "", " n "])
+    needed = [draw(st.sampled_from(["schema.name", "schema.version"]))] if fields.right else []
+    return _some(draw, {"schema.name": names, "schema.version": versions}, needed)
 
 
 def _timestamp_converter(draw: st.DrawFn, fields: Fields) -> Properties:
-    target = draw(st.sampled_from(["string", "string", "unix", "Date", "Time", "Timestamp", "timestamp"]))
+    target = draw(fields.one_of(["string", "string", "unix", "Date", "Time", "Timestamp"], ["timestamp"]))
     made = {"target.type": target}
-    if draw(st.integers(0, 9)) < (9 if target == "string" else 6):
+    needed = 10 if fields.right else 9
+    if draw(st.integers(0, 9)) < (needed if target == "string" else 6):
         made["format"] = draw(FORMATS)
-    precisions = st.sampled_from(["nanoseconds", "microseconds", "milliseconds", "seconds", "Seconds", "seconds"])
+    precisions = fields.one_of(["nanoseconds", "microseconds", "milliseconds", "seconds", "seconds"], ["Seconds"])
     return made | _some(draw, {"field": fields.name(), "unix.precision": precisions})
 
 
@@ -131,13 +139,23 @@ def _flatten(draw: st.DrawFn, _: Fields) -> Properties:
     return _some(draw, {"delimiter": st.sampled_from([".", "_", "", " ", "::", "a"])})
 
 
+def _drop_headers(draw: st.DrawFn, fields: Fields) -> Properties:
+    return {"headers": ",".join(draw(st.lists(fields.header(), min_size=1, max_size=2, unique=True)))}
+
+
+def _has_header_key(draw: st.DrawFn, fields: Fields) -> Properties:
+    return {"name": draw(fields.header())}
+
+
 def _mask_field(draw: st.DrawFn, fields: Fields) -> Properties:
-    return _some(draw, {"fields": fields.list(), "replacement": st.one_of(NUMBERS, PLAIN)}, ["fields"])
+    texts = st.one_of(NUMBERS, PLAIN)
+    replacement = texts.filter(lambda t: bool(t.strip())) if fields.right else texts
+    return _some(draw, {"fields": fields.list(), "replacement": replacement}, ["fields"])
 
 
 TRANSFORMS: Final[dict[str, Callable[[st.DrawFn, Fields], Properties]]] = {
     "Cast": _cast,
-    "DropHeaders": _only(headers=_HEADERS),
+    "DropHeaders": _drop_headers,
     "ExtractField": _extract_field,
     "Filter": _only(),
     "Flatten": _flatten,
@@ -154,9 +172,9 @@ TRANSFORMS: Final[dict[str, Callable[[st.DrawFn, Fields], Properties]]] = {
     "ValueToKey": lambda draw, fields: {"fields": draw(fields.list())},
 }
 PREDICATES: Final[dict[str, Callable[[st.DrawFn, Fields], Properties]]] = {
-    "HasHeaderKey": _only(name=HEADER_NAMES),
+    "HasHeaderKey": _has_header_key,
     "RecordIsTombstone": _only(),
-    "TopicNameMatches": _only(pattern=st.one_of(PATTERNS, TOPICS)),
+    "TopicNameMatches": _only(pattern=st.one_of(PATTERNS, TOPICS.filter(lambda t: "{" not in t))),
 }
 SIDED: Final = frozenset(
     {"Cast", "ExtractField", "Flatten", "HeaderFrom", "HoistField", "InsertField", "MaskField", "ReplaceField",
@@ -174,7 +192,7 @@ def configured(draw: st.DrawFn, plugin: str, fields: Fields) -> Properties:
     made = (TRANSFORMS | PREDICATES)[plugin](draw, fields)
     if plugin in _FLAGGED and draw(st.integers(0, 2)) == 0:
         made["replace.null.with.default"] = draw(BOOLEANS)
-    if made and draw(st.integers(0, 14)) == 14:
+    if made and not fields.right and draw(st.integers(0, 9)) == 9:
         name = draw(st.sampled_from(sorted(made)))
         match draw(st.integers(0, 3)):
             case 0:
