@@ -40,6 +40,9 @@ ERRORS: Final[dict[str, tuple[type[Exception], ...]]] = {
     "NullPointerException": (TypeError, AttributeError),
     "ClassCastException": (TypeError,),
     "IndexOutOfBoundsException": (IndexError,),
+    # Of a configuration that Kafka Connect trips over; here it is refused.
+    "ArrayIndexOutOfBoundsException": (ConfigError,),
+    "StringIndexOutOfBoundsException": (ConfigError,),
 }
 """Kafka Connect's error classes and what stands for them here."""
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from .dates import MILLIS, texts_for
-from .shapes import TEXTS, Shape, schemas, shapes, values, values_without_schema
+from .shapes import ANY, DATED, TEXTS, Shape, schemas, shapes, values, values_without_schema
 from .texts import HEADER_NAMES, LITERALS, TOPICS
 from .transforms import SIDED, Fields, configured
 
@@ -41,8 +41,9 @@ def chains(draw: st.DrawFn, plugins: Sequence[str], predicates: Sequence[str]) -
 @st.composite
 def _case(draw: st.DrawFn, chosen: Sequence[str], predicates: Sequence[str], *, always: bool = False) -> Any:
     sink = draw(st.integers(0, 3)) == 3
-    values_ = draw(st.lists(shapes(), min_size=1, max_size=2))
-    keys = draw(st.lists(st.one_of(st.just(Shape(None, always_null=True)), shapes()), min_size=1, max_size=1))
+    leaves = DATED if "TimestampConverter" in chosen and draw(st.booleans()) else ANY
+    values_ = draw(st.lists(shapes(leaves), min_size=1, max_size=2))
+    keys = [draw(st.one_of(st.just(Shape(None, always_null=True)), shapes(leaves)))]
     right = draw(st.integers(0, 9)) < 7
     config = {"transforms": ",".join(f"t{n}" for n in range(len(chosen)))}
     kinds: dict[str, str] = {}

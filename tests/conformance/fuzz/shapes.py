@@ -1,7 +1,7 @@
 """Schemas, values that agree with them, and values without a schema, all in the cases' JSON."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from .dates import MILLIS
 from .texts import FIELD_NAMES, NUMBERS, PLAIN
 
-__all__ = ["TEXTS", "Json", "Shape", "schemas", "shapes", "structs", "values", "values_without_schema"]
+__all__ = ["ANY", "DATED", "TEXTS", "Json", "Shape", "schemas", "shapes", "structs", "values", "values_without_schema"]
 
 Json = Any
 Texts = st.SearchStrategy[str]
@@ -23,6 +23,10 @@ _STRUCT_NAMES: Final = FIELD_NAMES.filter(bool)  # Kafka Connect's schemas have 
 _RANGES: Final = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 _PRIMITIVES: Final = ["int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "string", "bytes"]
 _LOGICAL: Final = ["decimal", "date", "time", "timestamp"]
+ANY: Final = (*_PRIMITIVES, *_LOGICAL)
+DATED: Final = ("timestamp", "timestamp", "string", "string", "int64", "int64", "date", "time", "int32")
+"""What TimestampConverter takes."""
+
 _DOCS: Final = st.sampled_from(["a doc", ""])
 _NAMES: Final = st.sampled_from(["n", "com.acme.Order", "", "ä"])
 _PARAMETERS: Final = st.dictionaries(
@@ -36,10 +40,9 @@ def _chance(draw: st.DrawFn, of: int) -> bool:
 
 
 @st.composite
-def schemas(draw: st.DrawFn, depth: int = 2) -> Json:
+def schemas(draw: st.DrawFn, depth: int = 2, leaves: Sequence[str] = ANY) -> Json:
     """Any schema, nested so deep at most."""
-    kinds = _PRIMITIVES + _LOGICAL + (["array", "map", "struct", "struct"] if depth > 0 else [])
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(st.sampled_from([*leaves, *(("array", "map", "struct", "struct") if depth > 0 else ())]))
     match kind:
         case "decimal":
             scale = draw(st.sampled_from(["2", "0", "5", "-1", "10"]))
@@ -80,10 +83,10 @@ def _dressed(draw: st.DrawFn, node: Json) -> Json:
 
 
 @st.composite
-def structs(draw: st.DrawFn, depth: int = 2) -> Json:
+def structs(draw: st.DrawFn, leaves: Sequence[str] = ANY) -> Json:
     """The schema of a struct with a field at least."""
     names = draw(st.lists(_STRUCT_NAMES, min_size=1, max_size=4, unique=True))
-    fields = [{"name": n, "schema": draw(schemas(depth - 1))} for n in names]
+    fields = [{"name": n, "schema": draw(schemas(1, leaves))} for n in names]
     return draw(_dressed({"type": "struct", "fields": fields}))
 
 
@@ -177,26 +180,13 @@ def _map(pairs: list[tuple[Json, Json]]) -> Json:
 
 
 @st.composite
-def values_without_schema(draw: st.DrawFn, texts: Texts = TEXTS, depth: int = 2) -> Json:
+def values_without_schema(draw: st.DrawFn, texts: Texts = TEXTS, depth: int = 2, leaves: Sequence[str] = ANY) -> Json:
     """Any value that Connect's data has, without a schema."""
-    kinds = [
-        "text",
-        "text",
-        "null",
-        "boolean",
-        "bytes",
-        "decimal",
-        "timestamp",
-        *_RANGES,
-        "int64",
-        "float32",
-        "float64",
-    ]
-    kind = draw(st.sampled_from(kinds + (["array", "map", "map"] if depth > 0 else [])))
+    kind = draw(st.sampled_from([*leaves, "null", *(("array", "map", "map") if depth > 0 else ())]))
     match kind:
         case "null":
             return None
-        case "text":
+        case "string":
             return draw(texts)
         case "boolean":
             return draw(st.booleans())
@@ -204,7 +194,7 @@ def values_without_schema(draw: st.DrawFn, texts: Texts = TEXTS, depth: int = 2)
             return draw(_BYTES)
         case "decimal":
             return draw(_decimal(draw(st.integers(-1, 4))))
-        case "timestamp":
+        case "timestamp" | "date" | "time":
             return {"$timestamp": draw(MILLIS)}
         case "array":
             return [draw(values_without_schema(texts, depth - 1)) for _ in range(draw(st.integers(0, 3)))]
@@ -232,11 +222,13 @@ class Shape:
         schema: None is without a schema.
         names: the fields of a struct, or the keys of a map without a schema; None where it is no such thing.
         always_null: whatever the schema says.
+        leaves: the kinds of values that maps without a schema hold.
     """
 
     schema: Json
     names: tuple[str, ...] | None = None
     always_null: bool = False
+    leaves: Sequence[str] = ANY
 
     @st.composite
     @staticmethod
@@ -246,8 +238,8 @@ class Shape:
         if shape.schema is not None:
             return draw(values(shape.schema, texts, holes=True))
         if shape.names is None:
-            return draw(values_without_schema(texts))
-        return _map([(n, draw(values_without_schema(texts, 1))) for n in shape.names])
+            return draw(values_without_schema(texts, 2, shape.leaves))
+        return _map([(n, draw(values_without_schema(texts, 1, shape.leaves))) for n in shape.names])
 
     def typed(self, texts: Texts = TEXTS) -> st.SearchStrategy[Json]:
         """A schema and value of this shape, as a case has them."""
@@ -255,18 +247,18 @@ class Shape:
 
 
 @st.composite
-def shapes(draw: st.DrawFn) -> Shape:
+def shapes(draw: st.DrawFn, leaves: Sequence[str] = ANY) -> Shape:
     """Mostly structs and maps, which transforms work on."""
     kind = draw(st.sampled_from(["struct"] * 8 + ["map"] * 6 + ["any"] * 3 + ["free"] * 2 + ["null", "null struct"]))
     match kind:
         case "struct" | "null struct":
-            schema = draw(structs())
+            schema = draw(structs(leaves))
             return Shape(schema, tuple(f["name"] for f in schema["fields"]), always_null=kind != "struct")
         case "map":
-            return Shape(None, tuple(draw(st.lists(FIELD_NAMES, max_size=4, unique=True))))
+            return Shape(None, tuple(draw(st.lists(FIELD_NAMES, max_size=4, unique=True))), leaves=leaves)
         case "any":
-            return Shape(draw(schemas()))
+            return Shape(draw(schemas(2, leaves)))
         case "free":
-            return Shape(None)
+            return Shape(None, leaves=leaves)
         case _:
             return Shape(None, always_null=True)
