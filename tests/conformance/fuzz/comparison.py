@@ -52,7 +52,7 @@ def plugins(case: Mapping[str, Any]) -> frozenset[str]:
     """The simple names of the plugins of a case, and of the direction of a converter."""
     if "source" in case:
         return frozenset({f"{case['source']} {'writes' if 'data' in case['input'] else 'reads'}"})
-    types = (text for name, text in case["config"].items() if name.endswith(".type") and text)
+    types = (text for name, text in case["config"].items() if name.endswith(".type") and "." in (text or ""))
     return frozenset(t.strip().rpartition(".")[2].partition("$")[0] for t in types)
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.errors import Flaky
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
+from hypothesis.internal.constants_ast import Constants
 
 from ..oracle import Oracle
 from .comparison import Difference, difference
@@ -15,6 +17,18 @@ __all__ = ["Known", "is_known", "search"]
 
 Known = Collection[tuple[frozenset[str], str]]
 """Signatures of differences that were found before."""
+
+
+class _Fresh(HypothesisProvider):
+    """Draws every case anew; Hypothesis's own way varies each random one five times, which finds little here.
+
+    Nor does it draw from the constants of whatever source is loaded: the same seed gives the same cases, whoever else runs.
+    """
+
+    _local_constants = Constants()
+
+
+AVAILABLE_PROVIDERS["fresh"] = _Fresh
 
 
 class _Different(Exception):
@@ -43,6 +57,7 @@ def search(oracle: Oracle, subject: Subject, cases: int, number: int, known: Kno
     @settings(
         max_examples=cases,
         database=None,
+        backend="fresh",
         deadline=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
