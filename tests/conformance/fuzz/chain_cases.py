@@ -6,7 +6,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from .dates import MILLIS, texts_for
-from .shapes import ANY, DATED, TEXTS, Shape, schemas, shapes, values, values_without_schema
+from .shapes import ANY, DATED, TEXTS, Shape, leaves, schemas, shapes, values, values_without_schema
 from .texts import HEADER_NAMES, LITERALS, TOPICS
 from .transforms import SIDED, Fields, configured
 
@@ -41,30 +41,41 @@ def chains(draw: st.DrawFn, plugins: Sequence[str], predicates: Sequence[str]) -
 @st.composite
 def _case(draw: st.DrawFn, chosen: Sequence[str], predicates: Sequence[str], *, always: bool = False) -> Any:
     sink = draw(st.integers(0, 3)) == 3
-    leaves = DATED if "TimestampConverter" in chosen and draw(st.booleans()) else ANY
-    values_ = draw(st.lists(shapes(leaves), min_size=1, max_size=2))
-    keys = [draw(st.one_of(st.just(Shape(None, always_null=True)), shapes(leaves)))]
+    kinds = DATED if "TimestampConverter" in chosen and draw(st.integers(0, 3)) else ANY
+    # These work on a whole side as well: many values of one type then.
+    whole = list(chosen) in (["Cast"], ["TimestampConverter"]) and draw(st.booleans())
+    values_ = draw(st.lists(leaves(kinds) if whole else shapes(kinds), min_size=1, max_size=2))
+    keys = [draw(st.one_of(st.just(Shape(None, always_null=True)), leaves(kinds) if whole else shapes(kinds)))]
     right = draw(st.integers(0, 9)) < 7
     config = {"transforms": ",".join(f"t{n}" for n in range(len(chosen)))}
-    kinds: dict[str, str] = {}
+    guards: dict[str, str] = {}
     for n, plugin in enumerate(chosen):
-        config |= draw(_stage(f"transforms.t{n}.", plugin, keys, values_, right=right))
+        config |= draw(_stage(f"transforms.t{n}.", plugin, keys, values_, right=right, whole=whole))
         if predicates and (always or draw(st.integers(0, 3)) == 3):
-            config |= draw(_guard(f"transforms.t{n}.", predicates, kinds, right=right))
-    if kinds:
-        config["predicates"] = ",".join(kinds)
-        for alias, kind in kinds.items():
-            config |= draw(_stage(f"predicates.{alias}.", kind, keys, values_, right=right))
+            config |= draw(_guard(f"transforms.t{n}.", predicates, guards, right=right))
+    if guards:
+        config["predicates"] = ",".join(guards)
+        for alias, kind in guards.items():
+            config |= draw(_stage(f"predicates.{alias}.", kind, keys, values_, right=right, whole=whole))
     if not right and draw(st.integers(0, 9)) == 9:
         config = draw(_spoiled(config))
-    records = draw(st.lists(_records(keys, values_, _texts(draw, config), sink=sink), min_size=1, max_size=3))
+    records = draw(
+        st.lists(_records(keys, values_, _texts(draw, config), sink=sink), min_size=1, max_size=6 if whole else 3)
+    )
     case = {"kind": "sink"} if sink else {}
     return case | {"config": config, "input": {"records": records}}
 
 
 @st.composite
 def _stage(
-    draw: st.DrawFn, prefix: str, plugin: str, keys: Sequence[Shape], values_: Sequence[Shape], *, right: bool
+    draw: st.DrawFn,
+    prefix: str,
+    plugin: str,
+    keys: Sequence[Shape],
+    values_: Sequence[Shape],
+    *,
+    right: bool,
+    whole: bool,
 ) -> Any:
     name = f"{_PACKAGE}.predicates.{plugin}" if prefix.startswith("predicates.") else f"{_PACKAGE}.{plugin}"
     sides = values_
@@ -74,7 +85,7 @@ def _stage(
     elif draw(st.integers(0, 9)) == 9:
         name = plugin
     found = dict.fromkeys(n for s in sides for n in s.names or ())
-    properties = draw(configured(plugin, Fields(list(found), list(_paths(sides)), right)))
+    properties = draw(configured(plugin, Fields(list(found), list(_paths(sides)), right, whole)))
     return {f"{prefix}type": name} | {prefix + n: t for n, t in properties.items()}
 
 
@@ -90,9 +101,9 @@ def _paths(sides: Sequence[Shape]) -> dict[str, None]:
 
 
 @st.composite
-def _guard(draw: st.DrawFn, prefix: str, predicates: Sequence[str], kinds: dict[str, str], *, right: bool) -> Any:
+def _guard(draw: st.DrawFn, prefix: str, predicates: Sequence[str], guards: dict[str, str], *, right: bool) -> Any:
     alias = draw(st.sampled_from(["p", "q"]))
-    kinds.setdefault(alias, draw(st.sampled_from(predicates)))
+    guards.setdefault(alias, draw(st.sampled_from(predicates)))
     made = {f"{prefix}predicate": alias}
     if draw(st.booleans()):
         wrong = [] if right else ["yes", "", " true "]

@@ -12,7 +12,19 @@ from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from .dates import MILLIS
 from .texts import FIELD_NAMES, NUMBERS, PLAIN
 
-__all__ = ["ANY", "DATED", "TEXTS", "Json", "Shape", "schemas", "shapes", "structs", "values", "values_without_schema"]
+__all__ = [
+    "ANY",
+    "DATED",
+    "TEXTS",
+    "Json",
+    "Shape",
+    "leaves",
+    "schemas",
+    "shapes",
+    "structs",
+    "values",
+    "values_without_schema",
+]
 
 Json = Any
 Texts = st.SearchStrategy[str]
@@ -222,13 +234,15 @@ class Shape:
         schema: None is without a schema.
         names: the fields of a struct, or the keys of a map without a schema; None where it is no such thing.
         always_null: whatever the schema says.
-        leaves: the kinds of values that maps without a schema hold.
+        leaves: the kinds of values that it has without a schema.
+        depth: how deep they are nested at most.
     """
 
     schema: Json
     names: tuple[str, ...] | None = None
     always_null: bool = False
     leaves: Sequence[str] = ANY
+    depth: int = 2
 
     @st.composite
     @staticmethod
@@ -238,12 +252,18 @@ class Shape:
         if shape.schema is not None:
             return draw(values(shape.schema, texts, holes=True))
         if shape.names is None:
-            return draw(values_without_schema(texts, 2, shape.leaves))
+            return draw(values_without_schema(texts, shape.depth, shape.leaves))
         return _map([(n, draw(values_without_schema(texts, 1, shape.leaves))) for n in shape.names])
 
     def typed(self, texts: Texts = TEXTS) -> st.SearchStrategy[Json]:
         """A schema and value of this shape, as a case has them."""
         return Shape._value(self, texts).map(lambda value: {"schema": self.schema, "value": value})
+
+
+@st.composite
+def leaves(draw: st.DrawFn, kinds: Sequence[str]) -> Shape:
+    """One value, with a schema or without."""
+    return Shape(draw(schemas(0, kinds))) if draw(st.booleans()) else Shape(None, leaves=kinds, depth=0)
 
 
 @st.composite

@@ -23,11 +23,13 @@ class Fields:
         names: fields that the records have, on the side that a transform works on.
         paths: the same, two steps deep.
         right: the configuration is not to be refused.
+        whole: the records have no fields.
     """
 
     names: Sequence[str]
     paths: Sequence[str] = ()
     right: bool = False
+    whole: bool = False
 
     def name(self) -> st.SearchStrategy[str]:
         """A field that is there, or another one."""
@@ -62,7 +64,7 @@ def _some(draw: st.DrawFn, given: dict[str, st.SearchStrategy[str]], needed: Seq
 
 def _cast(draw: st.DrawFn, fields: Fields) -> Properties:
     types = fields.one_of(_TYPES, ["bytes", "int", ""])
-    if draw(st.integers(0, 3)) == 0:
+    if fields.whole or draw(st.integers(0, 3)) == 0:
         return {"spec": draw(types)}
     pair = st.tuples(fields.item(), types).map(":".join)
     return {"spec": ",".join(draw(st.lists(pair, min_size=1, max_size=3)))}
@@ -121,7 +123,9 @@ def _timestamp_converter(draw: st.DrawFn, fields: Fields) -> Properties:
     if draw(st.integers(0, 9)) < (needed if target == "string" else 6):
         made["format"] = draw(FORMATS)
     precisions = fields.one_of(["nanoseconds", "microseconds", "milliseconds", "seconds", "seconds"], ["Seconds"])
-    return made | _some(draw, {"field": fields.name(), "unix.precision": precisions})
+    if not fields.whole and draw(st.integers(0, 3)):
+        made["field"] = draw(fields.name())
+    return made | _some(draw, {"unix.precision": precisions})
 
 
 def _timestamp_router(draw: st.DrawFn, _: Fields) -> Properties:
