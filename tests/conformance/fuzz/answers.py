@@ -1,6 +1,6 @@
 """Penstock's side of a case, by each of the ways in which the engine may go.
 
-`ERRORS`, `_steps` and `_configured` stand in the runner of the recorded cases as well; they are to be merged.
+`ERRORS` stands in the runner of the recorded cases as well (`expecting`); the two are to be merged.
 """
 
 import base64
@@ -20,31 +20,28 @@ from penstock import (
     Schema,
     SchemaBuilderError,
 )
-from penstock_runtime.discovery import Plugins
 from penstock_runtime.engine.chain import Step, transform
 from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
 
-from .. import chains, codec
+from .. import codec
+from .setups import set_up
 
 __all__ = ["ERRORS", "Answer", "Raised", "answers"]
 
 ERRORS: Final[dict[str, tuple[type[Exception], ...]]] = {
     "ConfigException": (ConfigError,),
-    "VersionedPluginLoadingException": (ConfigError,),
-    "InvalidVersionSpecificationException": (ConfigError,),
-    "SerializationException": (ConfigError, DataError),
+    "ConnectException": (ConnectError,),
+    "SerializationException": (DataError,),
     "DataException": (DataError,),
     "SchemaBuilderException": (SchemaBuilderError,),
-    "ConnectException": (ConnectError,),
     "IllegalArgumentException": (ValueError,),
-    "NullPointerException": (TypeError, AttributeError),
+    "NullPointerException": (TypeError,),
     "ClassCastException": (TypeError,),
     "IndexOutOfBoundsException": (IndexError,),
-    # Of a configuration that Kafka Connect trips over; here it is refused.
-    "ArrayIndexOutOfBoundsException": (ConfigError,),
-    "StringIndexOutOfBoundsException": (ConfigError,),
 }
-"""Kafka Connect's error classes and what stands for them here."""
+"""Kafka Connect's error classes while records are worked on, and what stands for them here."""
+
+_NOT: Final[dict[str, type[Exception]]] = {"DataException": SchemaBuilderError, "ConnectException": DataError}
 
 Json = Any
 
@@ -57,11 +54,16 @@ class Raised:
         self.error = error
 
     def is_like(self, expected: Mapping[str, Any]) -> bool:
-        """Whether Kafka Connect's error has this one for its counterpart."""
-        name = expected["class"]
-        if self.phase != expected["phase"] or not isinstance(self.error, ERRORS.get(name, ())):
+        """Whether Kafka Connect's error has this one for its counterpart.
+
+        A configuration is refused by a `ConfigError`, which holds every problem, whatever class of theirs came first.
+        """
+        if self.phase != expected["phase"]:
             return False
-        return name != "DataException" or not isinstance(self.error, SchemaBuilderError)
+        if self.phase == "config":
+            return isinstance(self.error, ConfigError)
+        name = expected["class"]
+        return isinstance(self.error, ERRORS.get(name, ())) and not isinstance(self.error, _NOT.get(name, ()))
 
     def shown(self) -> Json:
         """As `expected` would show it."""
@@ -95,7 +97,7 @@ def _of_chain(case: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Answer]]]
     records = [codec.record(node, sink=case.get("kind") == "sink") for node in nodes]
     for way, run in (("record by record", _singly), ("as a batch", _as_batch), ("as columns", _as_columns)):
         # Each way has a chain of its own: some transforms remember what they have seen.
-        steps = _caught("config", lambda: chains.build(case["config"]))
+        steps = _caught("config", lambda: set_up(case["config"], sink=case.get("kind") == "sink").steps)
         if isinstance(steps, Raised):
             yield way, [steps]
             return
@@ -162,15 +164,13 @@ def _of_converter(case: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Answe
 
 
 def _configured(case: Mapping[str, Any]) -> Converter | HeaderConverter:
-    is_header = "header" in case["input"]
-    plugin: Any = Plugins.installed().find(HeaderConverter if is_header else Converter, case["source"]).cls()
-    config = plugin.Config.parse({n: t for n, t in case["config"].items() if t is not None})
-    if is_header:
-        plugin.configure(config)
-    else:
-        plugin.configure(config, is_key=case["input"].get("isKey", False))
-    assert isinstance(plugin, (Converter, HeaderConverter))
-    return plugin
+    given = case["input"]
+    place = "header" if "header" in given else "key" if given.get("isKey") else "value"
+    properties = {f"{place}.converter.{name}": text for name, text in case["config"].items()}
+    found: Converter | HeaderConverter = getattr(
+        set_up({f"{place}.converter": case["source"], **properties}).converters, place
+    )
+    return found
 
 
 def _given(node: Mapping[str, Any]) -> tuple[Schema | None, Any]:

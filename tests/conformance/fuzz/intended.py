@@ -1,6 +1,7 @@
 """Differences that are meant: rules over cases. docs/differences.md tells the reasons to people."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,10 +15,12 @@ def is_intended(case: Mapping[str, Any]) -> bool:
     return any(rule(case) for rule in _RULES)
 
 
-def _variant_after_an_alias(case: Mapping[str, Any]) -> bool:
-    """`Cast$Value`: aliases take `$Key` and `$Value` here as class names do."""
-    types = (text for name, text in case["config"].items() if name.endswith(".type") and text)
-    return any("$" in text and "." not in text for text in types)
+def _taken_kindly(case: Mapping[str, Any]) -> bool:
+    """`Cast$Value` as an alias, blanks around a type, an empty name of a predicate (rule `taken-kindly` of the cases)."""
+    types = [text for name, text in case["config"].items() if re.fullmatch(r"(transforms|predicates)\.\w+\.type", name)]
+    if any(text != text.strip() or re.fullmatch(r"\w+\$(Key|Value)", text) for text in types):
+        return True
+    return any(not text for name, text in case["config"].items() if re.fullmatch(r"transforms\.\w+\.predicate", name))
 
 
 def _text_of_bytes(case: Mapping[str, Any]) -> bool:
@@ -52,4 +55,4 @@ def _maps(node: Any) -> Iterator[Any]:
             yield from _maps(part)
 
 
-_RULES = (_variant_after_an_alias, _text_of_bytes, _keys_that_python_refuses)
+_RULES = (_taken_kindly, _text_of_bytes, _keys_that_python_refuses)
