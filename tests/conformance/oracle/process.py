@@ -15,7 +15,7 @@ from .building import compiled
 
 __all__ = ["Oracle", "OracleError"]
 
-_PATIENCE: Final = 30.0  # seconds without an answer; a start takes two, an answer a thousandth of one
+_PATIENCE: Final = 120.0  # seconds without an answer; a start takes two and an answer none, but for a full machine
 _PLATFORM: Final = ("-Duser.language=en", "-Duser.country=US", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8")
 _SMALL: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _QUIET: Final = ("-Dorg.apache.logging.log4j.level=OFF",)
