@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
 
 from penstock.errors import ConfigError, Problem
+from penstock.property_text import items, trimmed
 
 __all__ = ["Config", "Importance", "Int", "Password", "Property", "nearest", "prop"]
 
@@ -170,7 +171,7 @@ _NUMBERS: Final[Mapping[type, str]] = {int: "INT", float: "DOUBLE"}
 
 def _read(text: str, kind: Any) -> Any:
     """One text by Connect's rules (ConfigDef.parseType)."""
-    text = text.strip()
+    text = trimmed(text)
     if kind is bool:
         if text.lower() not in ("true", "false"):
             raise ValueError("Expected value to be either true or false")
@@ -185,7 +186,7 @@ def _read(text: str, kind: Any) -> Any:
         except ValueError:
             raise ValueError("Not a number of type DOUBLE") from None
     if kind in (list, tuple):
-        return re.split(r"\s*,\s*", text) if text else []
+        return items(text)
     return Password(text) if kind is Password else text
 
 

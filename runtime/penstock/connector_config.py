@@ -3,7 +3,6 @@
 What belongs to plugins (`file`, `transforms.hoist.field`) is not here; `penstock.stages` says which those are.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Self
 
@@ -13,6 +12,7 @@ from penstock.config import Importance, prop
 from penstock.config_rules import at_least, java_regex, not_blank, words
 from penstock.errors import ConfigError, Problem
 from penstock.errors_config import ErrorsConfig
+from penstock.property_text import items, trimmed
 
 __all__ = ["MIB", "CommonConfig", "SinkConfig", "SourceConfig", "config_class"]
 
@@ -151,10 +151,9 @@ class SinkConfig(CommonConfig):
     @classmethod
     def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
         """Exactly one of `topics` and `topics.regex`, no topic twice, the dead letter queue not among them."""
-        text = texts.get("topics", "").strip()
-        topics = re.split(r"\s*,\s*", text) if text else []
-        pattern = texts.get("topics.regex", "").strip()
-        dlq = texts.get("errors.deadletterqueue.topic.name", "").strip()
+        topics = items(texts.get("topics", ""))
+        pattern = trimmed(texts.get("topics.regex", ""))
+        dlq = trimmed(texts.get("errors.deadletterqueue.topic.name", ""))
         if bool(topics) == bool(pattern):
             yield from (
                 Problem(

@@ -3,10 +3,11 @@
 The plan checks them and the task builds them; both read the properties here, so that they cannot disagree.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from penstock.property_text import items
 
 __all__ = ["CONVERTERS", "PLUGIN_VERSION", "Place", "TransformPlace", "converter", "predicates", "transforms"]
 
@@ -94,8 +95,7 @@ def aliases(of: str, config: Mapping[str, str]) -> Sequence[str]:
 
 def listed(of: str, config: Mapping[str, str]) -> Sequence[str]:
     """The same with the empty alias, where there is a comma too many."""
-    text = config.get(of, "").strip()
-    return list(dict.fromkeys(re.split(r"\s*,\s*", text))) if text else []
+    return list(dict.fromkeys(items(config.get(of, ""))))
 
 
 def _transform(alias: str, config: Mapping[str, str]) -> TransformPlace:

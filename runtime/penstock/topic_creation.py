@@ -4,7 +4,6 @@ As Kafka Connect 4.3.1 does it: the first group of `topic.creation.groups` that 
 only partitions and replication factor from the default group, which takes all other topics.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, field_validator
 from penstock.config import Config, Importance, nearest, prop
 from penstock.errors import ConfigError, Problem
 from penstock.java_regex import JavaPattern, compile_java
+from penstock.property_text import items
 
 __all__ = ["PREFIX", "TopicGroup", "TopicRules", "without_effect"]
 
@@ -139,7 +139,7 @@ class TopicRules:
             raise ConfigError(problems)
         default = _attempt(_Default, _below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}.", problems)
         # Where the list is wrong, what is wrong with its groups is told all the same.
-        names = listed.groups if listed is not None else re.split(r"\s*,\s*", own["groups"].strip())
+        names = listed.groups if listed is not None else items(own["groups"])
         parsed = {
             name: _attempt(_Group, _below(name, own), f"{PREFIX}{name}.", problems)
             for name in dict.fromkeys(names)
