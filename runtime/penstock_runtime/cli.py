@@ -1,4 +1,4 @@
-"""The command line: `penstock run`, `validate`, `plugins`, `kafka`."""
+"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `kafka`."""
 
 import argparse
 import json
@@ -81,6 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     _files(validate)
     validate.set_defaults(command=_validate)
 
+    _add_transform(commands)
+
     plugins = commands.add_parser("plugins", allow_abbrev=False, help="list plugins, or show one's configuration")
     plugins.add_argument("name", nargs="?", help="an alias or a Java class name")
     plugins.add_argument("--json", action="store_true", help="for programs")
@@ -93,6 +95,46 @@ def _parser() -> argparse.ArgumentParser:
     kafka.add_argument("--log-level", default="INFO", help=argparse.SUPPRESS)
     kafka.set_defaults(command=_kafka)
     return parser
+
+
+def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    from penstock_runtime.local.samples import NAMES, Schemas
+
+    transform = commands.add_parser(
+        "transform",
+        allow_abbrev=False,
+        help="try a connector's transforms on sample records",
+        usage="penstock transform [options] FILE < RECORDS",
+        description="Runs sample records through the transforms and predicates of a connector, and prints what each "
+        "changes, drops or fails on. Needs no Kafka, and writes nothing.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"""\
+records are JSON, one a line:
+  {{"topic": "orders", "key": "a1", "value": {{"id": 7}}, "headers": {{"from": "web"}}, "timestamp": 1463716800123}}
+  {{"id": 7}}                                      a value alone: an object with other names than
+                                                 {", ".join(NAMES)}
+  {{"schema": {{...}}, "payload": {{...}}}}            a value or key with its schema, as JsonConverter writes it
+
+exit codes: 0 all records went through or were dropped, 1 a record failed or could not be read,
+            2 the configuration is wrong: everything that is wrong with the chain is told""",
+    )
+    transform.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own form; - is standard input")
+    transform.add_argument("--connector", metavar="NAME", help="which connector, where the file holds several")
+    transform.add_argument("--records", default="-", metavar="FILE", help="the records; - is standard input (default)")
+    transform.add_argument("--topic", help="of records that name none; otherwise one that the connector names")
+    transform.add_argument(
+        "--schemas",
+        choices=[s.value for s in Schemas],
+        default=Schemas.DETECT.value,
+        help="whether keys and values are {schema, payload}; by default those are that look so",
+    )
+    transform.add_argument("--values", action="store_true", help="take each JSON as a value, whatever its names are")
+    transform.add_argument(
+        "--output", choices=("text", "json"), default="text", help="json: a line per record and stage"
+    )
+    transform.add_argument("--secrets", type=Path, metavar="DIR", help="${secret:<name>:<key>} is DIR/<name>/<key>")
+    transform.add_argument("--log-level", default="WARNING", help=argparse.SUPPRESS)
+    transform.set_defaults(command=_transform)
 
 
 def _files(parser: argparse.ArgumentParser) -> None:
@@ -144,6 +186,25 @@ def _validate(options: argparse.Namespace) -> ExitCode:
             guarantee = ", exactly once" if one.exactly_once else ", at least once"
         sys.stdout.write(f"{one.connector}: valid ({one.kind}, {tasks}{guarantee})\n")
     return ExitCode.OK
+
+
+def _transform(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.samples import Schemas
+    from penstock_runtime.local.transforming import TransformOptions, transform
+
+    _secrets(options)
+    return transform(
+        TransformOptions(
+            file=options.file,
+            connector=options.connector,
+            records=options.records,
+            secrets=options.secrets,
+            topic=options.topic,
+            schemas=Schemas(options.schemas),
+            bare=options.values,
+            as_json=options.output == "json",
+        )
+    )
 
 
 def _plugins(options: argparse.Namespace) -> ExitCode:

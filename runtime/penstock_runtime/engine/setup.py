@@ -4,7 +4,6 @@ Each process of a task (the driver, each of Spark's workers) makes its own, from
 """
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from penstock import client_properties, stages, variables
 from penstock.connector_config import SinkConfig, SourceConfig
 from penstock.errors import ConfigError
 from penstock.java_regex import compile_java
-from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
+from penstock.plugin import Converter, HeaderConverter
 from penstock.redaction import Redactor, client_secrets, literal_secrets
 from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock.source import Limits, PollingSource, Source, SourceConnector
@@ -23,6 +22,7 @@ from penstock.taskspec import TaskSpec
 from penstock.topic_creation import TopicRules
 from penstock.worker_config import ClientKind, WorkerConfig
 from penstock_runtime import cgroup, plugin_ref
+from penstock_runtime.engine.building import build_steps, class_name
 from penstock_runtime.engine.chain import Converters, Step
 from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.frames import FramePut
@@ -130,35 +130,13 @@ class Setup:
             elif isinstance(plugin, HeaderConverter):
                 plugin.configure(parsed)
             made.append(plugin)
-        names = cast("tuple[str, str, str]", tuple(_class_name(p) for p in made))
+        names = cast("tuple[str, str, str]", tuple(class_name(p) for p in made))
         return Converters(made[0], made[1], made[2], names)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The chain."""
-        predicates: dict[str, Predicate] = {}
-        for place in stages.predicates(self.config):
-            predicate = cast("Predicate", plugin_ref.load(self.spec.plugins[place.name].reference)())
-            predicate.configure(predicate.Config.parse(place.properties, place.prefix))
-            predicates[place.name.removeprefix("predicates.")] = predicate
-        steps = []
-        for place in stages.transforms(self.config):
-            ref = self.spec.plugins[place.name]
-            transform = cast("Transform", plugin_ref.load(ref.reference)())
-            if ref.variant is not None:
-                transform.side = ref.variant.lower()
-            transform.configure(transform.Config.parse(place.properties, place.prefix))
-            guard = None if place.predicate is None else predicates[place.predicate]
-            steps.append(
-                Step(
-                    place.name.removeprefix("transforms."),
-                    transform,
-                    _class_name(transform, ref.variant),
-                    guard,
-                    place.negated,
-                )
-            )
-        return tuple(steps)
+        return build_steps(self.config, self.spec.plugins)
 
     @cached_property
     def policy(self) -> ErrorPolicy:
@@ -407,10 +385,3 @@ def _exactly_once(framework: SourceConfig | SinkConfig, worker: WorkerConfig) ->
     if not isinstance(framework, SourceConfig) or not worker.exactly_once:
         return False
     return framework.delivery_guarantee != "at-least-once"
-
-
-def _class_name(plugin: object, variant: str | None = None) -> str:
-    """The class by the name that Connect's users know, else its own."""
-    java = getattr(plugin, "java_names", ())
-    name = java[0] if java else f"{type(plugin).__module__}.{type(plugin).__qualname__}"
-    return f"{name}${variant}" if variant and not re.search(r"\$", name) else name

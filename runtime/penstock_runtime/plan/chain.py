@@ -13,7 +13,7 @@ from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plan.findings import Findings
 from penstock_runtime.plan.pinned import check_syntax, check_version
 
-__all__ = ["Chain", "check_chain"]
+__all__ = ["Chain", "check_chain", "check_transforms"]
 
 
 @dataclass
@@ -48,6 +48,12 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
             check_syntax(config.get(f"{name}.plugin.version"), f"{name}.plugin.version", findings)
         if place.from_worker:
             findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in own.problems)
+    check_transforms(config, plugins, findings, chain)
+    return chain
+
+
+def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Findings, chain: Chain) -> None:
+    """Find and try the transforms and predicates, and add them to the chain; arguments as of `check_chain`."""
     predicates = stages.predicates(config)
     for predicate in predicates:
         _check(predicate, Predicate, plugins, findings, chain)
@@ -65,7 +71,6 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
             f"predicates.{alias}.type",
             f"has no effect: no transform is guarded by {alias}; set transforms.<alias>.predicate: {alias}",
         )
-    return chain
 
 
 def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Findings, chain: Chain) -> None:
