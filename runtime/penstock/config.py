@@ -12,13 +12,14 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Final, Self, Union, get_args, get_origin
+from enum import Enum, StrEnum
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
 
+from penstock.config_rules import Rule
 from penstock.errors import ConfigError, Problem
 from penstock.property_text import items, trimmed
 
@@ -64,8 +65,9 @@ Int = Annotated[int, AfterValidator(_int32)]
 
 
 def prop(
-    name: str, default: Any = PydanticUndefined, *, doc: str, importance: Importance = Importance.MEDIUM, **limits: Any
-) -> Any:
+    name: str, default: Any = PydanticUndefined, *, doc: str, importance: Importance = Importance.MEDIUM, valid: str = "",
+    **limits: Any,
+) -> Any:  # fmt: skip
     """A property of a `Config`.
 
     Args:
@@ -73,14 +75,16 @@ def prop(
         default: its value when not set; without one the property is required.
         doc: what it does, in sentences; shown by `penstock plugins` and in the documentation.
         importance: Connect's importance.
+        valid: which values it takes, for the documentation, where no limit and no rule of the type says it.
         limits: pydantic's constraints (`ge`, `le`, `pattern`, ...).
     """
-    return Field(default, alias=name, description=doc, json_schema_extra={"importance": importance.value}, **limits)
+    extra: dict[str, Any] = {"importance": importance.value, **({"valid": valid} if valid else {})}
+    return Field(default, alias=name, description=doc, json_schema_extra=extra, **limits)
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """What `penstock plugins` and the documentation say of one property."""
+    """What `penstock plugins` and the documentation say of one property; `valid` are the values it takes, in words."""
 
     name: str
     type: str
@@ -88,6 +92,7 @@ class Property:
     required: bool
     importance: Importance
     doc: str
+    valid: str = ""
 
 
 class Config(BaseModel):
@@ -260,7 +265,36 @@ def _property(field: str, info: FieldInfo) -> Property:
         required=info.is_required(),
         importance=Importance(str(extra.get("importance", "MEDIUM"))),
         doc=info.description or "",
+        valid=str(extra.get("valid") or "") or "; ".join(_valid(kind, info.annotation, info.metadata)),
     )
+
+
+_BOUNDS: Final[Mapping[str, str]] = {
+    "ge": "at least {}",
+    "gt": "more than {}",
+    "le": "at most {}",
+    "lt": "less than {}",
+    "multiple_of": "a multiple of {}",
+    "min_length": "at least {} long",
+    "max_length": "at most {} long",
+    "pattern": "text that matches {}",
+}
+"""Pydantic's limits in the documentation's words."""
+
+
+def _valid(kind: Any, annotation: Any, metadata: Iterable[object]) -> Iterable[str]:
+    """Which values a property takes, as far as its type, its limits and its rules tell."""
+    if kind is bool:
+        yield "true, false"
+    elif kind is Literal:
+        yield ", ".join(map(str, get_args(annotation)))
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        yield ", ".join(str(member.value) for member in kind)
+    for rule in metadata:
+        if isinstance(rule, Rule) and rule.valid:
+            yield rule.valid
+        limits = ((name, getattr(rule, name, None)) for name in _BOUNDS)
+        yield from (_BOUNDS[name].format(bound) for name, bound in limits if bound is not None)
 
 
 def _first_sentence(doc: str | None) -> str:

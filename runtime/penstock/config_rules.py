@@ -1,27 +1,35 @@
 """Rules for single properties, with Kafka Connect's messages: what `prop` and its limits cannot say."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import AfterValidator
 
-__all__ = ["at_least", "java_regex", "long", "not_blank", "short", "words"]
+__all__ = ["Rule", "at_least", "java_regex", "long", "not_blank", "short", "words"]
 
 
-def words(*allowed: str, any_case: bool = False) -> AfterValidator:
+@dataclass(frozen=True)
+class Rule(AfterValidator):
+    """A validator that says what it takes, for the documentation (`Property.valid`)."""
+
+    valid: str = ""
+
+
+def words(*allowed: str, any_case: bool = False) -> Rule:
     """One of these words, which are lower case; with `any_case` in any case, read as lower case."""
+    shown = ", ".join(w.upper() for w in allowed) if any_case else ", ".join(allowed)
 
     def check(text: str | None) -> str | None:
         found = text.lower() if any_case and text is not None else text
         if found is not None and found not in allowed:
             how = " (case insensitive)" if any_case else ""
-            shown = ", ".join(w.upper() for w in allowed) if any_case else ", ".join(allowed)
             raise ValueError(f"String must be one of{how}: {shown}")
         return found
 
-    return AfterValidator(check)
+    return Rule(check, shown + (" in any case" if any_case else ""))
 
 
-def at_least(least: int) -> AfterValidator:
+def at_least(least: int) -> Rule:
     """A number that is not below `least`."""
 
     def check(number: int | None) -> int | None:
@@ -29,7 +37,7 @@ def at_least(least: int) -> AfterValidator:
             raise ValueError(f"Value must be at least {least}")
         return number
 
-    return AfterValidator(check)
+    return Rule(check, f"at least {least}")
 
 
 def _short(number: int) -> int:
@@ -57,14 +65,14 @@ def _long(number: int) -> int:
     return number
 
 
-long: Final = AfterValidator(_long)
+long: Final = Rule(_long)
 """Connect's LONG."""
 
-short: Final = AfterValidator(_short)
+short: Final = Rule(_short)
 """Connect's SHORT."""
 
-not_blank: Final = AfterValidator(_not_blank)
+not_blank: Final = Rule(_not_blank, "not empty")
 """More than blanks."""
 
-java_regex: Final = AfterValidator(_java_regex)
+java_regex: Final = Rule(_java_regex, "a Java regular expression")
 """A Java regular expression."""

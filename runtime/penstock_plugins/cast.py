@@ -56,6 +56,7 @@ class CastConfig(Config):
         "Structs. A single type to cast the entire value. Valid types are int8, int16, int32, int64, float32, float64, "
         "boolean, and string. Note that binary fields can only be cast to string.",
         importance=Importance.HIGH,
+        valid="field:type pairs, or one type",
     )
     replace_null: bool = prop(
         "replace.null.with.default",

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator
+from penstock.config_rules import Rule
 
 __all__ = ["FieldNames", "SomeFieldNames"]
 
@@ -22,8 +22,8 @@ def _some(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-FieldNames = Annotated[tuple[str, ...], AfterValidator(_distinct)]
+FieldNames = Annotated[tuple[str, ...], Rule(_distinct, "each once, none empty")]
 """Names, each once, none of them empty; perhaps no name at all."""
 
-SomeFieldNames = Annotated[tuple[str, ...], AfterValidator(_some), AfterValidator(_distinct)]
+SomeFieldNames = Annotated[tuple[str, ...], Rule(_some, "at least one"), Rule(_distinct, "each once, none empty")]
 """The same, but at least one."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pydantic import AfterValidator
+from penstock.config_rules import Rule
 
 __all__ = ["not_empty", "unique"]
 
@@ -21,8 +21,8 @@ def _unique(names: list[str]) -> list[str]:
     return names
 
 
-not_empty: Final = AfterValidator(_not_empty)
+not_empty: Final = Rule(_not_empty, "at least one")
 """At least one name."""
 
-unique: Final = AfterValidator(_unique)
+unique: Final = Rule(_unique, "at least one, each once, none empty")
 """At least one name, each once, and none of them empty."""

@@ -21,6 +21,7 @@ class TopicNameMatchesConfig(Config):
         "pattern",
         doc="A Java regular expression for matching against the name of a record's topic.",
         importance=Importance.MEDIUM,
+        valid="a Java regular expression, not empty",
     )
 
     @field_validator("pattern")
@@ -58,7 +59,7 @@ class TopicNameMatches(Predicate):
 class HasHeaderKeyConfig(Config):
     """The properties of HasHeaderKey."""
 
-    name: str = prop("name", doc="The header name.", importance=Importance.MEDIUM)
+    name: str = prop("name", doc="The header name.", importance=Importance.MEDIUM, valid="not empty")
 
     @field_validator("name")
     @classmethod

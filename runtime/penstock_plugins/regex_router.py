@@ -11,7 +11,12 @@ __all__ = ["RegexRouter"]
 class RegexRouterConfig(Config):
     """The properties of RegexRouter."""
 
-    regex: str = prop("regex", doc="Regular expression to use for matching.", importance=Importance.HIGH)
+    regex: str = prop(
+        "regex",
+        doc="Regular expression to use for matching.",
+        importance=Importance.HIGH,
+        valid="a Java regular expression",
+    )
     replacement: str = prop("replacement", doc="Replacement string.", importance=Importance.HIGH)
 
     @field_validator("regex")

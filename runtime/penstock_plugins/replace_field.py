@@ -2,9 +2,8 @@
 
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import AfterValidator
-
 from penstock import Config, DataError, Field, Fields, Importance, Schema, Type, prop
+from penstock.config_rules import Rule
 from penstock_plugins.field_names import FieldNames
 from penstock_plugins.java_hash_map import in_hash_order
 from penstock_plugins.schema_cache import SchemaCache
@@ -53,7 +52,7 @@ class ReplaceFieldConfig(Config):
         doc="Fields to include. If specified, only these fields will be used.",
         importance=Importance.MEDIUM,
     )
-    renames: Annotated[tuple[str, ...], AfterValidator(_all_pairs)] = prop(
+    renames: Annotated[tuple[str, ...], Rule(_all_pairs, "old:new pairs")] = prop(
         "renames",
         (),
         doc="Field rename mappings: a list of colon-delimited pairs, e.g. foo:bar,abc:xyz.",

@@ -32,6 +32,7 @@ class TimestampConverterConfig(Config):
         doc="A SimpleDateFormat-compatible format for the timestamp. Used to generate the output when target.type=string "
         "or used to parse the input if the input is a string.",
         importance=Importance.MEDIUM,
+        valid="a SimpleDateFormat pattern",
     )
     unix_precision: Annotated[str, words(*PRECISIONS)] = prop(
         "unix.precision",

@@ -83,7 +83,7 @@ def _as_data(ref: PluginRef[Plugin]) -> dict[str, Any]:
             {
                 "name": p.name, "type": p.type, "required": p.required,
                 "default": p.default if isinstance(p.default, (str, int, float, bool, list)) else None,
-                "importance": p.importance.value, "documentation": p.doc,
+                "importance": p.importance.value, "documentation": p.doc, "validValues": p.valid,
             }
             for p in ref.cls.Config.properties()
         ],
@@ -98,6 +98,7 @@ def _described(ref: PluginRef[Plugin]) -> str:
     lines = [f"{ref.alias} {ref.version} ({_kind(ref)}){variants}", textwrap.indent(doc, "  "), ""]
     for p in ref.cls.Config.properties():
         default = "required" if p.required else f"default {json.dumps(p.default, default=str)}"
-        lines.append(f"  {p.name}  ({p.type}, {default}, {p.importance.value})")
+        valid = f", {p.valid}" if p.valid and p.type != "BOOLEAN" else ""
+        lines.append(f"  {p.name}  ({p.type}, {default}, {p.importance.value}{valid})")
         lines.append(textwrap.fill(p.doc, 100, initial_indent="      ", subsequent_indent="      "))
     return "\n".join(lines) + "\n"
