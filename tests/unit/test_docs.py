@@ -1,10 +1,14 @@
 """The code in the guide for plugin authors runs, and its examples pass the suites that it names."""
 
+import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from penstock import Record
 from penstock.testing import run_transform
@@ -12,8 +16,29 @@ from penstock.testing import run_transform
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins.md"
 
 
-def blocks() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+def blocks(language: str = "python") -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+
+
+def run(folder: Path, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    """Python with these arguments, in a folder whose modules and distributions it finds."""
+    return subprocess.run(
+        [sys.executable, *arguments], input=stdin, capture_output=True, text=True, cwd=folder, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def acme(tmp_path: Path) -> Path:
+    """A folder with the distribution of the guide, as if it were installed: its module and its entry points."""
+    (tmp_path / "acme_penstock.py").write_text(blocks()[0])
+    project = tomllib.loads(blocks("toml")[0])["project"]
+    info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    lines = [f"{alias} = {path}" for alias, path in project["entry-points"]["penstock.plugins"].items()]
+    (info / "entry_points.txt").write_text("\n".join(["[penstock.plugins]", *lines, ""]))
+    return tmp_path
 
 
 def test_the_transform_of_the_guide_does_what_it_says() -> None:
@@ -23,11 +48,28 @@ def test_the_transform_of_the_guide_does_what_it_says() -> None:
     assert [r and r.value for r in found] == ["HELLO!"]
 
 
+def test_the_transform_of_the_guide_takes_about_ten_lines() -> None:
+    lines = [line for line in blocks()[0].splitlines() if line.strip() and not line.startswith(("from", "import"))]
+    assert len(lines) <= 12
+
+
+def test_the_transform_of_the_guide_passes_the_suite_of_the_guide(acme: Path) -> None:
+    (acme / "test_shout.py").write_text(blocks()[1])
+    done = run(acme, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shout.py")
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
+def test_the_transform_of_the_guide_is_found_by_its_entry_point_and_tried(acme: Path) -> None:
+    (acme / "loud.yaml").write_text(blocks("yaml")[0])
+    command, _, printed = next(b for b in blocks("console") if "penstock transform" in b).partition("\n")
+    assert command == "$ echo '\"hello\"' | penstock transform loud.yaml"
+    done = run(acme, "-m", "penstock_runtime.cli", "transform", "loud.yaml", stdin='"hello"\n')
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
 def test_the_source_of_the_guide_passes_the_suite_of_the_guide(tmp_path: Path) -> None:
-    (tmp_path / "test_numbers.py").write_text("\n".join(blocks()[1:]))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
-        capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False,
-    )  # fmt: skip
+    (tmp_path / "test_numbers.py").write_text("\n".join(blocks()[2:]))
+    done = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_numbers.py")
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout

@@ -1,10 +1,12 @@
 """What a plugin's limits refuse is told in Kafka Connect's words, whatever checks them."""
 
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Annotated, Any, Literal
 
 import pytest
 
 from penstock import Config, ConfigError, prop
+from penstock.config_rules import at_least, java_regex, not_blank, words
 
 
 class Limited(Config):
@@ -36,3 +38,39 @@ def test_a_limit_is_told_as_kafka_connect_tells_it(name: str, text: str, message
     with pytest.raises(ConfigError) as caught:
         Limited.parse({name: text})
     assert [p.message for p in caught.value.problems] == [message]
+
+
+class Pace(StrEnum):
+    SLOW = "slow"
+    FAST = "fast"
+
+
+class Ruled(Config):
+    word: Annotated[str, words("move", "copy")] = prop("word", doc="A word.")
+    loud: Annotated[str, words("v1", "v2", any_case=True)] = prop("loud", "V1", doc="A word.")
+    regex: Annotated[str | None, java_regex] = prop("regex", None, doc="A pattern.")
+    text: Annotated[str | None, not_blank] = prop("text", None, doc="A text.")
+    count: Annotated[int, at_least(3)] = prop("count", 3, doc="A number.")
+    flag: bool = prop("flag", default=True, doc="Whether.")
+    pace: Pace = prop("pace", Pace.SLOW, doc="A word.")
+    format: str = prop("format", "", doc="A text.", valid="a pattern of dates")
+
+
+def test_what_a_property_takes_is_told_in_words() -> None:
+    assert {p.name: p.valid for p in (*Limited.properties(), *Ruled.properties())} == {
+        "most": "at least 1; at most 10",
+        "share": "more than 0; less than 1",
+        "name": "at least 2 long; at most 5 long; text that matches ^[a-z]+$",
+        "mode": "fast, safe",
+        "hosts": "at least 1 long",
+        "step": "a multiple of 5",
+        "odd": "",
+        "word": "move, copy",
+        "loud": "V1, V2 in any case",
+        "regex": "a Java regular expression",
+        "text": "not empty",
+        "count": "at least 3",
+        "flag": "true, false",
+        "pace": "slow, fast",
+        "format": "a pattern of dates",
+    }
