@@ -59,7 +59,7 @@ def texts(lines: Iterable[str]) -> Iterator[_Text]:
     source = iter(lines)
     ahead = []
     for line in source:
-        ahead.append(line)
+        ahead.append(line if ahead else line.removeprefix("\ufeff"))
         if line.strip():
             break
     if ahead and _is_one(ahead[-1]):

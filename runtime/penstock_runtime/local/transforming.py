@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -80,7 +81,10 @@ def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: Te
             for sample in reader.samples(lines):
                 ends[view.show(sample)] += 1
         except UnicodeDecodeError:
-            raise ConfigError(Problem(options.records, "the records are not UTF-8 text; save them as UTF-8")) from None
+            name = "standard input" if options.records == "-" else options.records
+            raise ConfigError(Problem(name, "the records are not UTF-8 text; save them as UTF-8")) from None
+        except KeyboardInterrupt:
+            return ExitCode.INTERRUPTED
         if not ends:
             say("warning: there were no records", level=logging.WARNING)
         view.end(ends)
@@ -154,8 +158,9 @@ class _Json:
     def show(self, sample: Sample) -> Outcome:
         place = {"record": sample.number, "place": sample.place}
         if isinstance(sample.read, str):
-            error = {"stage": "INPUT", "plugin": None, "class": None, "message": sample.read}
-            self._write({**place, "alias": None, "outcome": Outcome.FAILED, "error": error})
+            error = {"stage": "INPUT", "plugin": None, "inPredicate": False, "class": None, "message": sample.read}
+            nothing = {"alias": None, "class": None, "predicate": None, "changed": [], "result": None}
+            self._write({**place, **nothing, "outcome": Outcome.FAILED, "error": error})
             return Outcome.FAILED
         last = Outcome.UNCHANGED
         for tried in self._trial.on(sample.read):
@@ -190,6 +195,7 @@ class _Json:
 
 
 _INDENT: Final = "     "
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class _Text:
@@ -252,7 +258,9 @@ class _Text:
         yield f"  Correct {own} or the data, or keep such records from {alias} with a predicate."
 
     def _write(self, lines: Sequence[str], after: str = "\n") -> None:
-        self._out.write("".join(self._trial.redactor(line) + "\n" for line in lines) + after)
+        # A record may hold what a terminal would obey.
+        plain = (_CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}", self._trial.redactor(line)) for line in lines)
+        self._out.write("".join(f"{line}\n" for line in plain) + after)
         self._out.flush()
 
 

@@ -20,7 +20,7 @@ from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator
 from penstock_runtime.local.changes import changed_parts
 from penstock_runtime.plan.chain import Chain, check_transforms
 from penstock_runtime.plan.findings import Findings
-from penstock_runtime.plan.unknown import unknown_properties
+from penstock_runtime.plan.unknown import typed_properties, unknown_properties
 
 __all__ = ["Outcome", "Stage", "Trial", "Tried"]
 
@@ -117,6 +117,8 @@ class Trial:
         chain = Chain()
         check_transforms(resolved.values, plugins, findings, chain)
         findings.warnings += unknown_properties(resolved.values, CommonConfig, None, chain.plugins)
+        typed = typed_properties(CommonConfig, None, chain.plugins)
+        findings.warnings += (r for r in resource.reading.remarks if r.property in own and r.property not in typed)
         sink = _is_sink(resource, plugins, findings)
         redactor = Redactor([*resolved.secrets, *chain.secrets])
         findings.raise_for(resource.reading, resolved.problems, redactor)

@@ -43,6 +43,7 @@ def values(text: str) -> list[Any]:
         ('1\n[2, 3]\n{"value": [4]}', [1, [2, 3], [4]]),
         ("", []),
         ("[]", []),
+        ("\ufeff1\n2", [1, 2]),
     ],
 )
 def test_records_are_lines_or_an_array_or_json_over_several_lines(text: str, expected: list[Any]) -> None:

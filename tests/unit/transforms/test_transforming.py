@@ -1,6 +1,7 @@
 """`penstock transform`: what each stage makes of a record, what is wrong with a chain, and how it ends."""
 
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -251,3 +252,30 @@ def test_a_schema_is_shown_with_the_value(tmp_path: Path) -> None:
     assert line["result"]["valueSchema"] == {"type": "struct", "fields": {"line": {"type": "int32", "optional": True}}}
     (line,) = lines(tried(file, record, as_json=True, schemas=Schemas.NEVER)[1])
     assert line["result"]["value"] == {"line": {"schema": {"type": "int32", "optional": True}, "payload": 5}}
+
+
+def test_what_a_terminal_would_obey_is_shown_as_text(tmp_path: Path) -> None:
+    printed = tried(manifest(tmp_path, HOIST), json.dumps({"topic": "a\x1b[2J", "value": 1}))[1]
+    assert "topic a\\x1b[2J\n" in printed
+    assert "\x1b" not in printed
+
+
+def test_ctrl_c_ends_it_without_a_trace(tmp_path: Path) -> None:
+    class Typing(io.StringIO):
+        def __next__(self) -> str:
+            raise KeyboardInterrupt
+
+    assert transform(TransformOptions(str(manifest(tmp_path, HOIST))), Typing(), io.StringIO()) == 130
+
+
+def test_every_line_of_json_has_the_same_fields(tmp_path: Path) -> None:
+    good, bad = lines(tried(manifest(tmp_path, HOIST), "1\nnonsense\n", as_json=True)[1])
+    assert good.keys() == bad.keys()
+    assert bad["error"]["stage"] == "INPUT"
+
+
+def test_text_that_yaml_changes_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = manifest(tmp_path, chain("InsertField$Value", t1_static_field="f", t1_static_value="X"))
+    file.write_text(file.read_text().replace("value: X", "value: 010"))
+    tried(file, "{}")
+    assert "transforms.t1.static.value: YAML reads this value as a number" in caplog.text
