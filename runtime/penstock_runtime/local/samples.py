@@ -57,7 +57,7 @@ class _Text:
 def texts(lines: Iterable[str]) -> Iterator[_Text]:
     """The JSON values of a text: one a line, as they come; or one JSON array of them; or JSON over several lines."""
     source = iter(lines)
-    ahead = []
+    ahead: list[str] = []
     for line in source:
         ahead.append(line if ahead else line.removeprefix("\ufeff"))
         if line.strip():

@@ -262,7 +262,7 @@ def test_what_a_terminal_would_obey_is_shown_as_text(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_it_without_a_trace(tmp_path: Path) -> None:
     class Typing(io.StringIO):
-        def __next__(self) -> str:
+        def __next__(self) -> str:  # type: ignore[override]
             raise KeyboardInterrupt
 
     assert transform(TransformOptions(str(manifest(tmp_path, HOIST))), Typing(), io.StringIO()) == 130
