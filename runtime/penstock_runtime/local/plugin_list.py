@@ -98,7 +98,7 @@ def _described(ref: PluginRef[Plugin]) -> str:
     lines = [f"{ref.alias} {ref.version} ({_kind(ref)}){variants}", textwrap.indent(doc, "  "), ""]
     for p in ref.cls.Config.properties():
         default = "required" if p.required else f"default {json.dumps(p.default, default=str)}"
-        valid = f", {p.valid}" if p.valid and p.type != "BOOLEAN" else ""
+        valid = f"; {p.valid}" if p.valid and p.type != "BOOLEAN" else ""
         lines.append(f"  {p.name}  ({p.type}, {default}, {p.importance.value}{valid})")
         lines.append(textwrap.fill(p.doc, 100, initial_indent="      ", subsequent_indent="      "))
     return "\n".join(lines) + "\n"

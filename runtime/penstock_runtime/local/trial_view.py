@@ -15,6 +15,11 @@ from penstock_runtime.local.trial import Outcome, Trial, Tried
 
 __all__ = ["JsonLines", "Text", "View"]
 
+_INDENT: Final = "     "
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_ODD: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What a terminal would obey, and what cannot be written."""
+
 
 class View(Protocol):
     """Prints what happens to records."""
@@ -73,12 +78,11 @@ class JsonLines:
         }
 
     def _write(self, line: dict[str, Any]) -> None:
-        self._out.write(self._trial.redactor(json.dumps(line, ensure_ascii=False)) + "\n")
+        text = json.dumps(line, ensure_ascii=False)
+        if _SURROGATE.search(text):  # half a character, which JSON can hold and UTF-8 cannot
+            text = json.dumps(line)
+        self._out.write(self._trial.redactor(text) + "\n")
         self._out.flush()
-
-
-_INDENT: Final = "     "
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Text:
@@ -143,8 +147,7 @@ class Text:
         yield f"  Correct {own} or the data, or keep such records from {alias} with a predicate."
 
     def _write(self, lines: Sequence[str], after: str = "\n") -> None:
-        # A record may hold what a terminal would obey.
-        plain = (_CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}", self._trial.redactor(line)) for line in lines)
+        plain = (_ODD.sub(lambda m: f"\\x{ord(m[0]):02x}", self._trial.redactor(line)) for line in lines)
         self._out.write("".join(f"{line}\n" for line in plain) + after)
         self._out.flush()
 

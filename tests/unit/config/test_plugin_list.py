@@ -1,5 +1,6 @@
 """`penstock plugins`: a plugin that is broken says what is, and who brought it."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -82,3 +83,10 @@ def test_a_configuration_that_names_one_is_refused_with_the_cause(site: Path) ->
     done = penstock(site, "validate", str(site / "a.json"))
     assert done.returncode == 2
     assert "No module named 'no_such_client'" in done.stderr
+
+
+def test_a_plugin_is_shown_with_the_values_that_its_properties_take(tmp_path: Path) -> None:
+    shown = penstock(tmp_path, "plugins", "HeaderFrom").stdout
+    assert "  operation  (STRING, required, HIGH; move, copy)\n" in shown
+    (found,) = json.loads(penstock(tmp_path, "plugins", "HeaderFrom", "--json").stdout)
+    assert {p["name"]: p["validValues"] for p in found["config"]}["operation"] == "move, copy"

@@ -279,3 +279,11 @@ def test_text_that_yaml_changes_is_told(tmp_path: Path, caplog: pytest.LogCaptur
     file.write_text(file.read_text().replace("value: X", "value: 010"))
     tried(file, "{}")
     assert "transforms.t1.static.value: YAML reads this value as a number" in caplog.text
+
+
+def test_half_a_character_is_printed_as_what_it_is(tmp_path: Path) -> None:
+    file = manifest(tmp_path, HOIST)
+    for as_json in (False, True):
+        printed = tried(file, '"\\ud83d"', as_json=as_json)[1]
+        assert printed.encode()
+        assert "d83d" in printed
