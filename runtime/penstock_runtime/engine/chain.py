@@ -12,7 +12,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import ConnectError
 from penstock.fields import Fields
 from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
-from penstock.record import Header
+from penstock.record import Header, Record
 from penstock.schema import Schema
 from penstock_runtime.engine.tolerance import Operator, Stage
 from penstock_runtime.kafka.consumers import Consumed
@@ -62,10 +62,17 @@ def transform(steps: Sequence[Step], batch: RecordBatch, operator: Operator) -> 
 def _step(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
     if step.predicate is None:
         return _apply(step, batch, operator)
-    try:
-        found = step.predicate.test_batch(batch)
-    except Exception:  # noqa: BLE001 (the records are asked one by one below, and their errors are kept)
-        return _singly(step, batch, operator, guarded=True)
+    found: bool | Sequence[bool | Exception]
+    if _has_own(step.predicate, Predicate, "test_batch"):
+        try:
+            found = step.predicate.test_batch(batch)
+        except Exception:  # noqa: BLE001 (the records are asked one by one below, and their errors are kept)
+            return _singly(step, batch, operator, answers=[None] * batch.length)
+    else:
+        answers = [_answer(step.predicate, record) for record in batch.records()]
+        if any(isinstance(a, Exception) for a in answers):
+            return _singly(step, batch, operator, answers=[*answers])
+        found = answers
     if isinstance(found, bool):
         return _apply(step, batch, operator) if found is not step.negate else batch
     hit = [row for row, matches in enumerate(found) if bool(matches) is not step.negate]
@@ -87,13 +94,32 @@ def _apply(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
     return _singly(step, batch, operator)
 
 
-def _singly(step: Step, batch: RecordBatch, operator: Operator, *, guarded: bool = False) -> RecordBatch:
-    made, positions = [], []
-    for position, record in zip(batch.positions, batch.records(), strict=True):
+def _answer(predicate: Predicate, record: Record) -> bool | Exception:
+    try:
+        return bool(predicate.test(record))
+    except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
+        return e
 
-        def work(record: Any = record) -> Any:
-            if guarded and step.predicate is not None and bool(step.predicate.test(record)) is step.negate:
-                return record
+
+def _singly(
+    step: Step, batch: RecordBatch, operator: Operator, *, answers: list[bool | Exception | None] | None = None
+) -> RecordBatch:
+    """Each record by itself.
+
+    `answers` has what the predicate has said already, row by row: its first try, which is not made twice. None where it was
+    not asked, and as a whole where nobody is to be asked.
+    """
+    made, positions = [], []
+    for row, (position, record) in enumerate(zip(batch.positions, batch.records(), strict=True)):
+
+        def work(row: int = row, record: Record = record) -> Record | None:
+            if answers is not None and step.predicate is not None:
+                known, answers[row] = answers[row], None
+                answer = _answer(step.predicate, record) if known is None else known
+                if isinstance(answer, Exception):
+                    raise answer
+                if answer is step.negate:
+                    return record
             return step.transform.apply(record)
 
         done, result = operator.attempt(position, Stage.TRANSFORMATION, step.name, work)
@@ -101,6 +127,15 @@ def _singly(step: Step, batch: RecordBatch, operator: Operator, *, guarded: bool
             made.append(result)
             positions.append(position)
     return RecordBatch.of(made, like=batch, positions=positions)
+
+
+def _has_own(plugin: object, kind: type, form: str) -> bool:
+    """Whether a plugin has this batch form of its own.
+
+    The one of its kind only asks record by record, and all anew where one fails: a record that may be tried again would be
+    tried once too often.
+    """
+    return getattr(type(plugin), form, None) is not getattr(kind, form)
 
 
 def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Operator) -> Outgoing:
@@ -160,10 +195,14 @@ def _column_out(
     schema: Schema | list[Schema | None] | None = getattr(batch, f"{side}_schema")
     if values is None and schema is None:
         topic = batch.topic[0] if isinstance(batch.topic, list) else batch.topic
-        if batch.length and topic is not None and converter.from_connect(topic, None, None) is None:
+        if not batch.length or (topic is not None and _says_nothing(converter, topic)):
             return batch, None
     column: Sequence[Any] = batch.fields if side == "value" and batch.fields is not None else batch.column(side)
-    if not isinstance(schema, list) and batch.topic is not None:
+    if (
+        not isinstance(schema, list)
+        and batch.topic is not None
+        and _has_own(converter, Converter, "from_connect_batch")
+    ):
         try:
             return batch, converter.from_connect_batch(batch.topic, schema, column)  # type: ignore[arg-type]
         except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
@@ -183,6 +222,14 @@ def _column_out(
             made.append(data)
             rows.append(row)
     return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def _says_nothing(converter: Converter, topic: str) -> bool:
+    """Whether no bytes are what it makes of nothing."""
+    try:
+        return converter.from_connect(topic, None, None) is None
+    except Exception:  # noqa: BLE001 (each record fails by itself)
+        return False
 
 
 def _headers_out(
@@ -261,21 +308,24 @@ def _column_in(
         else:
             return ([value] * len(rows) if value is not None else None), schema, rows
     column = data if len(rows) == len(data) else [data[r] for r in rows]
-    try:
-        schemas, values = converter.to_connect_batch(topic, column)
-    except Exception:  # noqa: BLE001 (the records go one by one below, and their errors are kept)
-        found: list[Any] = []
-        shapes: list[Schema | None] = []
-        good: list[int] = []
-        for row, one in zip(rows, column, strict=True):
-            done, pair = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
-            if done and pair is not None:
-                shapes.append(pair[0])
-                found.append(pair[1])
-                good.append(row)
-        one_shape = all(s is shapes[0] for s in shapes) if shapes else True
-        return found, ((shapes[0] if shapes else None) if one_shape else shapes), good
-    return (values if isinstance(values, (list, Fields)) else list(values)), schemas, rows
+    if _has_own(converter, Converter, "to_connect_batch"):
+        try:
+            schemas, values = converter.to_connect_batch(topic, column)
+        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+            pass
+        else:
+            return (values if isinstance(values, (list, Fields)) else list(values)), schemas, rows
+    found: list[Any] = []
+    shapes: list[Schema | None] = []
+    good: list[int] = []
+    for row, one in zip(rows, column, strict=True):
+        done, pair = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
+        if done and pair is not None:
+            shapes.append(pair[0])
+            found.append(pair[1])
+            good.append(row)
+    one_shape = all(s is shapes[0] for s in shapes) if shapes else True
+    return found, ((shapes[0] if shapes else None) if one_shape else shapes), (rows if len(good) == len(rows) else good)
 
 
 def _headers_in(

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock_runtime.engine.tolerance import Failure, describe
+from penstock_runtime.engine.tolerance import Failure, describe, printable
 
 __all__ = ["Summary", "decode", "encode", "error_line"]
 
@@ -81,7 +81,7 @@ class Summary(msgspec.Struct):
 
 def error_line(failure: Failure, where: str, detail: str) -> str:
     """Connect's line of the log for a record that failed, and what was raised."""
-    return (
+    return printable(
         f"Error encountered in task {where}. Executing stage '{failure.stage}' with class '{failure.plugin}'{detail}. "
         f"{describe(failure.error)}"
     )

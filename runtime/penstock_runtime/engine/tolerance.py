@@ -72,6 +72,9 @@ class Failure:
 class Operator:
     """Runs single records through a stage and collects those that fail.
 
+    Where nothing is tolerated the first record that fails ends the task. Those behind it are not tried any more: each could
+    wait for as long as `errors.retry.timeout` says. Those before it are, since they may fail at a later stage.
+
     Args:
         policy: how often to try.
         stopping: asked while waiting; true abandons the batch.
@@ -88,28 +91,31 @@ class Operator:
         """Do it, again while it raises `RetriableError` and time is left. `(False, None)` when it failed for good.
 
         The wait before retry n is 0.3 s * 2^(n-1), once past the cap a random part of it, and the last one ends at the
-        deadline (connect-semantics 5).
+        deadline, which counts from the beginning of the first try (connect-semantics 5).
 
         Raises:
             RetriableError: the task is to stop while a record waits for its next try. The record has not failed, so that
                 it must not be passed over: the batch is abandoned and comes again with the next life.
+            MemoryError: of this process, not of the record: as Java's errors, it is not tolerated.
         """
-        deadline = None
+        if self.failures and not self.policy.tolerate and position > self.failures[-1].position:
+            return False, None
+        limit = self.policy.retry_timeout
+        deadline = self.clock() + limit if limit >= 0 else float("inf")
         attempt = 0
         while True:
             try:
                 return True, work()
             except RetriableError as e:
                 now = self.clock()
-                if deadline is None:
-                    limit = self.policy.retry_timeout
-                    deadline = now + limit if limit >= 0 else float("inf")
                 attempt += 1
                 if now >= deadline:
                     self.failures.append(Failure(position, stage, plugin, e))
                     return False, None
                 self._wait(now + min(self._delay(attempt), deadline - now), e)
                 self.retries += 1
+            except MemoryError:
+                raise
             except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
                 self.failures.append(Failure(position, stage, plugin, e))
                 return False, None
@@ -122,14 +128,19 @@ class Operator:
 
     def _delay(self, attempt: int) -> float:
         delay: float = _FIRST_DELAY * 2.0 ** min(attempt - 1, 60)
-        cap = self.policy.retry_delay_max
+        cap = max(0.0, self.policy.retry_delay_max)
         return delay if delay <= cap else random.uniform(0, cap)  # noqa: S311 (spreads load, guards nothing)
 
 
 def describe(error: Exception) -> str:
     """Class and message of an error, for sentences."""
-    text = str(error)
+    text = printable(str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def printable(text: str) -> str:
+    """A text that UTF-8 can say: a plugin may quote half of a surrogate pair, which must not hide what it has to tell."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def fatal(failure: Failure, *, where: str, task: str) -> ConnectError:
@@ -162,4 +173,4 @@ def context_headers(
         "exception.message": message or None,
         "exception.stacktrace": failure.trace(),
     }
-    return [(f"__connect.errors.{k}", None if v is None else redact(v).encode()) for k, v in values.items()]
+    return [(f"__connect.errors.{k}", None if v is None else printable(redact(v)).encode()) for k, v in values.items()]

@@ -91,7 +91,7 @@ def batch(*values: Any, **more: Any) -> RecordBatch:
 
 def run(steps: list[Step], *values: str) -> tuple[list[Any], list[int], list[tuple[int, str, str]]]:
     """Values, the rows that they were in, and failures as (row, stage, plugin)."""
-    operator = Operator(ErrorPolicy())
+    operator = Operator(ErrorPolicy(tolerate=True))
     found = transform(steps, batch(*values), operator)
     failures = [(f.position, f.stage.value, f.plugin) for f in operator.failures]
     return found.column("value"), list(found.positions), failures
@@ -154,7 +154,7 @@ class TestOutgoing:
             headers=[(Header("h", "0"),), (Header("h", "1"),), (Header("h", "2"),), (Header("h", "bad"),)],
             timestamp=[10, 11, 12, 13], partition=[0, 1, 2, 3],
         )  # fmt: skip
-        operator = Operator(ErrorPolicy())
+        operator = Operator(ErrorPolicy(tolerate=True))
         out = convert_outgoing(CONVERTERS, given, operator)
         assert (out.length, out.key, out.value, out.headers) == (1, [b"k0"], [b"v0"], [[("h", b"0")]])
         assert (out.timestamp, out.partition, list(out.positions)) == ([10], [0], [0])
@@ -162,7 +162,7 @@ class TestOutgoing:
         assert stages == [(3, "HEADER_CONVERTER", "H"), (1, "KEY_CONVERTER", "K"), (2, "VALUE_CONVERTER", "V")]
 
     def test_a_record_fails_at_one_stage_only_the_header_first(self) -> None:
-        operator = Operator(ErrorPolicy())
+        operator = Operator(ErrorPolicy(tolerate=True))
         convert_outgoing(CONVERTERS, batch("bad", key=["bad"], headers=[(Header("h", "bad"),)]), operator)
         assert [f.stage.value for f in operator.failures] == ["HEADER_CONVERTER"]
 
@@ -200,7 +200,7 @@ class TestConsumed:
 
     def test_each_record_stops_at_its_first_failure(self) -> None:
         rows = [("bad", "bad", "bad"), ("k", "bad", "bad"), ("k", "v", "bad"), ("k", "v", "h"), (None, None, None)]
-        operator = Operator(ErrorPolicy())
+        operator = Operator(ErrorPolicy(tolerate=True))
         found = convert_consumed(CONVERTERS, self.consumed(*rows), operator)
         stages = [(f.position, f.stage.value) for f in operator.failures]
         assert stages == [(0, "KEY_CONVERTER"), (1, "VALUE_CONVERTER"), (2, "HEADER_CONVERTER")]
@@ -221,3 +221,113 @@ class TestConsumed:
         assert (record.topic, record.partition) == ("elsewhere", 9)
         assert record.original is not None
         assert tuple(record.original) == ("t", 3, 10)
+
+
+class Waiting:
+    """Raises `RetriableError` twice for `b`, and notes for which values it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def __call__(self, value: Any) -> Any:
+        self.asked.append(value)
+        if value in ("b", b"b") and len([a for a in self.asked if a == value]) < 3:
+            raise RetriableError("not yet")
+        return value
+
+
+def patient() -> Operator:
+    now = [0.0]
+    return Operator(ErrorPolicy(retry_timeout=5), clock=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s))
+
+
+class TestTries:
+    """A stage without a batch form of its own is asked as often as Connect asks it, and not once more for the batch."""
+
+    @pytest.mark.parametrize("stage", ["key", "value", "header"])
+    def test_of_a_converter_to_kafka(self, stage: str) -> None:
+        work = Waiting()
+
+        class Slow(Text):
+            def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+                return Text().from_connect(topic, schema, work(value))
+
+        class SlowHeader(HeaderText):
+            def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
+                return Text().from_connect(topic, schema, work(value))
+
+        chosen = Converters(
+            Slow() if stage == "key" else Text(), Slow() if stage == "value" else Text(),
+            SlowHeader() if stage == "header" else HeaderText(), ("K", "V", "H"),
+        )  # fmt: skip
+        operator = patient()
+        headers = [(Header("h", v),) for v in "abc"]
+        out = convert_outgoing(chosen, batch("a", "b", "c", key=["a", "b", "c"], headers=headers), operator)
+        assert (out.length, operator.retries, operator.failures) == (3, 2, [])
+        assert work.asked == ["a", "b", "b", "b", "c"]
+
+    @pytest.mark.parametrize("stage", ["key", "value", "header"])
+    def test_of_a_converter_from_kafka(self, stage: str) -> None:
+        work = Waiting()
+
+        class Slow(Text):
+            def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+                return Text().to_connect(topic, work(data))
+
+        class SlowHeader(HeaderText):
+            def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+                return HeaderText().to_connect(topic, name, work(data))
+
+        chosen = Converters(
+            Slow() if stage == "key" else Text(), Slow() if stage == "value" else Text(),
+            SlowHeader() if stage == "header" else HeaderText(), ("K", "V", "H"),
+        )  # fmt: skip
+        operator = patient()
+        data: list[bytes | None] = [b"a", b"b", b"c"]
+        consumed = Consumed(Partition("t", 0), [0, 1, 2], data, data, [[("h", d)] for d in data], [1, 2, 3])
+        found = convert_consumed(chosen, consumed, operator)
+        assert (found.length, operator.retries, operator.failures) == (3, 2, [])
+        assert work.asked == [b"a", b"b", b"b", b"b", b"c"]
+
+    @pytest.mark.parametrize("mark", [Mark, FastMark])
+    def test_of_a_predicate(self, mark: type[Mark]) -> None:
+        work = Waiting()
+
+        class Slow(Predicate):
+            def test(self, record: Record) -> bool:
+                return bool(work(record.value) != "c")
+
+        operator = patient()
+        found = transform([Step("a", mark(), "M", Slow())], batch("a", "b", "c"), operator)
+        assert (found.column("value"), operator.retries) == (["a!", "b!", "c"], 2)
+        assert sorted(work.asked) == ["a", "b", "b", "b", "c"]
+
+
+def test_a_converter_that_refuses_null_refuses_each_record_that_has_it() -> None:
+    class NoNull(Text):
+        def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+            if value is None:
+                raise DataError("no null")
+            return Text().from_connect(topic, schema, value)
+
+    operator = Operator(ErrorPolicy(tolerate=True))
+    chosen = Converters(Text(), NoNull(), HeaderText(), ("K", "V", "H"))
+    out = convert_outgoing(chosen, RecordBatch(length=2, topic="t", value=None), operator)
+    assert out.length == 0
+    assert [(f.position, f.stage.value) for f in operator.failures] == [(0, "VALUE_CONVERTER"), (1, "VALUE_CONVERTER")]
+
+
+def test_where_nothing_is_tolerated_the_record_that_came_first_is_found_though_it_fails_at_a_later_stage() -> None:
+    operator = Operator(ErrorPolicy())
+    steps = [Step("a", Mark(""), "first"), Step("b", Unsure(), "second")]
+    transform(steps, batch("x", "unsure", "y", "bad", "bad"), operator)
+    assert [(f.position, f.plugin) for f in operator.failures] == [(3, "first"), (1, "second")]
+
+
+class Unsure(Transform):
+    """Refuses `unsure`."""
+
+    def apply(self, record: Record) -> Record | None:
+        if record.value == "unsure":
+            raise DataError("cannot tell")
+        return record

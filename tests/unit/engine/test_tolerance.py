@@ -148,3 +148,74 @@ def test_the_error_that_ends_a_task_says_where_what_and_what_to_do_and_keeps_the
 def test_an_error_is_described_by_class_and_message() -> None:
     assert describe(ValueError("x")) == "ValueError: x"
     assert describe(ValueError()) == "ValueError"
+
+
+def test_the_deadline_counts_from_the_beginning_of_the_first_try() -> None:
+    clock = Clock()
+    began: list[float] = []
+
+    def slow() -> None:
+        began.append(round(clock.now - 100.0, 3))
+        clock.now += 1.0
+        raise RetriableError("timed out")
+
+    operator = Operator(ErrorPolicy(retry_timeout=1.5), clock=clock, sleep=clock.sleep)
+    operator.attempt(0, Stage.VALUE_CONVERTER, "C", slow)
+    assert began == pytest.approx([0.0, 1.3])  # and not at 2.6: the second try ends past 1.5
+    assert operator.retries == 1
+
+
+@pytest.mark.parametrize("cap", [0.0, -1.0])
+def test_without_a_longest_wait_there_is_none(cap: float) -> None:
+    result, times, _ = attempt(ErrorPolicy(retry_timeout=5.0, retry_delay_max=cap), 3)
+    assert (result, times) == ((True, 7), [0.0] * 4)
+
+
+def failing(position: int, operator: Operator, tried: list[int]) -> None:
+    def work() -> None:
+        tried.append(position)
+        raise DataError(f"record {position}")
+
+    assert operator.attempt(position, Stage.TRANSFORMATION, "T", work) == (False, None)
+
+
+def test_where_nothing_is_tolerated_records_behind_the_first_failure_are_not_tried() -> None:
+    tried: list[int] = []
+    operator = Operator(ErrorPolicy())
+    for position in (5, 6, 9, 3, 4, 5, 2):
+        failing(position, operator, tried)
+    assert tried == [5, 3, 2]
+    assert [f.position for f in operator.failures] == [5, 3, 2]
+
+
+def test_where_all_is_tolerated_every_record_is_tried() -> None:
+    tried: list[int] = []
+    operator = Operator(ErrorPolicy(tolerate=True))
+    for position in (5, 6, 3):
+        failing(position, operator, tried)
+    assert tried == [5, 6, 3]
+
+
+def test_a_process_without_memory_is_no_fault_of_the_record() -> None:
+    def work() -> None:
+        raise MemoryError
+
+    operator = Operator(ErrorPolicy(tolerate=True))
+    with pytest.raises(MemoryError):
+        operator.attempt(0, Stage.TRANSFORMATION, "T", work)
+    assert operator.failures == []
+
+
+def test_a_message_that_is_no_unicode_can_be_told_all_the_same() -> None:
+    failure = Failure(0, Stage.TRANSFORMATION, "T", raised(DataError("half a pair: \ud83d")))
+    headers = dict(context_headers(failure, {}))
+    assert headers["__connect.errors.exception.message"] == rb"half a pair: \ud83d"
+    assert describe(failure.error) == r"DataError: half a pair: \ud83d"
+    assert str(fatal(failure, where="record", task="c-0")).isascii()
+
+
+def test_secrets_are_taken_out_of_what_a_plugin_said() -> None:
+    failure = Failure(0, Stage.TRANSFORMATION, "T", raised(DataError("login with hunter2 failed")))
+    headers = context_headers(failure, {"topic": "t"}, lambda text: text.replace("hunter2", "${secret:db:password}"))
+    assert all(b"hunter2" not in (v or b"") for _, v in headers)
+    assert dict(headers)["__connect.errors.exception.message"] == b"login with ${secret:db:password} failed"
