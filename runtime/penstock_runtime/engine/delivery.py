@@ -38,6 +38,8 @@ class Delivery:
         steps, converters, policy: what happens to each record.
         forbidden: the offsets topic, which records must not go to when exactly once.
         create_topics: sees that topics are there before records go to them; None leaves that to the brokers.
+        bury_alone: writes the dead letter of a record that fails the task, and waits until Kafka has it: outside of the
+            transaction, of which nothing will show.
         redact: takes secrets out of what a plugin said, for the dead letter queue.
         stopping: ends retries and long portions.
     """
@@ -51,6 +53,7 @@ class Delivery:
     stopping: Callable[[], bool]
     redact: Callable[[str], str] = str
     create_topics: Callable[[set[str]], None] | None = None
+    bury_alone: Callable[[Outgoing], None] | None = None
 
     def deliver(self, portions: Iterable[RecordBatch], port: Port, summary: Summary, *, where: str) -> None:
         """Send every record of these portions, in order.
@@ -71,7 +74,9 @@ class Delivery:
             read = clock()
             summary.spend("read", read - started)
             operator = Operator(self.policy, self.stopping)
-            transformed = chain.transform(self.steps, batch, operator)
+            # What is told of a failed record is the record as it was read, so that no stage may write into it.
+            given = batch.replace(owned=False) if self._tells_records and batch.owned else batch
+            transformed = chain.transform(self.steps, given, operator)
             changed = clock()
             outgoing = chain.convert_outgoing(self.converters, transformed, operator)
             converted = clock()
@@ -117,19 +122,36 @@ class Delivery:
         worst = min(failures, key=lambda f: f.position)
         row = worst.position - batch.positions[0]
         record, task = batch.record(row), f"{self.connector}-{self.task}"
+        error = fatal(worst, where=f"record {row} of a portion of {where} for topic '{record.topic}'", task=task)
         # Kafka Connect reports what its operator runs; what the producer refuses it does not, unless it is tolerated.
-        if self.policy.log and worst.stage is not Stage.KAFKA_PRODUCE:
-            log.error("%s", error_line(worst, task, self._detail(record)))
-        raise fatal(worst, where=f"record {row} of a portion of {where} for topic '{record.topic}'", task=task)
+        if worst.stage is not Stage.KAFKA_PRODUCE:
+            if self.policy.log:
+                log.error("%s", error_line(worst, task, self._detail(record)))
+            self._bury_last(worst, record)
+        raise error
+
+    @property
+    def _tells_records(self) -> bool:
+        return self.policy.dead_letter_topic is not None or self.policy.log_messages
+
+    def _bury_last(self, failure: Failure, record: Record) -> None:
+        """The record that fails the task is a dead letter too, as in Kafka Connect."""
+        letter = self._letter(failure, record)
+        if letter is None or self.bury_alone is None:
+            return
+        try:
+            self.bury_alone(letter)
+        except ConnectError as e:  # the task fails anyway, and for another reason
+            log.warning("The record that fails the task is not in the dead letter queue '%s': %s", letter.topic, e)
 
     def _detail(self, record: Record) -> str:
         return f", where source record is = {_shown(record)}" if self.policy.log_messages else ""
 
-    def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> None:
-        """Write a failed record to the dead letter queue, with the records of its own batch."""
+    def _letter(self, failure: Failure, record: Record) -> Outgoing | None:
+        """The dead letter of a record: what the source gave, since it has no bytes of Kafka."""
         topic = self.policy.dead_letter_topic
         if topic is None:
-            return
+            return None
         headers = _raw_headers(record)
         if self.policy.dead_letter_headers:
             coordinates = {
@@ -137,18 +159,24 @@ class Delivery:
                 "connector.name": self.connector, "task.id": self.task,
             }  # fmt: skip
             headers += context_headers(failure, coordinates, self.redact)
-        out = Outgoing(
+        return Outgoing(
             length=1, topic=topic, key=[_raw(record.key)], value=[_raw(record.value)], headers=[headers],
-            timestamp=record.timestamp,
+            timestamp=record.timestamp if (record.timestamp or 0) >= 0 else None,  # Kafka takes no negative one
         )  # fmt: skip
-        refused = port.send(out)
+
+    def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> None:
+        """Write a failed record to the dead letter queue, with the records of its own batch."""
+        letter = self._letter(failure, record)
+        if letter is None:
+            return
+        refused = port.send(letter)
         summary.dead_letters += 1
         summary.dead_letters_lost += len(refused)
         for r in refused:  # too large for the client: it would be so for ever, and the outside still has the record
             summary.logged += 1
             summary.log.append(
-                f"A failed record for topic '{record.topic}' is passed over and not in the dead letter queue '{topic}', "
-                f"which cannot take it: {r.error}"
+                f"A failed record for topic '{record.topic}' is passed over and not in the dead letter queue "
+                f"'{letter.topic}', which cannot take it: {r.error}"
             )
 
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:

@@ -6,7 +6,7 @@ Each process of a task (the driver, each of Spark's workers) makes its own, from
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -32,6 +32,7 @@ from penstock_runtime.engine.source_process import SourceProcess
 from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.tolerance import ErrorPolicy
 from penstock_runtime.kafka.admin import cluster_id
+from penstock_runtime.kafka.plain import write_alone
 from penstock_runtime.kafka.ruled_topics import RuledTopics
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -238,6 +239,9 @@ class Setup:
             stopping=stopping,
             redact=self.redactor,
             create_topics=None if self.topic_rules is None else RuledTopics(self.settings, self.topic_rules).ensure,
+            bury_alone=partial(
+                write_alone, self.settings, f"connector-dlq-producer-{self.spec.connector}-{self.spec.task}"
+            ),
         )
         return SourceProcess(
             self.settings,

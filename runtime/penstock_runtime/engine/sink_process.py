@@ -10,18 +10,19 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final, TypeVar
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError
-from penstock.record import Record
-from penstock.sink import Writer
+from penstock.record import Original, Record
+from penstock.sink import Reporter, Writer
 from penstock_runtime.engine import chain
 from penstock_runtime.engine.summary import Summary, error_line
 from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, describe, fatal
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.outbox import Outgoing
-from penstock_runtime.kafka.plain import PlainProducer
+from penstock_runtime.kafka.plain import LAST_WORDS, PlainProducer
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["PutRetries", "SinkProcess"]
@@ -85,6 +86,8 @@ class SinkProcess:
         self._redact = redact
         self._patient = patient
         self._dead_letters: PlainProducer | None = None
+        self._late: list[ConnectError] = []
+        """Of reports that came when their batch was over."""
 
     def put(self, consumed: Sequence[Consumed], *, stage: bool = False) -> Summary:
         """Write these records, or stage them; on return all of them are written, staged, dropped or handed back.
@@ -93,6 +96,7 @@ class SinkProcess:
             ConnectError: a record failed and `errors.tolerance` is `none`, or the writer failed.
         """
         summary = Summary()
+        self._check_reports()
         batches = [b for c in consumed for b in [self.convert(c, summary)] if b.length]
         if summary.dead_letters:  # a writer may store offsets beyond them, so that these records never come again
             self.finish(summary)
@@ -108,6 +112,7 @@ class SinkProcess:
         Raises: as `put`.
         """
         message = None if self._writer is None else self._writer.staged()
+        self._check_reports()
         return [] if message is None else [message]
 
     def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
@@ -148,14 +153,9 @@ class SinkProcess:
         if self._writer is None:
             self._writer = self._make_writer()
         put = self._writer.stage if stage else self._writer.write
-        reported: list[tuple[Record, Exception]] = []
-
-        def write() -> Any:
-            reported.clear()
-            return put(batches, self._reporter(reported))
-
+        reports = _Reports(tolerate=self._policy.tolerate, late=self._late.append)
         try:
-            message = self.retrying(write, summary)
+            message = self.retrying(lambda: reports.during(lambda report: put(batches, report)), summary)
         except _ReportedUnderNone as e:
             raise self._fatal_report(e.record, e.error, consumed) from e.error
         except (_GivenUp, RetriableError):  # of a worker of Spark: the driver waits, and reads the batch again
@@ -164,8 +164,8 @@ class SinkProcess:
             raise ConnectError(
                 f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(e)}"
             ) from e
-        if reported and not self._policy.tolerate:  # the plugin swallowed the error; the record would be lost
-            raise self._fatal_report(*reported[0], consumed)
+        self._check_reports()
+        reported = reports.made
         if reported:
             # Tried again by itself: the batch is written, and where the writer stores offsets it does not come again.
             summary.add(self.retrying(lambda: self._buried(reported, consumed), summary))
@@ -213,13 +213,14 @@ class SinkProcess:
                     self._trouble(None)
                 return result
 
-    def _reporter(self, reported: list[tuple[Record, Exception]]) -> Any:
-        def report(record: Record, error: Exception) -> None:
-            reported.append((record, error))
-            if not self._policy.tolerate:
-                raise _ReportedUnderNone(record, error)
+    def _check_reports(self) -> None:
+        """A record that was handed back too late is in no dead letter queue, and its offset may be committed soon.
 
-        return report
+        Raises:
+            ConnectError: there is one, and the plugin has passed over the error.
+        """
+        if self._late:
+            raise self._late[0]
 
     def _fatal_report(self, record: Record, error: Exception, consumed: Iterable[Consumed]) -> ConnectError:
         try:
@@ -247,13 +248,25 @@ class SinkProcess:
             if self._policy.log:
                 log.error("%s", error_line(first, task, self._detail(consumed, first.position)))
             where = f"record at {topic}-{partition} offset {consumed.offset[first.position]}"
-            raise fatal(first, where=where, task=task)
+            error = fatal(first, where=where, task=task)
+            self._bury_last(first, consumed)
+            raise error
         for failure in failures:
             row = failure.position
             summary.failed(failure, task, log=self._policy.log, detail=self._detail(consumed, row))
             if self._policy.dead_letter_topic is not None:
                 summary.dead_letters += 1
                 self._bury(failure, consumed, row, summary)
+
+    def _bury_last(self, failure: Failure, consumed: Consumed) -> None:
+        """The record that fails the task is a dead letter too, as in Kafka Connect."""
+        if self._policy.dead_letter_topic is None:
+            return
+        try:
+            self._bury(failure, consumed, failure.position, Summary(dead_letters=1))
+            self.finish(Summary(dead_letters=1), within=LAST_WORDS)
+        except ConnectError as e:  # the task fails anyway, and for another reason
+            log.warning("The record that fails the task is not in the dead letter queue: %s", e)
 
     def _detail(self, consumed: Consumed, row: int) -> str:
         if not self._policy.log_messages:
@@ -294,8 +307,8 @@ class SinkProcess:
                 f"not be written to the dead letter queue '{self._policy.dead_letter_topic}': {refused[0].error}"
             )
 
-    def finish(self, summary: Summary) -> None:
-        """Wait until the dead letters are in Kafka; offsets may not pass them before.
+    def finish(self, summary: Summary, *, within: float = inf) -> None:
+        """Wait until the dead letters are in Kafka, so many seconds at most; offsets may not pass them before.
 
         Raises:
             RetriableError: Kafka is away, or the topic.
@@ -305,7 +318,7 @@ class SinkProcess:
             return
         where = f"the dead letter queue '{self._policy.dead_letter_topic}'"
         try:
-            lost = self._dead_letters.flush()
+            lost = self._dead_letters.flush(within=within)
         except RetriableError as e:
             self._tell_lost(summary.dead_letters, summary)
             raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
@@ -319,6 +332,57 @@ class SinkProcess:
 
     def _tell_lost(self, count: int, summary: Summary) -> None:
         self._lost(Summary(dead_letters=summary.dead_letters, dead_letters_lost=count))
+
+
+class _Reports:
+    """What a writer hands back of one batch, however often the batch is tried; from any of its threads."""
+
+    def __init__(self, *, tolerate: bool, late: Callable[[ConnectError], None]) -> None:
+        self._tolerate = tolerate
+        self._late = late
+        self._made: dict[Original | int, tuple[Record, Exception]] = {}
+        self._open = False
+
+    @property
+    def made(self) -> list[tuple[Record, Exception]]:
+        """Each record once, with what was said of it last, in the order in which they came."""
+        return list(self._made.values())
+
+    def during(self, write: Callable[[Reporter], T]) -> T:
+        """Write, and take reports meanwhile.
+
+        Raises:
+            _ReportedUnderNone: a record was handed back and nothing is tolerated, whatever the plugin made of that: a try
+                that follows might not name the record again, and it would be lost.
+            Exception: whatever `write` raises.
+        """
+        self._open = True
+        try:
+            result = write(self._report)
+        except Exception as e:
+            self._forbid(e)
+            raise
+        finally:
+            self._open = False
+        self._forbid(None)
+        return result
+
+    def _forbid(self, cause: Exception | None) -> None:
+        if self._made and not self._tolerate:
+            raise _ReportedUnderNone(*self.made[0]) from cause
+
+    def _report(self, record: Record, error: Exception) -> None:
+        if not self._open:
+            late = ConnectError(
+                f"The sink handed back a {_coordinates(record)} when `write` had returned, too late for its offset to wait: "
+                f"{describe(error)}. Tell the plugin's author."
+            )
+            self._late(late)
+            raise late
+        # Kept from try to try: a writer may not name a record again that it has handed back.
+        self._made[record.original or id(record)] = (record, error)
+        if not self._tolerate:
+            raise _ReportedUnderNone(record, error)
 
 
 class _GivenUp(ConnectError):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from math import inf
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, Producer
@@ -11,10 +12,12 @@ from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.outbox import Outbox, Outgoing, Refused
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["PlainProducer"]
+__all__ = ["LAST_WORDS", "PlainProducer", "write_alone"]
 
 _KEPT: Final = 100
 _SLICE: Final = 1.0
+LAST_WORDS: Final = 30.0
+"""Seconds that a task which is about to fail waits for Kafka to take what it has to say."""
 
 
 class PlainProducer:
@@ -38,13 +41,17 @@ class PlainProducer:
         """Give records to the client; those that it refuses come back."""
         return self._outbox.give(outgoing, self._failed)
 
-    def flush(self) -> Sequence[ConnectError]:
+    def flush(self, *, within: float = inf) -> Sequence[ConnectError]:
         """Wait until every record has arrived or failed; the errors of those that failed, at most a hundred.
 
+        Args:
+            within: seconds, where that is less than `delivery.timeout.ms`.
+
         Raises:
-            RetriableError: records are still waiting after `delivery.timeout.ms`, or for a topic that is not there.
+            RetriableError: records are still waiting after that time, or for a topic that is not there.
         """
-        deadline = time.monotonic() + self._patience
+        patience = min(within, self._patience)
+        deadline = time.monotonic() + patience
         with translating("Writing records"):
             while (left := self._producer.flush(max(0.1, min(_SLICE, deadline - time.monotonic())))) and (
                 time.monotonic() < deadline
@@ -52,7 +59,7 @@ class PlainProducer:
                 self._outbox.ask()
         self._outbox.forget()
         if left:
-            raise RetriableError(f"Kafka ({self._servers}) has not taken {left} records for {self._patience:.0f} s")
+            raise RetriableError(f"Kafka ({self._servers}) has not taken {left} records for {patience:.0f} s")
         lost, self._lost = self._lost, []
         return lost
 
@@ -69,3 +76,19 @@ class PlainProducer:
             self._lost.append(ours)
         elif isinstance(ours, RetriableError):  # it decides what becomes of the batch, so it is not lost among many
             self._lost[-1] = ours
+
+
+def write_alone(settings: ClientSettings, client_id: str, outgoing: Outgoing, *, within: float = LAST_WORDS) -> None:
+    """Write these records with a producer of their own; on return they are in Kafka.
+
+    Raises:
+        ConnectError: Kafka is away, or refuses one.
+    """
+    producer = PlainProducer(settings, client_id=client_id)
+    try:
+        refused = producer.send(outgoing)
+        lost = [*(r.error for r in refused), *producer.flush(within=within)]
+    finally:
+        producer.close()
+    if lost:
+        raise lost[0]
