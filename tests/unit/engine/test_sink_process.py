@@ -1,16 +1,29 @@
 """Who waits when a sink asks to wait, and what is known of each record."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
 
-from penstock import Record, RetriableError, TopicPartition, Transform
+from penstock import (
+    ConnectError,
+    DataError,
+    Record,
+    RecordBatch,
+    Reporter,
+    RetriableError,
+    TopicPartition,
+    Transform,
+    Writer,
+)
 from penstock_runtime.engine.chain import Converters, Step
 from penstock_runtime.engine.sink_process import PutRetries, SinkProcess
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.engine.tolerance import ErrorPolicy
 from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.kafka.outbox import Outgoing, Refused
 
 
 def process(told: list[str | None], **more: Any) -> SinkProcess:
@@ -86,3 +99,169 @@ def test_records_that_a_transform_made_from_nothing_lie_where_those_lay_that_it_
     batch = made.convert(consumed, summary)
     assert [(r.topic, r.original) for r in batch.records()] == [("x", ("t", 3, 7)), ("x", ("t", 3, 12))]
     assert (summary.read, summary.dropped, summary.offsets) == (3, 1, [("t", 3, 13)])
+
+
+# Records that a sink hands back
+
+
+class Queue:
+    """A dead letter queue that keeps what it is given, once it was waited for."""
+
+    def __init__(self) -> None:
+        self.letters: list[Outgoing] = []
+        self._under_way: list[Outgoing] = []
+        self.away = False
+
+    def send(self, outgoing: Outgoing) -> list[Refused]:
+        self._under_way.append(outgoing)
+        return []
+
+    def flush(self, *, within: float = 0.0) -> list[ConnectError]:
+        if self.away:
+            raise RetriableError("Kafka is away")
+        self.letters += self._under_way
+        self._under_way = []
+        return []
+
+    @property
+    def values(self) -> list[bytes | None]:
+        return [v for letter in self.letters for v in letter.value or ()]
+
+
+Act = Callable[[list[Record], Reporter, int], Any]
+
+
+class Scripted(Writer):
+    """Does what a test says, and counts how often."""
+
+    def __init__(self, act: Act) -> None:
+        self._act = act
+        self.tries = 0
+
+    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
+        self.tries += 1
+        return self._act([r for b in batches for r in b.records()], report, self.tries)
+
+
+def sink(act: Act, policy: ErrorPolicy, **more: Any) -> tuple[SinkProcess, Scripted, Queue]:
+    writer, text = Scripted(act), cast("Any", Text())
+    made = SinkProcess(
+        cast("Any", None), connector="c", task=0, steps=(), converters=Converters(text, text, text, ("k", "v", "h")),
+        policy=policy, retries=PutRetries(), writer=lambda: writer, stopping=lambda: False, sleep=lambda seconds: None,
+        **more,
+    )  # fmt: skip
+    queue = Queue()
+    made._dead_letters = cast("Any", queue)
+    return made, writer, queue
+
+
+def three() -> list[Consumed]:
+    return [Consumed(TopicPartition("t", 3), [7, 9, 12], [b"a", b"b", b"c"], None, None, [5, 6, 7])]
+
+
+ALL = ErrorPolicy(tolerate=True, dead_letter_topic="dlq")
+NONE = ErrorPolicy(dead_letter_topic="dlq")
+
+
+def test_a_record_that_was_handed_back_once_is_buried_once_though_a_later_try_does_not_name_it() -> None:
+    def act(records: list[Record], report: Reporter, attempt: int) -> None:
+        if attempt < 3:
+            report(records[1], DataError(f"refused in try {attempt}"))
+            raise RetriableError("the table is locked")
+
+    process, writer, queue = sink(act, ALL)
+    summary = process.put(three())
+    assert writer.tries == 3
+    assert queue.values == [b"b"]
+    assert (summary.written, summary.failures, summary.dead_letters, summary.retries) == (2, 1, 1, 2)
+
+
+@pytest.mark.parametrize("after", ["goes on", "asks to wait", "fails", "stops asking"])
+@pytest.mark.parametrize("patient", [True, False])
+def test_where_nothing_is_tolerated_a_record_that_was_handed_back_fails_the_task_whatever_the_sink_makes_of_it(
+    after: str, patient: bool
+) -> None:
+    def act(records: list[Record], report: Reporter, attempt: int) -> None:
+        with suppress(ConnectError):
+            report(records[1], DataError("refused"))
+        if after == "asks to wait" or (after == "stops asking" and attempt == 1):
+            raise RetriableError("the table is locked")
+        if after == "fails":
+            raise ValueError("something else")
+
+    process, writer, queue = sink(act, NONE, patient=patient)
+    with pytest.raises(ConnectError) as e:
+        process.put(three())
+    assert not isinstance(e.value, RetriableError)  # which would make the driver try again
+    assert str(e.value).startswith(
+        "Tolerance exceeded in error handler: record at t-3 offset 9 failed in task c-0 at stage TASK_PUT "
+        "(org.apache.kafka.connect.sink.SinkTask): DataError: refused."
+    )
+    assert isinstance(e.value.__cause__, DataError)
+    assert writer.tries == 1
+    assert queue.values == [b"b"]
+
+
+def test_a_report_of_another_thread_counts_too() -> None:
+    def act(records: list[Record], report: Reporter, attempt: int) -> None:
+        thread = threading.Thread(target=quietly, args=(report, records[2]))
+        thread.start()
+        thread.join()
+
+    process, _, _ = sink(act, NONE)
+    with pytest.raises(ConnectError, match="record at t-3 offset 12 failed"):
+        process.put(three())
+
+
+def quietly(report: Reporter, record: Record) -> None:
+    with suppress(ConnectError):
+        report(record, DataError("refused"))
+
+
+@pytest.mark.parametrize("policy", [ALL, NONE])
+def test_a_report_that_comes_late_fails_the_task_before_the_next_batch(policy: ErrorPolicy) -> None:
+    kept: list[tuple[Reporter, Record]] = []
+    process, writer, queue = sink(lambda records, report, attempt: kept.append((report, records[0])), policy)
+    process.put(three())
+    process.put(three())
+    report, record = kept[0]
+    with pytest.raises(ConnectError, match="record at t-3 offset 7 when `write` had returned, too late"):
+        report(record, DataError("refused"))
+    with pytest.raises(ConnectError, match="too late"):  # the plugin may have swallowed it
+        process.put(three())
+    assert (writer.tries, queue.letters) == (2, [])
+
+
+def test_no_offset_is_told_before_the_dead_letters_of_its_batch_are_in_kafka() -> None:
+    lost: list[Summary] = []
+    process, _, queue = sink(
+        lambda records, report, attempt: report(records[0], DataError("refused")), ALL, patient=False, lost=lost.append
+    )
+    queue.away = True
+    with pytest.raises(RetriableError, match="could not be written to the dead letter queue 'dlq' yet: Kafka is away"):
+        process.put(three())
+    assert [(s.dead_letters, s.dead_letters_lost) for s in lost] == [(1, 1)]
+
+
+class Picky(Text):
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[None, str | None]:
+        if data == b"b":
+            raise DataError("no text")
+        return super().to_connect(topic, data)
+
+
+def test_a_record_that_no_stage_tolerates_is_buried_and_fails_the_task() -> None:
+    process, writer, queue = sink(lambda records, report, attempt: None, NONE)
+    picky = cast("Any", Picky())
+    process._converters = Converters(picky, picky, picky, ("k", "v", "h"))
+    with pytest.raises(ConnectError, match="record at t-3 offset 9 failed in task c-0 at stage VALUE_CONVERTER"):
+        process.put(three())
+    assert (writer.tries, queue.values) == (0, [b"b"])
+
+
+def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.LogCaptureFixture) -> None:
+    process, _, queue = sink(lambda records, report, attempt: report(records[0], DataError("refused")), NONE)
+    queue.away = True
+    with pytest.raises(ConnectError, match=r"record at t-3 offset 7 failed .* DataError: refused"):
+        process.put(three())
+    assert "is not in the dead letter queue" in caplog.text
