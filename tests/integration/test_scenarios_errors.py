@@ -1,13 +1,17 @@
 """Scenarios of area errors, on a real broker: tolerance, retries, log lines, the dead letter queue."""
 
 import json
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from confluent_kafka.admin import AdminClient
+
+from penstock_runtime.engine.setup import Setup
 
 from .lab import LOG, Lab, failed
 from .reading import Read
-from .running import Processes, new_name
+from .running import Processes, new_name, next_life
 
 DLQ: Final = "errors.deadletterqueue.topic.name"
 CONTEXT: Final = {"errors.deadletterqueue.context.headers.enable": "true", "errors.tolerance": "all"}
@@ -17,6 +21,7 @@ NAMES: Final = [
     "topic", "partition", "offset", "connector.name", "task.id", "stage", "class.name", "exception.class.name",
     "exception.message", "exception.stacktrace",
 ]  # fmt: skip
+REFUSING: Final = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
 VALID: Final = json.dumps({"schema": {"type": "string"}, "payload": "good"})
 
 
@@ -189,7 +194,8 @@ def test_a_record_that_the_sink_hands_back_fails_the_task_where_nothing_is_toler
     assert "DataError: bad" in message
     assert lab.committed(name, topic) is None
     assert f"where consumed record is {{topic='{topic}', partition=0, offset=1," in task.log_text()
-    assert lab.records(dlq) == []  # Kafka Connect writes it at each restart once more
+    (letter,) = lab.records(dlq)
+    assert (letter.value, context(letter)["stage"]) == (b"ERR", "TASK_PUT")
 
 
 def test_a_failure_in_a_batch_keeps_all_of_it_from_the_sink_where_nothing_is_tolerated(lab: Lab) -> None:
@@ -246,7 +252,7 @@ def test_without_tolerance_a_record_that_was_handed_back_is_not_forgotten_when_t
     on = {"bad": {"do": "swallow"}, "wait": {"do": "retriable", "times": 1, "after": 0.05}}
     name, task = lab.sink(topic, on=on)
     assert f"record at {topic}-0 offset 0 failed" in failed(task)
-    assert len(lab.journal.of("put")) == 2
+    assert len(lab.journal.of("put")) == 1  # a second might not name the record
     assert lab.committed(name, topic) is None
 
 
@@ -273,14 +279,131 @@ def test_a_dead_letter_that_kafka_refuses_is_not_passed_over(lab: Lab) -> None:
     assert lab.committed(name, topic) is None
 
 
-def test_a_source_has_a_dead_letter_queue_too(lab: Lab) -> None:
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("polling", [False, True])
+def test_a_source_has_a_dead_letter_queue_too(lab: Lab, guarantee: str, polling: bool) -> None:
     topic = lab.topic()
-    dlq, more = dead_letters(lab)
-    chain = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
-    name, task = lab.source([["a", {"value": "boom", "key": "k", "headers": {"h": "x"}}, "b"]], topic, **chain, **more)
-    lab.journal.count("commit")
+    dlq, more = dead_letters(lab, **{"delivery.guarantee": guarantee})
+    boom = {"value": "boom", "key": "k", "headers": {"h": "x"}, "timestamp": 1_600_000_000_001}
+    name, task = lab.source([["a", boom, "b"], ["boom"]], topic, polling=polling, **REFUSING, **more)
+    lab.journal.count("commit", 2)
     task.stop()
     assert lab.values(topic) == ["a", "b"]
-    (letter,) = lab.records(dlq)
-    assert (letter.key, letter.value, letter.headers[0]) == (b"k", b"boom", ("h", b"x"))
-    assert [context(letter)[k] for k in ("topic", "connector.name", "stage")] == [topic, name, "TRANSFORMATION"]
+    first, second = lab.records(dlq)
+    assert (first.key, first.value, first.headers[0]) == (b"k", b"boom", ("h", b"x"))
+    assert lab.timestamp(dlq, 0) == 1_600_000_000_001
+    assert [k for k, _ in first.headers[1:]] == [PREFIX + n for n in NAMES if n not in ("partition", "offset")]
+    assert [context(first)[k] for k in ("topic", "connector.name", "task.id", "stage", "class.name")] == [
+        topic, name, "0", "TRANSFORMATION", "scripted_steps.Refusing",
+    ]  # fmt: skip
+    # Exactly once it lies in the transaction of its batch, whose end takes an offset.
+    assert second.offset == (2 if guarantee == "exactly-once" else 1)
+    assert lab.offsets(name)[-1] == {"i": 1}
+
+
+@pytest.mark.parametrize("properties", [{}, {"errors.tolerance": "all"}])
+def test_a_source_has_no_dead_letter_queue_unless_it_is_asked_for(lab: Lab, properties: dict[str, str]) -> None:
+    resource = lab.source_manifest([["a"]], lab.topic(), **properties)
+    assert Setup.of(lab.spec(resource), slots_dir=Path()).policy.dead_letter_topic is None
+
+
+@pytest.mark.parametrize("kind", ["sink", "exactly-once", "at-least-once"])
+def test_where_nothing_is_tolerated_the_record_is_buried_and_the_task_fails_at_each_restart(
+    lab: Lab, kind: str
+) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab, **{"errors.tolerance": "none"}, **REFUSING)
+    if kind == "sink":
+        lab.produce(topic, "a", "boom", "boom")
+        spec = lab.spec(lab.sink_manifest(topic, **more))
+    else:
+        more["delivery.guarantee"] = kind
+        spec = lab.spec(lab.source_manifest([["a", "boom", "boom"]], topic, **more))
+    for life in (1, 2):
+        message = failed(lab.processes.task(spec if life == 1 else next_life(spec)))
+        assert message.startswith("Tolerance exceeded in error handler: record ")
+        assert "stage TRANSFORMATION (scripted_steps.Refusing): DataError: transform refused boom" in message
+        letters = lab.records(dlq)
+        assert [r.value for r in letters] == [b"boom"] * life
+        assert [context(r)["stage"] for r in letters] == ["TRANSFORMATION"] * life
+    if kind == "sink":
+        assert f"record at {topic}-0 offset 1 failed" in message
+        assert lab.committed(spec.connector, topic) is None
+        assert lab.journal.of("put") == []
+    else:
+        assert lab.values(topic) == []
+        assert lab.offsets(spec.connector) == []
+
+
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_the_queue_is_made_with_one_partition_and_one_that_is_there_stays_as_it_is(lab: Lab, kind: str) -> None:
+    topic, new, there = lab.topic(), new_name("dlq"), lab.topic("dlq", partitions=3)
+    for dlq in (new, there):
+        more = {DLQ: dlq, "errors.deadletterqueue.topic.replication.factor": "1"}
+        resource = lab.source_manifest([], topic, **more) if kind == "source" else lab.sink_manifest(topic, **more)
+        lab.spec(resource)
+    topics = AdminClient({"bootstrap.servers": lab.servers}).list_topics(timeout=30).topics
+    assert [len(topics[dlq].partitions) for dlq in (new, there)] == [1, 3]
+    assert [len(p.replicas) for p in topics[new].partitions.values()] == [1]
+
+
+STEPS: Final = {
+    "transform": ("transforms.f", {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing"}),
+    "predicate": ("predicates.p", {
+        "transforms": "f", "transforms.f.type": "Filter", "transforms.f.negate": "true", "transforms.f.predicate": "p",
+        "predicates": "p", "predicates.p.type": "scripted_steps:Unsure",
+    }),
+    "key": ("key.converter", {"key.converter": "scripted_steps:Picky"}),
+    "value": ("value.converter", {"value.converter": "scripted_steps:Picky"}),
+    "header": ("header.converter", {"header.converter": "scripted_steps:PickyHeaders"}),
+}  # fmt: skip
+
+
+@pytest.mark.scenario("errors-backoff-deadline")
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_every_stage_is_tried_again(lab: Lab, kind: str, step: str) -> None:
+    topic = lab.topic()
+    prefix, more = STEPS[step]
+    more = {**more, f"{prefix}.on": "boom", f"{prefix}.error": "retriable", f"{prefix}.times": "2",
+            f"{prefix}.journal": lab.journal.path, "errors.retry.timeout": "10000"}  # fmt: skip
+    key, value, header = (
+        "boom" if step == s or (step in ("transform", "predicate") and s == "value") else s
+        for s in ("key", "value", "header")
+    )
+    if kind == "sink":
+        lab.produce(topic, "first")
+        lab.produce(topic, value, key=key, headers={"h": header})
+        _, task = lab.sink(topic, **more)
+        assert lab.journal.values(2) == ["first", value]
+    else:
+        _, task = lab.source([["first", {"value": value, "key": key, "headers": {"h": header}}]], topic, **more)
+        lab.journal.count("commit")
+        assert lab.values(topic) == ["first", value]
+    task.stop()
+    tries = [e["at"] for e in lab.journal.of("apply") if e["value"] == "boom"]
+    assert len(tries) == 3
+    late = [t - tries[0] - planned for t, planned in zip(tries, (0.0, 0.3, 0.9), strict=True)]
+    assert all(-0.01 <= x < 0.5 for x in late), late
+
+
+def test_a_record_that_fails_for_good_is_the_last_that_is_tried_where_nothing_is_tolerated(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "boom", *("boom" for _ in range(20)))
+    more = {**REFUSING, "transforms.f.error": "retriable", "transforms.f.journal": lab.journal.path,
+            "errors.retry.timeout": "300"}  # fmt: skip
+    _, task = lab.sink(topic, **more)
+    assert f"record at {topic}-0 offset 0 failed" in failed(task)
+    assert len(lab.journal.of("apply")) == 2
+
+
+@pytest.mark.parametrize("polling", [False, True])
+def test_an_error_of_the_source_itself_is_the_end_even_where_errors_are_tolerated(lab: Lab, polling: bool) -> None:
+    topic = lab.topic()
+    dlq, more = dead_letters(lab, **{"errors.retry.timeout": "-1"})
+    script = [["v0"], {"raise": "data", "message": "poll refused"}]
+    name, task = lab.source(script, topic, polling=polling, **more)
+    assert "poll refused" in failed(task)
+    assert lab.values(topic) == ["v0"]
+    assert lab.offsets(name) == [{"i": 0}]
+    assert lab.records(dlq) == []

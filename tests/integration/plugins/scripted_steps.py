@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from penstock import Config, Converter, DataError, Header, HeaderConverter, Predicate, Record, Schema, Transform, prop
+from penstock import Config, Converter, Header, HeaderConverter, Predicate, Record, Schema, Transform, prop
 from telling import JOURNAL, Teller, error_of
 
 
@@ -13,21 +13,32 @@ class FailingConfig(Config):
     times: int = prop("times", 1_000_000, doc="How often it fails.")
 
 
+class Check:
+    """Tells of each value, and fails for one of them."""
+
+    def __init__(self, who: str, config: FailingConfig) -> None:
+        self._who = who
+        self._config = config
+        self._tell = Teller(config.journal)
+        self._failed = 0
+
+    def __call__(self, value: Any) -> None:
+        self._tell("apply", value=value)
+        if self._config.on in ("*", value) and self._failed < self._config.times:
+            self._failed += 1
+            raise error_of(self._config.error, f"{self._who} refused {value}")
+
+
 class Refusing(Transform):
     """Fails for one value, and passes on the others."""
 
     Config = FailingConfig
 
     def configure(self, config: FailingConfig) -> None:
-        self._config = config
-        self._tell = Teller(config.journal)
-        self._failed = 0
+        self._check = Check("transform", config)
 
     def apply(self, record: Record) -> Record | None:
-        self._tell("apply", value=record.value)
-        if self._config.on in ("*", record.value) and self._failed < self._config.times:
-            self._failed += 1
-            raise error_of(self._config.error, f"transform refused {record.value}")
+        self._check(record.value)
         return record
 
 
@@ -37,11 +48,10 @@ class Unsure(Predicate):
     Config = FailingConfig
 
     def configure(self, config: FailingConfig) -> None:
-        self._on = config.on
+        self._check = Check("predicate", config)
 
     def test(self, record: Record) -> bool:
-        if record.value == self._on:
-            raise DataError(f"predicate refused {record.value}")
+        self._check(record.value)
         return True
 
 
@@ -51,7 +61,7 @@ class Picky(Converter):
     Config = FailingConfig
 
     def configure(self, config: FailingConfig, *, is_key: bool) -> None:
-        self._on = config.on
+        self._check = Check("converter", config)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         self._check(value)
@@ -62,10 +72,6 @@ class Picky(Converter):
         self._check(text)
         return None, text
 
-    def _check(self, text: Any) -> None:
-        if text == self._on:
-            raise DataError(f"converter refused {text}")
-
 
 class PickyHeaders(HeaderConverter):
     """Texts, but for one."""
@@ -73,13 +79,13 @@ class PickyHeaders(HeaderConverter):
     Config = FailingConfig
 
     def configure(self, config: FailingConfig) -> None:
-        self._on = config.on
+        self._check = Check("header converter", config)
 
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
+        self._check(value)
         return None if value is None else str(value).encode()
 
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
         text = None if data is None else data.decode()
-        if text == self._on:
-            raise DataError(f"header converter refused {text}")
+        self._check(text)
         return Header(name, text)
