@@ -101,6 +101,25 @@ def test_a_source_counts_what_it_reads_and_writes(lab: Lab) -> None:
     assert value["task-error-metrics last-error-timestamp"] == 0
 
 
+def test_a_source_counts_what_fails(lab: Lab) -> None:
+    topic, dlq = lab.topic(), lab.topic("dlq")
+    chain = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom",
+             "transforms.f.error": "retriable", "errors.retry.timeout": "300"}  # fmt: skip
+    more = {**LOG, "errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq}
+    _, task = lab.source([["a", "boom", "b"]], topic, **chain, **more)
+    lab.journal.count("commit")
+    found = scraped(task)
+    value = {k: found[v] for k, v in COMMON.items() if k.startswith("task-error-metrics")}
+    written = found[SOURCE["source-record-write-total"]]
+    task.stop()
+    assert value.pop("task-error-metrics last-error-timestamp") > 1_600_000_000_000
+    assert {k.removeprefix("task-error-metrics "): v for k, v in value.items()} == {
+        "total-record-failures": 2, "total-record-errors": 1, "total-records-skipped": 1, "total-retries": 1,
+        "total-errors-logged": 1, "deadletterqueue-produce-requests": 1, "deadletterqueue-produce-failures": 0,
+    }  # fmt: skip
+    assert written == 2
+
+
 @pytest.mark.parametrize("behind", [0, 3])
 def test_the_lag_is_what_lies_in_kafka_and_is_not_written(lab: Lab, behind: int) -> None:
     topic = lab.topic()
