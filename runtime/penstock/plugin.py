@@ -64,8 +64,8 @@ class Transform(Plugin):
 
         The result must be what `apply` gives for each record in turn; dropped rows leave by `take`. May change the
         dicts of `batch.value` in place only where `batch.owned`, and then so that doing it again changes nothing: when
-        this raises, `apply` is called for each record of the same batch, to find the ones that fail. The default calls
-        nothing: see `has_batch_form`.
+        this raises, `apply` is called for each record of the same batch, to find the ones that fail; that it raised counts
+        as no try of any record. The default calls nothing: see `has_batch_form`.
         """
         raise NotImplementedError
 

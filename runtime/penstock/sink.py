@@ -41,8 +41,13 @@ class Reporter(Protocol):
     def __call__(self, record: Record, error: Exception) -> None:
         """Hand back one record that the outside system refuses: to the dead letter queue and the log.
 
+        From any thread, but only until the `write` or `stage` that it was given to returns. A record counts as handed back
+        from the first try of a batch to the last, and once, however often it is named. The dead letter is in Kafka before
+        the record's offset is committed.
+
         Raises:
-            ConnectError: `errors.tolerance` is `none`. Swallowing it does not help: the task fails after `write`.
+            ConnectError: `errors.tolerance` is `none`: the task fails, and the record's offset is not committed. Swallowing
+                it does not help, nor does `RetriableError` after it. Or `write` has returned, with the same end.
         """
 
 

@@ -181,7 +181,7 @@ def one_by_one(steps: list[Step], records: list[Record]) -> dict[int, Any]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(chains(), batches())
 def test_a_batch_becomes_what_its_records_become(
     chain: list[tuple[Given, str, Given | None, bool]], batch: RecordBatch
@@ -200,7 +200,7 @@ def test_a_batch_becomes_what_its_records_become(
         assert exactly(list(batch.records())) == before, "a chain changed values that are not its own"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chains(), batches())
 def test_where_nothing_is_tolerated_the_first_record_that_fails_is_found(
     chain: list[tuple[Given, str, Given | None, bool]], batch: RecordBatch
