@@ -122,7 +122,8 @@ class Delivery:
         worst = min(failures, key=lambda f: f.position)
         row = worst.position - batch.positions[0]
         record, task = batch.record(row), f"{self.connector}-{self.task}"
-        error = fatal(worst, where=f"record {row} of a portion of {where} for topic '{record.topic}'", task=task)
+        place = f"topic '{record.topic}'" + ("" if record.partition is None else f" partition {record.partition}")
+        error = fatal(worst, where=f"record {row} of a portion of {where} for {place}", task=task)
         # Kafka Connect reports what its operator runs; what the producer refuses it does not, unless it is tolerated.
         if worst.stage is not Stage.KAFKA_PRODUCE:
             if self.policy.log:

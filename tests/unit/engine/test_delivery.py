@@ -195,6 +195,11 @@ def test_where_nothing_is_tolerated_the_record_is_buried_alone_and_nothing_is_se
     assert [r.getMessage().split(". ")[0] for r in caplog.records] == ["Error encountered in task c-1"]
 
 
+def test_the_partition_is_named_where_the_source_has_chosen_one() -> None:
+    with pytest.raises(ConnectError, match="record 0 of a portion of source c for topic 't' partition 3 failed"):
+        delivery(ErrorPolicy()).deliver([batch("bad", partition=3)], Topic(), Summary(), where="source c")
+
+
 def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.LogCaptureFixture) -> None:
     def away(letter: Outgoing) -> None:
         raise ConnectError("Kafka is away")

@@ -10,6 +10,7 @@ import pytest
 from penstock import (
     ConnectError,
     DataError,
+    Header,
     Record,
     RecordBatch,
     Reporter,
@@ -131,6 +132,11 @@ class Queue:
 Act = Callable[[list[Record], Reporter, int], Any]
 
 
+class HeaderText:
+    def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+        return Header(name, data)
+
+
 class Scripted(Writer):
     """Does what a test says, and counts how often."""
 
@@ -145,8 +151,9 @@ class Scripted(Writer):
 
 def sink(act: Act, policy: ErrorPolicy, **more: Any) -> tuple[SinkProcess, Scripted, Queue]:
     writer, text = Scripted(act), cast("Any", Text())
+    headers = cast("Any", HeaderText())
     made = SinkProcess(
-        cast("Any", None), connector="c", task=0, steps=(), converters=Converters(text, text, text, ("k", "v", "h")),
+        cast("Any", None), connector="c", task=0, steps=(), converters=Converters(text, text, headers, ("k", "v", "h")),
         policy=policy, retries=PutRetries(), writer=lambda: writer, stopping=lambda: False, sleep=lambda seconds: None,
         **more,
     )  # fmt: skip
@@ -265,3 +272,63 @@ def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.Lo
     with pytest.raises(ConnectError, match=r"record at t-3 offset 7 failed .* DataError: refused"):
         process.put(three())
     assert "is not in the dead letter queue" in caplog.text
+
+
+class Stern(Transform):
+    """Refuses every record."""
+
+    def __init__(self, error: str) -> None:
+        self._error = error
+
+    def apply(self, record: Record) -> Record | None:
+        raise DataError(self._error)
+
+
+def test_a_dead_letter_has_the_bytes_that_were_read_and_the_context_behind_the_headers_of_the_record() -> None:
+    policy = ErrorPolicy(tolerate=True, dead_letter_topic="dlq", dead_letter_headers=True)
+    process, writer, queue = sink(
+        lambda records, report, attempt: None, policy, redact=lambda t: t.replace("pw", "***")
+    )
+    process._steps = (Step("r", Stern("no, pw"), "org.example.T"),)
+    headers = [[("h", b"\xff"), ("__connect.errors.topic", b"old"), ("n", None)], []]
+    summary = process.put([Consumed(TopicPartition("t", 3), [7, 9], [None, b"{}"], [b"k", None], headers, [5, None])])
+    one, two = queue.letters
+    assert (one.topic, one.key, one.value, one.timestamp, one.partition) == ("dlq", [b"k"], [None], 5, None)
+    assert (two.key, two.value, two.timestamp) == ([None], [b"{}"], None)
+    assert one.headers is not None
+    assert one.headers[0][:3] == [("h", b"\xff"), ("__connect.errors.topic", b"old"), ("n", None)]
+    context = [(name.removeprefix("__connect.errors."), value) for name, value in one.headers[0][3:]]
+    assert context[:-1] == [
+        ("topic", b"t"), ("partition", b"3"), ("offset", b"7"), ("connector.name", b"c"), ("task.id", b"0"),
+        ("stage", b"TRANSFORMATION"), ("class.name", b"org.example.T"),
+        ("exception.class.name", b"penstock.errors.DataError"), ("exception.message", b"no, ***"),
+    ]  # fmt: skip
+    assert context[-1][0] == "exception.stacktrace"
+    assert b"pw" not in (context[-1][1] or b"")
+    assert (writer.tries, summary.failures, summary.dead_letters, summary.offsets) == (0, 2, 2, [("t", 3, 10)])
+
+
+@pytest.mark.parametrize(("log", "messages"), [(False, True), (True, False), (True, True)])
+def test_the_line_of_a_sink_tells_the_place_of_the_record_and_nothing_of_what_is_in_it(
+    log: bool, messages: bool
+) -> None:
+    process, _, _ = sink(
+        lambda records, report, attempt: None, ErrorPolicy(tolerate=True, log=log, log_messages=messages)
+    )
+    process._steps = (Step("r", Stern("no"), "org.example.T"),)
+    consumed = Consumed(TopicPartition("t", 3), [7], [b"content"], [b"content"], None, [5], 1)
+    where = ", where consumed record is {topic='t', partition=3, offset=7, timestamp=5, timestampType=CreateTime}"
+    start = "Error encountered in task c-0. Executing stage 'TRANSFORMATION' with class 'org.example.T'"
+    expected = [f"{start}{where if messages else ''}. DataError: no"] if log else []
+    summary = process.put([consumed])
+    assert (summary.log, summary.logged) == (expected, len(expected))
+
+
+@pytest.mark.parametrize("messages", [1, 60])
+def test_of_many_failures_fifty_are_told_and_all_are_counted(messages: int) -> None:
+    process, _, _ = sink(lambda records, report, attempt: None, ErrorPolicy(tolerate=True, log=True))
+    process._steps = (Step("r", Stern("no"), "T"),)
+    rows = list(range(messages))
+    times: list[int | None] = [None for _ in rows]
+    summary = process.put([Consumed(TopicPartition("t", 3), rows, [b"x" for _ in rows], None, None, times)])
+    assert (len(summary.log), summary.logged, summary.failures) == (min(50, messages), messages, messages)
