@@ -25,6 +25,7 @@ from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_task import SinkTask
 from penstock_runtime.engine.source_task import SourceTask
 from penstock_runtime.engine.spark import Spark, SparkLost
+from penstock_runtime.engine.tolerance import printable
 from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.known_secrets import redactor_of
@@ -60,12 +61,12 @@ class _End:
     @classmethod
     def by(cls, error: Exception, redact: Callable[[str], str]) -> "_End":
         """What an error means, and says."""
-        message = redact(str(error)) or type(error).__name__
+        message = printable(redact(str(error))) or type(error).__name__
         if isinstance(error, (Superseded, Unreached)):
             unavailable = isinstance(error, Unreached)
             return cls(ExitCode.UNAVAILABLE if unavailable else ExitCode.SUPERSEDED, message)
         code = ExitCode.CONFIG_INVALID if isinstance(error, ConfigError) else ExitCode.FAILED
-        trace = redact("".join(traceback.format_exception(error)))[-_TRACE_LIMIT:]
+        trace = printable(redact("".join(traceback.format_exception(error))))[-_TRACE_LIMIT:]
         return cls(ExitCode.LOST if isinstance(error, SparkLost) else code, message, trace)
 
 

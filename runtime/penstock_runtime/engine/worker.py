@@ -29,6 +29,7 @@ from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.source_process import SourceProcess, Work
 from penstock_runtime.engine.summary import Summary
+from penstock_runtime.engine.tolerance import printable
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.status_topic import Incarnation
@@ -149,7 +150,7 @@ def failure(error: Exception, redact: Callable[[str], str] = str) -> _Answer:
     kind = next((k for k, cls in _KINDS.items() if isinstance(error, cls)), "fatal")
     message = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
     trace = "".join(traceback.format_exception(error))
-    return _Answer(kind=kind, message=redact(message), trace=redact(trace))
+    return _Answer(kind=kind, message=printable(redact(message)), trace=printable(redact(trace)))
 
 
 _redactors: list[Callable[[str], str]] = []
