@@ -73,7 +73,11 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """The shape of a value. Equal schemas are interchangeable; `default` None means that there is no default."""
+    """The shape of a value. Equal schemas are interchangeable; `default` None means that there is no default.
+
+    Raises:
+        SchemaBuilderError: the name of a field stands twice, or is empty.
+    """
 
     type: Type
     optional: bool = False
@@ -90,6 +94,8 @@ class Schema:
 
     def __post_init__(self) -> None:
         names = {f.name for f in self.fields}
+        if "" in names:
+            raise SchemaBuilderError("fieldName cannot be null: a struct has no field with an empty name. Give it one.")
         if len(names) != len(self.fields):
             seen: set[str] = set()
             twice = next(f.name for f in self.fields if f.name in seen or seen.add(f.name))  # type: ignore[func-returns-value]
@@ -147,7 +153,7 @@ def struct(
     """A struct with these fields, in this order.
 
     Raises:
-        SchemaBuilderError: a field name stands twice.
+        SchemaBuilderError: a field name stands twice, or is empty.
     """
     return Schema(
         Type.STRUCT,

@@ -1,10 +1,10 @@
 """DropHeaders: remove headers by name."""
 
 from operator import attrgetter
-from typing import Annotated, Final
+from typing import Final
 
 from penstock import Config, Header, Importance, Record, RecordBatch, Transform, prop
-from penstock_plugins.name_lists import unique
+from penstock_plugins.field_names import SomeDistinctNames
 
 __all__ = ["DropHeaders"]
 
@@ -14,7 +14,7 @@ _NAME_OF: Final = attrgetter("name")
 class DropHeadersConfig(Config):
     """The properties of DropHeaders."""
 
-    headers: Annotated[list[str], unique] = prop(
+    headers: SomeDistinctNames = prop(
         "headers", doc="The name of the headers to be removed.", importance=Importance.HIGH
     )
 

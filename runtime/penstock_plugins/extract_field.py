@@ -9,7 +9,8 @@ from penstock.config_rules import words
 from penstock_plugins.connect_values import java_class
 from penstock_plugins.field_path import read_path
 from penstock_plugins.schema_cache import SchemaCache
-from penstock_plugins.side_transform import SideTransform
+from penstock_plugins.side_transform import Made, SideTransform
+from penstock_plugins.sides import Values
 from penstock_plugins.struct_copy import replace_null_with_default, require_map, require_struct
 
 __all__ = ["ExtractField"]
@@ -89,9 +90,7 @@ class ExtractField(SideTransform):
             way, item = self._ways[schema], value
         return way.schema, _read(way.steps, item)
 
-    def changed_rows(
-        self, schema: Schema | None, values: list[Any] | Fields
-    ) -> tuple[Schema | None, list[Any] | Fields, bool] | None:
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
         """As `changed`; of values that are held as columns, the field is one."""
         way = self._bare if schema is None else self._ways[schema]
         if not way.steps:

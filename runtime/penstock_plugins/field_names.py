@@ -1,10 +1,10 @@
-"""Lists of field names in configurations: what Kafka Connect refuses in them (`ConfigDef.ValidList`)."""
+"""Lists of names in configurations: what Kafka Connect refuses in them (`ConfigDef.ValidList`)."""
 
 from typing import Annotated
 
 from penstock.config_rules import Rule
 
-__all__ = ["FieldNames", "SomeFieldNames"]
+__all__ = ["DistinctNames", "SomeDistinctNames", "SomeNames"]
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -18,12 +18,17 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _some(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
-        raise ValueError("must not be empty. Name at least one field.")
+        raise ValueError("must not be empty. Name at least one.")
     return names
 
 
-FieldNames = Annotated[tuple[str, ...], Rule(_distinct, "each once, none empty")]
+DistinctNames = Annotated[tuple[str, ...], Rule(_distinct, "each once, none empty")]
 """Names, each once, none of them empty; perhaps no name at all."""
 
-SomeFieldNames = Annotated[tuple[str, ...], Rule(_some, "at least one"), Rule(_distinct, "each once, none empty")]
-"""The same, but at least one."""
+SomeNames = Annotated[tuple[str, ...], Rule(_some, "at least one")]
+"""At least one name."""
+
+SomeDistinctNames = Annotated[
+    tuple[str, ...], Rule(_some, "at least one"), Rule(_distinct, "each once, none empty")
+]
+"""At least one name, each once, none of them empty."""

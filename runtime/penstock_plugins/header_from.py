@@ -1,41 +1,27 @@
 """HeaderFrom: copy or move fields of a key or value into headers."""
 
-from dataclasses import dataclass
 from itertools import repeat
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import model_validator
 
-from penstock import (
-    Config,
-    ConfigError,
-    Field,
-    Fields,
-    Header,
-    Importance,
-    Record,
-    RecordBatch,
-    Same,
-    Schema,
-    Transform,
-    prop,
-)
+from penstock import Config, ConfigError, Field, Fields, Header, Importance, Record, RecordBatch, Same, Schema, prop
 from penstock.config_rules import words
 from penstock.fields import Column
 from penstock_plugins.connect_values import null_of
-from penstock_plugins.field_columns import (
-    OncePerSchema,
-    copied,
-    copied_columns,
-    fields_of,
-    guarded,
-    replaced,
-    replaced_batch,
-    required_map,
-    required_struct,
-    side_of,
+from penstock_plugins.field_names import SomeNames
+from penstock_plugins.schema_cache import SchemaCache
+from penstock_plugins.side_transform import Made, SideTransform
+from penstock_plugins.sides import Values, column_of, side_of
+from penstock_plugins.struct_copy import (
+    Move,
+    StructCopy,
+    as_rows,
+    basics,
+    replace_null_with_default,
+    require_map,
+    require_struct,
 )
-from penstock_plugins.name_lists import not_empty
 
 __all__ = ["HeaderFrom"]
 
@@ -43,12 +29,12 @@ __all__ = ["HeaderFrom"]
 class HeaderFromConfig(Config):
     """The properties of HeaderFrom."""
 
-    fields: Annotated[list[str], not_empty] = prop(
+    fields: SomeNames = prop(
         "fields",
         doc="Field names in the record whose values are to be copied or moved to headers.",
         importance=Importance.HIGH,
     )
-    headers: Annotated[list[str], not_empty] = prop(
+    headers: SomeNames = prop(
         "headers",
         doc="Header names, in the same order as the field names listed in the fields configuration property.",
         importance=Importance.HIGH,
@@ -59,13 +45,7 @@ class HeaderFromConfig(Config):
         "fields are to be copied to the headers (retained in the key/value).",
         importance=Importance.HIGH,
     )
-    replace_null: bool = prop(
-        "replace.null.with.default",
-        True,
-        doc="Whether to replace fields that have a default value and that are null to the default value. "
-        "When set to true, the default value is used, otherwise null is used.",
-        importance=Importance.MEDIUM,
-    )
+    replace_null: bool = replace_null_with_default()
 
     @model_validator(mode="after")
     def _pairs(self) -> Self:
@@ -74,21 +54,44 @@ class HeaderFromConfig(Config):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What is known once per old schema: what moving leaves, and the fields of the headers."""
+class _Source(NamedTuple):
+    """Where a header comes from: a field of a struct, or of maps without a schema."""
 
-    schema: Schema
-    guards: tuple[Field, ...]
-    taken: tuple[tuple[str, Field | None], ...]
+    header: str
+    name: str
+    schema: Schema | None
+    fill: Any
+    """What a null is read as."""
+
+    def value(self, value: Any) -> Any:
+        """What the header gets; unlike a struct's field, it takes a default that is a struct."""
+        if value is None:
+            value = self.fill
+            if value is None and self.schema is not None and not self.schema.optional:
+                raise null_of(self.name, self.schema)
+        return value
+
+    def column(self, values: Values) -> Column:
+        """The same for this field of many structs or maps."""
+        if isinstance(values, Fields):
+            column = values.columns.get(self.name, Same(None))
+            if isinstance(column, Same):
+                return Same(self.value(column.value))
+            nulls = type(None) in values.types(self.name)
+        else:
+            column = [row.get(self.name) for row in values]
+            nulls = None in column
+        if not nulls or self.schema is None:
+            return column
+        fill = self.value(None)
+        return [fill if v is None else v for v in column]
 
 
-class HeaderFrom(Transform):
+class HeaderFrom(SideTransform):
     """Copy or move fields into headers, after those that are there."""
 
     Config = HeaderFromConfig
     java_names = ("org.apache.kafka.connect.transforms.HeaderFrom",)
-    variants = ("Key", "Value")
 
     def configure(self, config: HeaderFromConfig) -> None:
         """Take the parsed `Config`."""
@@ -96,7 +99,9 @@ class HeaderFrom(Transform):
         self._moved = frozenset(config.fields if config.operation == "move" else ())
         self._purpose = f"header {config.operation}"
         self._replace_null = config.replace_null
-        self._shape = OncePerSchema(self._new_shape)
+        self._bare = tuple(_Source(header, name, None, None) for header, name in self._pairs)
+        self._sources = SchemaCache(self._sources_of)
+        self._left = SchemaCache(self._left_of)
 
     def apply(self, record: Record) -> Record:
         """The record with a header for each pair.
@@ -106,95 +111,60 @@ class HeaderFrom(Transform):
             TypeError: the struct has no such field (NullPointerException).
         """
         schema, value = side_of(record, self.side)
-        if schema is None:
-            plain = required_map(value, self._purpose)
-            added = tuple(Header(name, plain.get(field)) for name, field in self._pairs)
-            new_schema, new = None, {n: v for n, v in plain.items() if n not in self._moved} if self._moved else plain
-        else:
-            struct = required_struct(schema, value, self._purpose)
-            shape = self._shape(schema)
-            new_schema, new = schema, struct
-            if self._moved:
-                left = {n: v for n, v in struct.items() if n not in self._moved}
-                new_schema, new = shape.schema, copied(left, shape.guards, replace_null=self._replace_null)
-            there = ((n, _required(f, schema)) for n, f in shape.taken)
-            added = tuple(Header(n, self._filled(f, struct.get(f.name)), f.schema) for n, f in there)
-        record = record.replace(headers=record.headers + added)
-        return replaced(record, self.side, new_schema, new) if self._moved else record
+        there = self._there(schema, value)
+        left = super().apply(record) if self._moved else record
+        sources = self._bare if schema is None else self._sources[schema]
+        added = tuple([Header(s.header, s.value(there.get(s.name)), s.schema) for s in sources])
+        return left.replace(headers=record.headers + added)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`: the columns of the fields become the column of headers."""
-        found = fields_of(batch, self.side)
-        if found is None:
-            in_maps = self._from_maps(batch)
-            if in_maps is not None:
-                return in_maps
+        schema, values = column_of(batch, self.side)
+        if (
+            values is None
+            or isinstance(schema, list)
+            or not (isinstance(values, Fields) or set(map(type, values)) == {dict})
+        ):
             return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
-        schema, fields = found
-        columns, new_schema = fields.columns, None
-        taken: list[tuple[str, Schema | None, Column]]
-        if schema is None:
-            taken = [(name, None, columns.get(field, Same(None))) for name, field in self._pairs]
-        else:
-            shape = self._shape(schema)
-            new_schema = shape.schema
-            there = ((n, _required(f, schema)) for n, f in shape.taken)
-            taken = [(n, f.schema, self._filled_column(f, fields)) for n, f in there]
-        batch = batch.replace(headers=_joined(batch, [_headers(batch.length, *part) for part in taken]))
-        if not self._moved:
-            return batch
-        left = fields.having({n: c for n, c in columns.items() if n not in self._moved})
-        if schema is not None:
-            left = left.having(copied_columns(left, shape.guards, replace_null=self._replace_null))
-        if not left.columns:  # rows without fields cannot be told by columns
-            rows: list[Any] = [{} for _ in range(batch.length)]
-            changes = {self.side: rows, f"{self.side}_schema": new_schema}
-            return batch.replace(**changes, owned=batch.owned if self.side == "key" else True)
-        return replaced_batch(batch, self.side, new_schema, left)
-
-    def _from_maps(self, batch: RecordBatch) -> RecordBatch | None:
-        """As `apply_batch` for maps without a schema, of any fields; None where the side is not those."""
-        schema, column = (batch.key_schema, batch.key) if self.side == "key" else (batch.value_schema, batch.value)
-        if schema is not None or column is None or set(map(type, column)) != {dict}:
-            return None
-        added = [_headers(batch.length, name, None, [row.get(field) for row in column]) for name, field in self._pairs]
+        self._there(schema, {})
+        sources = self._bare if schema is None else self._sources[schema]
+        added = [_headers(batch.length, s.header, s.schema, s.column(values)) for s in sources]
         batch = batch.replace(headers=_joined(batch, added))
-        if not self._moved:
-            return batch
-        rows = [{n: v for n, v in row.items() if n not in self._moved} for row in column]
-        return batch.replace(key=rows) if self.side == "key" else batch.replace(value=rows, owned=True)
+        return super().apply_batch(batch) if self._moved else batch
 
-    def _filled(self, field: Field, value: Any) -> Any:
-        """What the header gets; unlike a struct, headers take no null that their schema does not."""
-        if value is not None:
-            return value
-        default = field.schema.default if self._replace_null else None
-        if default is None and not field.schema.optional:
-            raise null_of(field.name, field.schema)
-        return default
+    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+        """What moving leaves."""
+        there = self._there(schema, value)
+        if schema is None:
+            return None, {n: v for n, v in there.items() if n not in self._moved}
+        left = self._left[schema]
+        return left.schema, left.row(there)
 
-    def _filled_column(self, field: Field, fields: Fields) -> Column:
-        column = fields.columns.get(field.name, Same(None))
-        if isinstance(column, Same):
-            return Same(self._filled(field, column.value))
-        if type(None) not in fields.types(field.name):
-            return column
-        default = self._filled(field, None)
-        return [default if v is None else v for v in column]
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
+        """The same for many."""
+        if schema is not None:
+            left = self._left[schema]
+            made = left.rows(values)
+            return None if made is None else (left.schema, made, True)
+        if isinstance(values, Fields):
+            kept = {n: c for n, c in values.columns.items() if n not in self._moved}
+            return None, as_rows(values, kept), True
+        return None, [{n: v for n, v in row.items() if n not in self._moved} for row in values], True
 
-    def _new_shape(self, schema: Schema) -> _Shape:
-        by_name = {f.name: f for f in schema.fields}
-        left = tuple(f for f in schema.fields if f.name not in self._moved)
-        new = Schema(
-            schema.type,
-            name=schema.name,
-            version=schema.version,
-            doc=schema.doc,
-            parameters=schema.parameters,
-            fields=left,
+    def _there(self, schema: Schema | None, value: Any) -> dict[Any, Any]:
+        if schema is None:
+            return require_map(value, self._purpose)
+        return require_struct(schema, value, self._purpose)
+
+    def _left_of(self, schema: Schema) -> StructCopy:
+        left = [f for f in schema.fields if f.name not in self._moved]
+        return StructCopy(basics(schema, left), (Move(f, f) for f in left), replace_null=self._replace_null)
+
+    def _sources_of(self, schema: Schema) -> tuple[_Source, ...]:
+        there = [(header, _required(schema.field(name), schema)) for header, name in self._pairs]
+        return tuple(
+            _Source(header, f.name, f.schema, f.schema.default if self._replace_null else None) for header, f in there
         )
-        taken = tuple((name, by_name.get(field)) for name, field in self._pairs)
-        return _Shape(new, guarded(left, replace_null=self._replace_null), taken)
 
 
 def _required(field: Field | None, schema: Schema) -> Field:

@@ -26,6 +26,7 @@ from penstock import (
 from penstock.schema import INT32, INT64, STRING, TIMESTAMP
 from penstock_plugins.connect_values import null_of
 from penstock_plugins.schema_cache import SchemaCache
+from penstock_plugins.sides import column_of, side_of, with_column, with_side
 from penstock_plugins.struct_copy import (
     Move,
     StructCopy,
@@ -85,13 +86,6 @@ class _Insertion(NamedTuple):
     schema: Schema
 
 
-class _Shape(NamedTuple):
-    """What is known once per old schema: the new one, and how the old fields are copied."""
-
-    schema: Schema
-    copy: StructCopy
-
-
 class InsertField(Transform):
     """Insert fields using attributes from the record metadata or a configured static value."""
 
@@ -111,7 +105,7 @@ class InsertField(Transform):
         self._insertions = [_insertion(source, text, schema) for source, text, schema in kinds if text is not None]
         self._static = config.static_value
         self._replace_null = config.replace_null
-        self._shapes = SchemaCache(self._shape)
+        self._copies = SchemaCache(self._copy)
 
     def apply(self, record: Record) -> Record:
         """The record with the fields at the end of its side; one whose side is null passes.
@@ -120,7 +114,7 @@ class InsertField(Transform):
             DataError: the side is no struct or map, a required field is null, or the record has no offset.
             SchemaBuilderError: the struct has a field of that name.
         """
-        schema, value = (record.key_schema, record.key) if self.side == "key" else (record.value_schema, record.value)
+        schema, value = side_of(record, self.side)
         if value is None:
             return record
         new_schema = None
@@ -128,9 +122,9 @@ class InsertField(Transform):
             new = dict(require_map(value, _PURPOSE))
         else:
             old = require_struct(schema, value, _PURPOSE)
-            shape = self._shapes[schema]
-            new_schema = shape.schema
-            new = dict(shape.copy.filled(old))
+            copy = self._copies[schema]
+            new_schema = copy.schema
+            new = dict(copy.filled(old))
         for insertion in self._insertions:
             item = self._item(insertion, record)
             if item is not None or insertion.source == "topic":
@@ -139,28 +133,25 @@ class InsertField(Transform):
                 new[insertion.name] = _typed(insertion, item, schema)
             elif schema is not None:
                 new[insertion.name] = None
-        if self.side == "key":
-            return record.replace(key=new, key_schema=new_schema)
-        return record.replace(value=new, value_schema=new_schema)
+        return with_side(record, self.side, new_schema, new)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`, with one pass per field over the dicts; in place where they belong to the batch."""
-        if self.side == "value" and batch.fields is not None:
-            return self._on_columns(batch, batch.fields)
-        column = batch.key if self.side == "key" else batch.value
+        schema, column = column_of(batch, self.side)
         if column is None:
             return batch
-        schema = batch.key_schema if self.side == "key" else batch.value_schema
+        if isinstance(column, Fields):
+            return self._on_columns(batch, column)
         if isinstance(schema, list) or set(map(type, column)) != {dict}:
             return self._one_by_one(batch)
         new_schema = None
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return self._one_by_one(batch)
-            shape = self._shapes[schema]
-            new_schema = shape.schema
-            if not shape.copy.hands_on(column):
-                copied = shape.copy.rows(column) if self.side == "value" else None
+            copy = self._copies[schema]
+            new_schema = copy.schema
+            if not copy.hands_on(column):
+                copied = copy.rows(column) if self.side == "value" else None
                 return self._on_columns(batch, copied) if isinstance(copied, Fields) else self._one_by_one(batch)
         additions = [(i, self._column(i, batch)) for i in self._insertions]
         for insertion, items in additions:
@@ -174,9 +165,7 @@ class InsertField(Transform):
             if items is None and schema is None and insertion.source != "topic":
                 continue
             _fill(rows, insertion, items, schema)
-        if self.side == "key":
-            return batch.replace(key=rows, key_schema=new_schema)
-        return batch.replace(value=rows, value_schema=new_schema, owned=True)
+        return with_column(batch, self.side, new_schema, rows, owned=True)
 
     def _on_columns(self, batch: RecordBatch, fields: Fields) -> RecordBatch:
         """As `apply_batch`, for values that are held as columns: what is inserted is one more."""
@@ -184,10 +173,10 @@ class InsertField(Transform):
         if schema is not None:
             if isinstance(schema, list) or schema.type is not Type.STRUCT:
                 return self._one_by_one(batch)
-            shape = self._shapes[schema]
-            new_schema = shape.schema
-            if not shape.copy.hands_on(fields):
-                copied = shape.copy.rows(fields)
+            copy = self._copies[schema]
+            new_schema = copy.schema
+            if not copy.hands_on(fields):
+                copied = copy.rows(fields)
                 if not isinstance(copied, Fields):
                     return self._one_by_one(batch)
                 fields = copied
@@ -207,12 +196,11 @@ class InsertField(Transform):
     def _one_by_one(self, batch: RecordBatch) -> RecordBatch:
         return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
 
-    def _shape(self, schema: Schema) -> _Shape:
+    def _copy(self, schema: Schema) -> StructCopy:
+        """The copy of the old fields; the new schema has the inserted ones too."""
         added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
-        return _Shape(
-            basics(schema, (*schema.fields, *added)),
-            StructCopy((Move(f, f) for f in schema.fields), replace_null=self._replace_null),
-        )
+        new = basics(schema, (*schema.fields, *added))
+        return StructCopy(new, (Move(f, f) for f in schema.fields), replace_null=self._replace_null)
 
     def _item(self, insertion: _Insertion, record: Record) -> Any:
         if insertion.source == "static":

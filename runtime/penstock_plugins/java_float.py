@@ -14,6 +14,7 @@ __all__ = ["double_text", "float_text", "plain_range", "plain_ranges"]
 
 _EXP_SHIFT: Final = 52
 _MAX_SMALL, _MIN_SMALL = 62, -21
+_LEAST_NORMAL: Final = 2.0**-1022
 _LONG_5_POWERS: Final = 27
 _FIVE_BITS: Final = tuple((5**n).bit_length() if n else 0 for n in range(_LONG_5_POWERS))
 # Decimal digits that a number of so many insignificant low bits does not tell apart.
@@ -40,7 +41,34 @@ def plain_ranges(numbers: Sequence[float]) -> bool:
 
 def double_text(number: float) -> str:
     """`Double.toString`."""
-    return repr(number) if plain_range(number) else _double_text(number)
+    if plain_range(number):
+        return repr(number)
+    return _scientific(number) if _e_range(number) else _double_text(number)
+
+
+def _e_range(number: float) -> bool:
+    """Whether Java's digits are the shortest in its E form too.
+
+    Whole numbers it prints in full. Else it stops at a decimal as near as Python does, for a midpoint between two doubles
+    has too many digits to be one below 2^51, and what it adds to a single digit is a zero. Where its sums have fewer bits
+    than 64 they may overflow near the end: not here, given the bits that are asked for. They exclude powers of two as well,
+    to which the neighbours are not equally near.
+    """
+    size = abs(number)
+    if size >= 1e7:
+        return size < 2.0**51 and (number.is_integer() or int(math.frexp(size)[0] * 2**53) & 0x1FFFFF != 0)
+    return _LEAST_NORMAL <= size < 2.0**-16 and int(math.frexp(size)[0] * 2**53) & 7 != 0
+
+
+def _scientific(number: float) -> str:
+    """The digits of `repr` in Java's E form."""
+    text = repr(number)
+    if "e" in text:
+        digits, _, power = text.partition("e")
+        return f"{digits if '.' in digits else digits + '.0'}E{int(power)}"
+    sign = "-" if number < 0 else ""
+    whole, _, fraction = text.lstrip("-").partition(".")
+    return f"{sign}{whole[0]}.{(whole[1:] + fraction).rstrip('0') or '0'}E{len(whole) - 1}"
 
 
 @lru_cache(4096)

@@ -1,19 +1,18 @@
 """The types of literals: numbers and moments from their texts, and the one schema for the members of a list or map."""
 
 import re
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from penstock import Float32, Instant, Int8, Int16, Int32, Int64, Schema, Type
 from penstock.schema import DATE, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TIME, TIMESTAMP, decimal
 from penstock_plugins.connect_values import BOUNDS
 from penstock_plugins.java_calendar import DAY, millis_of
+from penstock_plugins.java_numbers import big_decimal
 from penstock_plugins.json_nodes import float32_of, float64_of
 
 __all__ = ["Common", "NotALiteralError", "Typed", "aligned", "moment_of", "number_of"]
 
 Typed = tuple[Schema | None, Any]
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?")
 _DATE: Final = re.compile(r"[ \t]*(-?\d+)-[ \t]*(-?\d+)-[ \t]*(-?\d+)")
 _TIME: Final = re.compile(r"[ \t]*(-?\d+):[ \t]*(-?\d+):[ \t]*(-?\d+)\.[ \t]*(-?\d+)Z")
 _TIMESTAMP: Final = re.compile(_DATE.pattern + "T" + _TIME.pattern)
@@ -92,23 +91,17 @@ def moment_of(text: str) -> Typed | None:
 
 def number_of(token: str) -> Typed | None:
     """The smallest integer type that holds it, else float32 and float64 when finite, else Decimal."""
-    found = _NUMBER.fullmatch(token)
-    if found is None or not -(2**31) <= int(found[1] or 0) < 2**31:
-        return None
     try:
-        number = Decimal(token)
-    except InvalidOperation:  # an exponent beyond Java's as well
+        number = big_decimal(token)
+    except ValueError:
         return None
     exponent = int(number.as_tuple().exponent)
-    if not -(2**31) < exponent <= 2**31:
-        return None
     if number.adjusted() < 20 and number == number.to_integral_value():
         whole = int(number)
         for schema, width in _WIDTHS:
             low, high = BOUNDS[schema.type]
             if low <= whole <= high:
                 return schema, width(whole)
-    number = number or abs(number)
     if exponent != 0:
         near = float32_of(number)
         if abs(near) != float("inf"):

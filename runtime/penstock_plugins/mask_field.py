@@ -5,44 +5,18 @@ from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Final
 
-from penstock import (
-    Config,
-    DataError,
-    Field,
-    Float32,
-    Importance,
-    Instant,
-    Record,
-    RecordBatch,
-    Same,
-    Schema,
-    Transform,
-    Type,
-    prop,
-)
+from penstock import Config, DataError, Field, Float32, Importance, Instant, Same, Schema, Type, prop
 from penstock.config_rules import not_blank
 from penstock.fields import Column
 from penstock_plugins.connect_values import CLASSES, java_class
-from penstock_plugins.field_columns import (
-    OncePerSchema,
-    copied,
-    copied_columns,
-    fields_of,
-    guarded,
-    replaced,
-    replaced_batch,
-    replaced_in_maps,
-    required_map,
-    required_struct,
-    side_of,
-)
+from penstock_plugins.field_changes import FieldChanges
+from penstock_plugins.field_names import SomeDistinctNames
 from penstock_plugins.java_numbers import big_decimal, float32, unbounded
 from penstock_plugins.json_nodes import float64_of, low_bits
-from penstock_plugins.name_lists import unique
+from penstock_plugins.struct_copy import Change, Move, replace_null_with_default
 
 __all__ = ["MaskField"]
 
-_PURPOSE: Final = "mask fields"
 _NULL: Final = type(None)
 _INTEGERS: Final[Mapping[str, Type]] = {
     "java.lang.Byte": Type.INT8,
@@ -65,13 +39,10 @@ _NOTHING: Final[Mapping[str, Any]] = {
 """What a value of each class is masked with."""
 
 
-_Shape = tuple[tuple[Field, ...], tuple[tuple[str, Schema | None], ...]]
-
-
 class MaskFieldConfig(Config):
     """The properties of MaskField."""
 
-    fields: Annotated[list[str], unique] = prop("fields", doc="Names of fields to mask.", importance=Importance.HIGH)
+    fields: SomeDistinctNames = prop("fields", doc="Names of fields to mask.", importance=Importance.HIGH)
     replacement: Annotated[str | None, not_blank] = prop(
         "replacement",
         None,
@@ -79,78 +50,33 @@ class MaskFieldConfig(Config):
         "only).",
         importance=Importance.LOW,
     )
-    replace_null: bool = prop(
-        "replace.null.with.default",
-        True,
-        doc="Whether to replace fields that have a default value and that are null to the default value. "
-        "When set to true, the default value is used, otherwise null is used.",
-        importance=Importance.MEDIUM,
-    )
+    replace_null: bool = replace_null_with_default()
 
 
-class MaskField(Transform):
-    """Mask fields with a value that their type has for nothing, or numbers and texts with a replacement."""
+class MaskField(FieldChanges):
+    """Mask fields with a value that their type has for nothing, or numbers and texts with a replacement; nulls stay."""
 
     Config = MaskFieldConfig
     java_names = ("org.apache.kafka.connect.transforms.MaskField",)
-    variants = ("Key", "Value")
+    purpose = "mask fields"
 
     def configure(self, config: MaskFieldConfig) -> None:
         """Take the parsed `Config`."""
-        self._names = tuple(config.fields)
+        self._names = frozenset(config.fields)
         self._replacement = config.replacement
-        self._replace_null = config.replace_null
-        self._shape = OncePerSchema(self._new_shape)
         self._masks: dict[tuple[str, bool], Any] = {}
+        self.change_fields(dict.fromkeys(config.fields, self._change(None)), replace_null=config.replace_null)
 
-    def apply(self, record: Record) -> Record:
-        """The record with the fields masked; nulls stay.
+    def move(self, field: Field) -> Move:
+        """The field, masked if it is to be; its schema stays."""
+        return Move(field, field, self._change(field.schema) if field.name in self._names else None)
 
-        Raises:
-            DataError: the side is null or no struct or map, a field cannot be masked so, or null stands in a required
-                field.
-        """
-        schema, value = side_of(record, self.side)
-        masked: tuple[tuple[str, Schema | None], ...]
-        if schema is None:
-            new, masked = dict(required_map(value, _PURPOSE)), tuple((name, None) for name in self._names)
-        else:
-            struct = required_struct(schema, value, _PURPOSE)
-            guards, masked = self._shape(schema)
-            new = copied(struct, guards, replace_null=self._replace_null)
-        for name, of in masked:
-            new[name] = self._masked(of, new.get(name))
-        return replaced(record, self.side, schema, new)
+    def _change(self, schema: Schema | None) -> Change:
+        return Change(partial(self._masked, schema), partial(self._masked_column, schema))
 
-    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`; a masked column without nulls is one value."""
-        found = fields_of(batch, self.side)
-        if found is None:
-            in_maps = replaced_in_maps(batch, self.side, ((n, partial(self._masked_column, None)) for n in self._names))
-            if in_maps is not None:
-                return in_maps
-            return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
-        schema, fields = found
-        masked: tuple[tuple[str, Schema | None], ...]
-        if schema is None:
-            columns, masked = dict(fields.columns), tuple((name, None) for name in self._names)
-        else:
-            guards, masked = self._shape(schema)
-            columns = copied_columns(fields, guards, replace_null=self._replace_null)
-        for name, of in masked:
-            columns[name] = self._masked_column(of, columns.get(name, Same(None)))
-        return replaced_batch(batch, self.side, schema, fields.having(columns))
-
-    def _new_shape(self, schema: Schema) -> _Shape:
-        masked = tuple((f.name, f.schema) for f in schema.fields if f.name in self._names)
-        return guarded(schema.fields, replace_null=self._replace_null), masked
-
-    def _masked_column(self, schema: Schema | None, column: Column) -> Column:
-        if isinstance(column, Same):
-            return Same(self._masked(schema, column.value))
-        kinds = set(map(type, column))
+    def _masked_column(self, schema: Schema | None, column: list[Any], kinds: frozenset[type]) -> Column:
         there = [v for v in column if v is not None] if _NULL in kinds else column
-        kinds.discard(_NULL)
+        kinds = kinds - {_NULL}
         if not there:
             return Same(None)
         # Integers without a class of their own are of different ones within and without 64 bits.

@@ -1,13 +1,14 @@
 """ReplaceField: leave out fields, and give others new names."""
 
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from penstock import Config, DataError, Field, Fields, Importance, Schema, Type, prop
 from penstock.config_rules import Rule
-from penstock_plugins.field_names import FieldNames
+from penstock_plugins.field_names import DistinctNames
 from penstock_plugins.java_hash_map import in_hash_order
 from penstock_plugins.schema_cache import SchemaCache
-from penstock_plugins.side_transform import SideTransform
+from penstock_plugins.side_transform import Made, SideTransform
+from penstock_plugins.sides import Values
 from penstock_plugins.struct_copy import (
     Move,
     StructCopy,
@@ -40,13 +41,13 @@ def _all_pairs(texts: tuple[str, ...]) -> tuple[str, ...]:
 class ReplaceFieldConfig(Config):
     """The properties of ReplaceField."""
 
-    exclude: FieldNames = prop(
+    exclude: DistinctNames = prop(
         "exclude",
         (),
         doc="Fields to exclude. This takes precedence over the fields to include.",
         importance=Importance.MEDIUM,
     )
-    include: FieldNames = prop(
+    include: DistinctNames = prop(
         "include",
         (),
         doc="Fields to include. If specified, only these fields will be used.",
@@ -59,13 +60,6 @@ class ReplaceFieldConfig(Config):
         importance=Importance.MEDIUM,
     )
     replace_null: bool = replace_null_with_default()
-
-
-class _Shape(NamedTuple):
-    schema: Schema
-    copy: StructCopy | None
-    missing: str
-    """The field whose absence keeps structs from being copied."""
 
 
 class ReplaceField(SideTransform):
@@ -81,7 +75,7 @@ class ReplaceField(SideTransform):
         # Of several old names for one new name, Connect finds the one that its map of renames iterates over last.
         self._old_names = {self._renames[old]: old for old in in_hash_order(self._renames)}
         self._replace_null = config.replace_null
-        self._shapes = SchemaCache(self._shape)
+        self._copies = SchemaCache(self._copy)
 
     def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The fields that stay, under their new names; null passes with its schema.
@@ -96,12 +90,10 @@ class ReplaceField(SideTransform):
         if schema is None:
             return None, self._map(require_map(value, _PURPOSE))
         require_struct(schema, value, _PURPOSE)
-        shape = self._shapes[schema]
-        return shape.schema, _copy_of(shape).row(value)
+        copy = self._copies[schema]
+        return copy.schema, copy.row(value)
 
-    def changed_rows(
-        self, schema: Schema | None, values: list[Any] | Fields
-    ) -> tuple[Schema | None, list[Any] | Fields, bool] | None:
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
         """As `changed`; columns are left out and renamed without a look at the rows."""
         if schema is None:
             fields = Fields.of(values)
@@ -111,9 +103,9 @@ class ReplaceField(SideTransform):
             return None, as_rows(fields, kept), True
         if schema.type is not Type.STRUCT or (not isinstance(values, Fields) and None in values):
             return None
-        shape = self._shapes[schema]
-        new = _copy_of(shape).rows(values)
-        return None if new is None else (shape.schema, new, True)
+        copy = self._copies[schema]
+        new = copy.rows(values)
+        return None if new is None else (copy.schema, new, True)
 
     def _map(self, value: dict[Any, Any]) -> dict[Any, Any]:
         for name in value:
@@ -130,8 +122,8 @@ class ReplaceField(SideTransform):
     def _new_name(self, name: str) -> str:
         return self._renames.get(name, name)
 
-    def _shape(self, schema: Schema) -> _Shape:
-        """The new schema, and the copy into it.
+    def _copy(self, schema: Schema) -> StructCopy:
+        """The copy into structs of the new schema.
 
         Connect copies by the new names: it reads the field that the new name's renaming names, not the one that the schema
         comes from. The two differ where a field has the new name of another one that is left out or absent.
@@ -139,19 +131,12 @@ class ReplaceField(SideTransform):
         targets = [Field(self._new_name(f.name), f.schema) for f in schema.fields if self._stays(f.name)]
         new = basics(schema, targets)
         old = {f.name: f for f in schema.fields}
-        moves = []
-        for target in targets:
-            name = self._old_names.get(target.name, target.name)
+        sources = [self._old_names.get(t.name, t.name) for t in targets]
+        for name in sources:
             if name not in old:
-                return _Shape(new, None, name)
-            moves.append(Move(old[name], target))
-        return _Shape(new, StructCopy(moves, replace_null=self._replace_null), "")
-
-
-def _copy_of(shape: _Shape) -> StructCopy:
-    if shape.copy is None:
-        raise DataError(
-            f"{shape.missing} is not a valid field name: `renames` gives this field, which the struct does not have, the "
-            "name of one that it has. Take the rename out, or exclude the other field."
-        )
-    return shape.copy
+                raise DataError(
+                    f"{name} is not a valid field name: `renames` gives this field, which the struct does not have, the "
+                    "name of one that it has. Take the rename out, or exclude the other field."
+                )
+        moves = [Move(old[name], target) for name, target in zip(sources, targets, strict=True)]
+        return StructCopy(new, moves, replace_null=self._replace_null)

@@ -1,13 +1,14 @@
 """SetSchemaMetadata: another name or version for the schema of a struct."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
-from penstock import Config, ConfigError, DataError, Fields, Importance, Int, Schema, Type, prop
+from penstock import Config, ConfigError, DataError, Importance, Int, Schema, Type, prop
 from penstock_plugins.schema_cache import SchemaCache
-from penstock_plugins.side_transform import SideTransform
+from penstock_plugins.side_transform import Made, SideTransform
+from penstock_plugins.sides import Values
 from penstock_plugins.struct_copy import Move, StructCopy, replace_null_with_default
 
 __all__ = ["SetSchemaMetadata"]
@@ -27,11 +28,6 @@ class SetSchemaMetadataConfig(Config):
         return self
 
 
-class _Shape(NamedTuple):
-    schema: Schema
-    copy: StructCopy
-
-
 class SetSchemaMetadata(SideTransform):
     """Set the schema name, version or both on the record's key or value schema."""
 
@@ -42,7 +38,7 @@ class SetSchemaMetadata(SideTransform):
         """Take the parsed `Config`."""
         self._name, self._version = config.schema_name, config.schema_version
         self._replace_null = config.replace_null
-        self._shapes = SchemaCache(self._shape)
+        self._copies = SchemaCache(self._copy)
 
     def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The renamed schema; the struct is copied, so that nulls become defaults.
@@ -57,22 +53,20 @@ class SetSchemaMetadata(SideTransform):
                 "Schema required for [updating schema metadata]: these records have none. Use a converter that gives them "
                 "one, or guard this transform with a predicate."
             )
-        shape = self._shapes[schema]
-        return shape.schema, shape.copy.filled(value) if isinstance(value, dict) else value
+        copy = self._copies[schema]
+        return copy.schema, copy.filled(value) if isinstance(value, dict) else value
 
-    def changed_rows(
-        self, schema: Schema | None, values: list[Any] | Fields
-    ) -> tuple[Schema | None, list[Any] | Fields, bool] | None:
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
         """As `changed`; where no null is to be filled, the values stay what they are."""
         if schema is None:
             return None
-        shape = self._shapes[schema]
-        if shape.copy.hands_on(values):
-            return shape.schema, values, False
-        new = shape.copy.rows(values)
-        return None if new is None else (shape.schema, new, True)
+        copy = self._copies[schema]
+        if copy.hands_on(values):
+            return copy.schema, values, False
+        new = copy.rows(values)
+        return None if new is None else (copy.schema, new, True)
 
-    def _shape(self, schema: Schema) -> _Shape:
+    def _copy(self, schema: Schema) -> StructCopy:
         if schema.type is not Type.STRUCT:
             raise DataError(
                 f"Cannot list fields on non-struct type: only the schema of a struct can be renamed, this is {schema.type}"
@@ -82,4 +76,4 @@ class SetSchemaMetadata(SideTransform):
             name=schema.name if self._name is None else self._name,
             version=schema.version if self._version is None else self._version,
         )
-        return _Shape(new, StructCopy((Move(f, f) for f in schema.fields), replace_null=self._replace_null))
+        return StructCopy(new, (Move(f, f) for f in schema.fields), replace_null=self._replace_null)

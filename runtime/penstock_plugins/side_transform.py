@@ -3,9 +3,13 @@
 from abc import abstractmethod
 from typing import Any
 
-from penstock import Fields, Record, RecordBatch, Schema, Transform
+from penstock import Record, RecordBatch, Schema, Transform
+from penstock_plugins.sides import Values, column_of, side_of, with_column, with_side
 
-__all__ = ["SideTransform"]
+__all__ = ["Made", "SideTransform"]
+
+Made = tuple[Schema | None, Values, bool]
+"""A schema, values of it, and whether the containers among them are new, so that the batch owns them."""
 
 
 class SideTransform(Transform):
@@ -21,13 +25,8 @@ class SideTransform(Transform):
             Exception: as `apply`.
         """
 
-    def changed_rows(
-        self, schema: Schema | None, values: list[Any] | Fields
-    ) -> tuple[Schema | None, list[Any] | Fields, bool] | None:
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
         """The same for many values of one schema, for speed; None where `changed` has to tell for each.
-
-        Returns:
-            the schema, the values, and whether the containers among them are new, so that the batch owns them.
 
         Raises:
             Exception: `changed` fails for one of them, or may do so.
@@ -39,20 +38,11 @@ class SideTransform(Transform):
         Raises:
             DataError: the side is of another kind.
         """
-        if self.side == "key":
-            schema, value = self.changed(record.key_schema, record.key)
-            return record.replace(key=value, key_schema=schema)
-        schema, value = self.changed(record.value_schema, record.value)
-        return record.replace(value=value, value_schema=schema)
+        return with_side(record, self.side, *self.changed(*side_of(record, self.side)))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`, by columns where that is sure."""
-        if self.side == "key":
-            values: list[Any] | Fields | None = batch.key
-            schema = batch.key_schema
-        else:
-            values = batch.value if batch.fields is None else batch.fields
-            schema = batch.value_schema
+        schema, values = column_of(batch, self.side)
         if isinstance(schema, list):
             return self._one_by_one(batch)
         if values is None:
@@ -74,11 +64,9 @@ class SideTransform(Transform):
         return self._with(batch, first if all(s is first for s in schemas) else schemas, [value for _, value in pairs])
 
     def _with(
-        self, batch: RecordBatch, schema: Schema | None | list[Schema | None], values: list[Any] | Fields | None,
+        self, batch: RecordBatch, schema: Schema | None | list[Schema | None], values: Values | None,
         *, owned: bool = False,
     ) -> RecordBatch:  # fmt: skip
         if isinstance(values, list) and values and values[0] is None and all(v is None for v in values):
             values = None
-        if self.side == "key":
-            return batch.replace(key=values.rows() if isinstance(values, Fields) else values, key_schema=schema)
-        return batch.replace(value=values, value_schema=schema, owned=owned)
+        return with_column(batch, self.side, schema, values, owned=owned)

@@ -7,18 +7,21 @@ that its new schema takes.
 A default that is a struct can be read but not put: its own schema is that of the field without the default, and Connect
 asks for equal schemas. Such a record fails there, and here.
 
+A transform may change a field on the way: what it gets is what was read, and what it gives is put.
+
 Values that are put back under the schema they had are not looked at again: whoever made the struct put them there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from penstock import DataError, Field, Fields, Importance, Same, Schema, SchemaBuilderError, Type, prop
+from penstock import DataError, Field, Fields, Importance, Same, Schema, Type, prop
 from penstock.fields import Column
 from penstock_plugins.connect_values import LOGICAL, java_class, null_of
 
 __all__ = [
+    "Change",
     "Move",
     "StructCopy",
     "as_rows",
@@ -79,24 +82,36 @@ def basics(schema: Schema, fields: Iterable[Field]) -> Schema:
     Raises:
         SchemaBuilderError: a field name stands twice, or is empty.
     """
-    there = tuple(fields)
-    if any(not f.name for f in there):
-        raise SchemaBuilderError("fieldName cannot be null: a struct has no field with an empty name. Give it one.")
     return Schema(
         Type.STRUCT,
         name=schema.name,
         version=schema.version,
         doc=schema.doc,
         parameters=schema.parameters or None,
-        fields=there,
+        fields=tuple(fields),
     )
 
 
+class Change(NamedTuple):
+    """What a transform does to the values of a field."""
+
+    value: Callable[[Any], Any]
+    column: Callable[[list[Any], frozenset[type]], Column]
+    """The same for many values, of these types."""
+
+    def of(self, column: Column, types: frozenset[type] | None = None) -> Column:
+        """What becomes of a column; the types of its values where they are known."""
+        if isinstance(column, Same):
+            return Same(self.value(column.value))
+        return self.column(column, frozenset(map(type, column)) if types is None else types)
+
+
 class Move(NamedTuple):
-    """One field of the new struct: where it is read, and where it is put."""
+    """One field of the new struct: where it is read, where it is put, and what is done to it in between."""
 
     source: Field
     target: Field
+    change: Change | None = None
 
 
 class _Put(NamedTuple):
@@ -104,6 +119,7 @@ class _Put(NamedTuple):
 
     source: Field
     target: Field
+    change: Change | None
     fill: Any
     foreign: bool
 
@@ -111,45 +127,68 @@ class _Put(NamedTuple):
         """What is put for a value that was read."""
         if value is None:
             value = self.fill
-            if value is None:
-                if not self.target.schema.optional:
-                    raise null_of(self.target.name, self.target.schema)
-                return None
-            if self.source.schema.type is Type.STRUCT:
+            if value is not None and self.change is None and self.source.schema.type is Type.STRUCT:
                 raise DataError(
                     f'Struct schemas do not match for field: "{self.source.name}". It is null, and Kafka Connect can put no '
                     "default that is a struct. Set replace.null.with.default to false, or drop the default from the schema."
                 )
-        if self.foreign:
+        if self.change is not None:
+            value = self.change.value(value)
+        if value is None:
+            if not self.target.schema.optional:
+                raise null_of(self.target.name, self.target.schema)
+        elif self.foreign:
             _check_class(self.target.name, self.source.schema, self.target.schema, value)
         return value
 
     def column(self, column: Column, types: frozenset[type]) -> Column:
         """The same for a column of values of these types."""
-        if not self.foreign and _NULL not in types:
-            return column
         if isinstance(column, Same):
-            return Same(self.value(column.value))
+            return column if self.idle(types) else Same(self.value(column.value))
+        if self.change is not None:
+            if _NULL in types:
+                if self.fill is not None:
+                    types = types - {_NULL} | {type(self.fill)}
+                    column = [self.fill if v is None else v for v in column]
+                elif not self.target.schema.optional:
+                    raise null_of(self.target.name, self.target.schema)
+            return self.change.column(column, types)
         if self.foreign:
             return [self.value(v) for v in column]
+        if _NULL not in types:
+            return column
         fill = self.value(None)
         return [fill if v is None else v for v in column]
+
+    def idle(self, types: frozenset[type]) -> bool:
+        """Whether it is sure that values of these types are handed on."""
+        return _NULL not in types and not self.busy
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has to look at more than nulls."""
+        return self.foreign or self.change is not None
 
 
 class StructCopy:
     """The way from the structs of one schema to those of another, worked out once.
 
     Args:
-        moves: the fields of the new struct, in their order.
+        schema: that of the new struct.
+        moves: its fields, in their order.
         replace_null: whether a null is read as the default of its field.
+
+    Attributes:
+        schema: that of the new struct.
     """
 
-    def __init__(self, moves: Iterable[Move], *, replace_null: bool) -> None:
+    def __init__(self, schema: Schema, moves: Iterable[Move], *, replace_null: bool) -> None:
+        self.schema = schema
         there = tuple(moves)
         self._names = [(m.target.name, m.source.name) for m in there]
         self._puts = tuple(
             put for put in (_put(m, replace_null=replace_null) for m in there)
-            if put.foreign or put.fill is not None or not put.target.schema.optional
+            if put.busy or put.fill is not None or not put.target.schema.optional
         )  # fmt: skip
 
     def row(self, struct: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +200,7 @@ class StructCopy:
         new = {name: struct.get(old) for name, old in self._names}
         for put in self._puts:
             name = put.target.name
-            if put.foreign or new[name] is None:
+            if new[name] is None or put.busy:
                 new[name] = put.value(new[name])
         return new
 
@@ -215,9 +254,10 @@ def as_rows(fields: Fields, columns: Mapping[str, Column]) -> list[dict[str, Any
 
 
 def _put(move: Move, *, replace_null: bool) -> _Put:
-    source, target = move
+    source, target, change = move
     fill = source.schema.default if replace_null else None
-    return _Put(source, target, fill, foreign=source.schema is not target.schema and source.schema != target.schema)
+    foreign = change is None and source.schema is not target.schema and source.schema != target.schema
+    return _Put(source, target, change, fill, foreign)
 
 
 def _check_class(name: str, source: Schema, target: Schema, value: Any) -> None:

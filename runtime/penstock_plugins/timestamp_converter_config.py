@@ -7,6 +7,7 @@ from pydantic import model_validator
 from penstock import Config, ConfigError, Importance, Problem, prop
 from penstock.config_rules import words
 from penstock_plugins.simple_date_format import PatternError, SimpleDateFormat
+from penstock_plugins.struct_copy import replace_null_with_default
 from penstock_plugins.timestamps import PRECISIONS, SCHEMAS
 
 __all__ = ["TimestampConverterConfig"]
@@ -42,13 +43,7 @@ class TimestampConverterConfig(Config):
         "lost on the way through milliseconds does not come back.",
         importance=Importance.LOW,
     )
-    replace_null: bool = prop(
-        "replace.null.with.default",
-        True,
-        doc="Whether to replace fields that have a default value and that are null to the default value. "
-        "When set to true, the default value is used, otherwise null is used.",
-        importance=Importance.MEDIUM,
-    )
+    replace_null: bool = replace_null_with_default()
 
     @model_validator(mode="after")
     def _format_is_a_pattern(self) -> Self:

@@ -1,11 +1,9 @@
 """ValueToKey: a new key of fields of the value."""
 
-from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from penstock import Config, DataError, Fields, Importance, Record, RecordBatch, Same, Schema, Transform, prop
-from penstock.schema import struct
-from penstock_plugins.field_names import SomeFieldNames
+from penstock import Config, DataError, Fields, Importance, Record, RecordBatch, Same, Schema, Transform, Type, prop
+from penstock_plugins.field_names import SomeDistinctNames
 from penstock_plugins.schema_cache import SchemaCache
 from penstock_plugins.struct_copy import Move, StructCopy, replace_null_with_default, require_map, require_struct
 
@@ -18,15 +16,10 @@ _DICT: Final = {dict}
 class ValueToKeyConfig(Config):
     """The properties of ValueToKey."""
 
-    fields: SomeFieldNames = prop(
+    fields: SomeDistinctNames = prop(
         "fields", doc="Field names on the record value to extract as the record key.", importance=Importance.HIGH
     )
     replace_null: bool = replace_null_with_default()
-
-
-class _Shape(NamedTuple):
-    schema: Schema
-    copy: StructCopy
 
 
 class ValueToKey(Transform):
@@ -39,7 +32,7 @@ class ValueToKey(Transform):
         """Take the parsed `Config`."""
         self._names = config.fields
         self._replace_null = config.replace_null
-        self._shapes = SchemaCache(self._shape)
+        self._copies = SchemaCache(self._copy)
 
     def apply(self, record: Record) -> Record:
         """The record with the new key, a struct or map; its value stays as it is.
@@ -57,7 +50,7 @@ class ValueToKey(Transform):
         if values is not None and not isinstance(schema, list):
             keys = self._keys(schema, values)
             if keys is not None:
-                return batch.replace(key=keys, key_schema=None if schema is None else self._shapes[schema].schema)
+                return batch.replace(key=keys, key_schema=None if schema is None else self._copies[schema].schema)
         pairs = [self._key(s, v) for s, v in zip(batch.column("value_schema"), batch.column("value"), strict=True)]
         schemas = [s for s, _ in pairs]
         first = schemas[0] if schemas else None
@@ -69,41 +62,25 @@ class ValueToKey(Transform):
             there = require_map(value, _PURPOSE)
             return None, {name: there.get(name) for name in self._names}
         require_struct(schema, value, _PURPOSE)
-        shape = self._shapes[schema]
-        return shape.schema, shape.copy.row(value)
+        copy = self._copies[schema]
+        return copy.schema, copy.row(value)
 
     def _keys(self, schema: Schema | None, values: list[Any] | Fields) -> list[dict[str, Any]] | None:
         if schema is not None:
-            made = self._shapes[schema].copy.rows(values)
-            return _dicts(made) if isinstance(made, Fields) else None
+            made = self._copies[schema].rows(values)
+            return made.rows() if isinstance(made, Fields) else None
         if isinstance(values, Fields):
-            return _dicts(values.having({name: values.columns.get(name, Same(None)) for name in self._names}))
+            return values.having({name: values.columns.get(name, Same(None)) for name in self._names}).rows()
         if set(map(type, values)) != _DICT:
             return None
-        return _dicts(Fields({name: [v.get(name) for v in values] for name in self._names}, len(values)))
+        return Fields({name: [v.get(name) for v in values] for name in self._names}, len(values)).rows()
 
-    def _shape(self, schema: Schema) -> _Shape:
-        moves = []
+    def _copy(self, schema: Schema) -> StructCopy:
+        fields = []
         for name in self._names:
             field = schema.field(name)
             if field is None:
                 raise DataError(f"Field does not exist: {name}")
-            moves.append(Move(field, field))
-        return _Shape(
-            struct({m.target.name: m.target.schema for m in moves}),
-            StructCopy(moves, replace_null=self._replace_null),
-        )
-
-
-def _dicts(keys: Fields) -> list[dict[str, Any]]:
-    """The rows of a few columns: field by field, which is faster than row by row."""
-    (name, column), *others = keys.columns.items()
-    rows: list[dict[str, Any]]
-    if isinstance(column, Same):
-        rows = [{name: column.value} for _ in range(len(keys))]
-    else:
-        rows = [{name: value} for value in column]
-    for other, values in others:
-        for row, value in zip(rows, repeat(values.value) if isinstance(values, Same) else values, strict=False):
-            row[other] = value
-    return rows
+            fields.append(field)
+        new = Schema(Type.STRUCT, fields=tuple(fields))
+        return StructCopy(new, (Move(f, f) for f in fields), replace_null=self._replace_null)

@@ -254,7 +254,7 @@ def test_maps_of_different_fields_are_cast_together() -> None:
 )  # fmt: skip
 def test_a_spec_names_fields_or_the_whole(spec: str, targets: dict[str | None, Type]) -> None:
     plugin = configured(spec)
-    found = {name: target for name, _, target in plugin._casts} | ({None: plugin._whole} if plugin._whole else {})
+    found: dict[str | None, Type] = {**plugin._targets} | ({None: plugin._whole} if plugin._whole else {})
     assert found == targets
 
 
