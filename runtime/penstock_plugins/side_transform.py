@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 from penstock import Record, RecordBatch, Schema, Transform
-from penstock_plugins.sides import Values, column_of, side_of, with_column, with_side
+from penstock_plugins.sides import Values, column_of, with_column
 
 __all__ = ["Made", "SideTransform"]
 
@@ -38,7 +38,11 @@ class SideTransform(Transform):
         Raises:
             DataError: the side is of another kind.
         """
-        return with_side(record, self.side, *self.changed(*side_of(record, self.side)))
+        if self.side == "key":
+            schema, value = self.changed(record.key_schema, record.key)
+            return record.replace(key=value, key_schema=schema)
+        schema, value = self.changed(record.value_schema, record.value)
+        return record.replace(value=value, value_schema=schema)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`, by columns where that is sure."""

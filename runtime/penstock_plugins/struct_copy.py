@@ -122,6 +122,8 @@ class _Put(NamedTuple):
     change: Change | None
     fill: Any
     foreign: bool
+    busy: bool
+    """Whether it looks at more than nulls."""
 
     def value(self, value: Any) -> Any:
         """What is put for a value that was read."""
@@ -144,7 +146,7 @@ class _Put(NamedTuple):
     def column(self, column: Column, types: frozenset[type]) -> Column:
         """The same for a column of values of these types."""
         if isinstance(column, Same):
-            return column if self.idle(types) else Same(self.value(column.value))
+            return Same(self.value(column.value)) if self.busy or _NULL in types else column
         if self.change is not None:
             if _NULL in types:
                 if self.fill is not None:
@@ -159,15 +161,6 @@ class _Put(NamedTuple):
             return column
         fill = self.value(None)
         return [fill if v is None else v for v in column]
-
-    def idle(self, types: frozenset[type]) -> bool:
-        """Whether it is sure that values of these types are handed on."""
-        return _NULL not in types and not self.busy
-
-    @property
-    def busy(self) -> bool:
-        """Whether it has to look at more than nulls."""
-        return self.foreign or self.change is not None
 
 
 class StructCopy:
@@ -186,10 +179,12 @@ class StructCopy:
         self.schema = schema
         there = tuple(moves)
         self._names = [(m.target.name, m.source.name) for m in there]
+        self._keeps_names = all(new == old for new, old in self._names)
         self._puts = tuple(
             put for put in (_put(m, replace_null=replace_null) for m in there)
             if put.busy or put.fill is not None or not put.target.schema.optional
         )  # fmt: skip
+        self._busy = tuple(put for put in self._puts if put.busy)
 
     def row(self, struct: Mapping[str, Any]) -> dict[str, Any]:
         """The new struct.
@@ -197,11 +192,15 @@ class StructCopy:
         Raises:
             DataError: a field may not hold what it gets.
         """
-        new = {name: struct.get(old) for name, old in self._names}
-        for put in self._puts:
+        if self._keeps_names and len(struct) == len(self._names):
+            new = dict(struct)
+        else:
+            new = {name: struct.get(old) for name, old in self._names}
+        for put in self._puts if None in new.values() else self._busy:
             name = put.target.name
-            if new[name] is None or put.busy:
-                new[name] = put.value(new[name])
+            item = new.get(name)
+            if item is None or put.busy:
+                new[name] = put.value(item)
         return new
 
     def filled(self, struct: dict[str, Any]) -> dict[str, Any]:
@@ -257,7 +256,7 @@ def _put(move: Move, *, replace_null: bool) -> _Put:
     source, target, change = move
     fill = source.schema.default if replace_null else None
     foreign = change is None and source.schema is not target.schema and source.schema != target.schema
-    return _Put(source, target, change, fill, foreign)
+    return _Put(source, target, change, fill, foreign, busy=foreign or change is not None)
 
 
 def _check_class(name: str, source: Schema, target: Schema, value: Any) -> None:

@@ -71,7 +71,7 @@ def test_a_value_has_its_java_text(schema: Schema | None, value: object, shown: 
 scalars = st.text(max_size=3) | st.integers(-9, 9) | st.booleans() | st.none()
 
 
-@given(st.lists(st.text(max_size=2), unique=True, max_size=3).flatmap(
+@given(st.lists(st.text(min_size=1, max_size=2), unique=True, max_size=3).flatmap(
     lambda names: st.lists(st.fixed_dictionaries(dict.fromkeys(names, scalars)) | scalars, max_size=3)))  # fmt: skip
 def test_the_texts_of_a_batch_are_those_of_its_values(values: list[Any]) -> None:
     assert texts(None, values) == [text(None, v) for v in values]
