@@ -179,7 +179,8 @@ class StructCopy:
         self.schema = schema
         there = tuple(moves)
         self._names = [(m.target.name, m.source.name) for m in there]
-        self._keeps_names = all(new == old for new, old in self._names)
+        kept = [new for new, old in self._names if new == old]
+        self._kept = kept if len(kept) == len(there) else None
         self._puts = tuple(
             put for put in (_put(m, replace_null=replace_null) for m in there)
             if put.busy or put.fill is not None or not put.target.schema.optional
@@ -192,7 +193,7 @@ class StructCopy:
         Raises:
             DataError: a field may not hold what it gets.
         """
-        if self._keeps_names and len(struct) == len(self._names):
+        if list(struct) == self._kept:
             new = dict(struct)
         else:
             new = {name: struct.get(old) for name, old in self._names}

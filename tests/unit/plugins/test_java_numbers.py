@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import Type
+from penstock.schema import INT8, STRING
 from penstock_plugins.java_numbers import (
     big_decimal,
     double,
@@ -21,6 +22,7 @@ from penstock_plugins.java_numbers import (
     truncated,
     unbounded,
 )
+from penstock_plugins.literal_reader import parsed
 
 plain_numbers = st.from_regex(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", fullmatch=True)
 
@@ -156,3 +158,9 @@ def test_an_integer_becomes_a_float_by_one_rounding() -> None:
     assert float32(halfway + 1) == float(2**60 + 2**37)
     assert floats32([1, halfway + 1]) == [1.0, float(2**60 + 2**37)]
     assert floats32([0.1, 1e39]) == [0.10000000149011612, math.inf]
+
+
+def test_a_literal_beyond_the_exponents_of_java_is_a_text() -> None:
+    for exponent in ("2147483648", "-2147483649", "9" * 30):
+        assert parsed(f"1e{exponent}") == (STRING, f"1e{exponent}")
+    assert parsed("0.0e-5")[0] == INT8

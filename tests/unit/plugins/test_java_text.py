@@ -30,6 +30,16 @@ def test_a_double_has_the_digits_of_java_17(number: float, shown: str) -> None:
     assert double_text(number) == shown
 
 
+@settings(max_examples=400)
+@given(
+    st.floats(2.0**-1030, 2.0**-15) | st.floats(1e7, 2.0**52) | st.integers(10**7, 2**52).map(float)
+    | st.decimals(Decimal(10**7), Decimal(10**12), places=2).map(float),
+    st.sampled_from([1, -1]),
+)  # fmt: skip
+def test_the_short_way_to_the_e_form_gives_the_digits_of_the_long_one(number: float, sign: int) -> None:
+    assert double_text(sign * number) == _double_text(sign * number)
+
+
 @pytest.mark.parametrize(
     ("number", "shown"),
     [(0.1, "0.1"), (16777216.0, "1.6777216E7"), (1.4e-45, "1.4E-45"), (1.17549435e-38, "1.17549435E-38"),

@@ -25,13 +25,18 @@ from penstock import (
 )
 from penstock.schema import BYTES, INT32, INT64, OPTIONAL_STRING, STRING, TIMESTAMP, array_of, map_of, struct
 from penstock.testing import TransformSuite
+from penstock_plugins.cast import Cast
 from penstock_plugins.extract_field import ExtractField
 from penstock_plugins.flatten import Flatten
+from penstock_plugins.header_from import HeaderFrom
+from penstock_plugins.hoist_field import HoistField
 from penstock_plugins.insert_field import InsertField
 from penstock_plugins.java_hash_map import in_hash_order
+from penstock_plugins.mask_field import MaskField
 from penstock_plugins.replace_field import ReplaceField
 from penstock_plugins.schema_cache import SchemaCache
 from penstock_plugins.set_schema_metadata import SetSchemaMetadata
+from penstock_plugins.timestamp_converter import TimestampConverter
 from penstock_plugins.value_to_key import ValueToKey
 
 SEVEN = Schema(Type.INT32, default=7)
@@ -444,14 +449,29 @@ def test_a_key_needs_names(text: str) -> None:
         configured(SetSchemaMetadata(), schema_name="n"),
         configured(ValueToKey(), fields="p"),
         configured(InsertField(), topic_field="t"),
+        configured(Cast(), spec="n:string"),
+        configured(MaskField(), fields="n"),
+        configured(HeaderFrom(), fields="n", headers="h", operation="move"),
+        configured(TimestampConverter(), field="n", target_type="unix"),
     ],
     ids=lambda p: type(p).__name__,
 )
 def test_a_null_is_not_filled_with_a_struct(plugin: Transform) -> None:
     inner = replace(POINT, optional=True, default={"x": "d", "n": 1})
-    record = of({"p": None}, struct({"p": inner}))
+    record = of({"p": None, "n": 1}, struct({"p": inner, "n": INT64}))
     with pytest.raises(DataError, match="Struct schemas do not match"):
         plugin.apply(record)
+    with pytest.raises(DataError, match="Struct schemas do not match"):
+        plugin.apply_batch(RecordBatch.of([record, record]))
+
+
+def test_a_header_takes_a_default_that_is_a_struct() -> None:
+    default = {"x": "d", "n": 1}
+    record = of({"p": None}, struct({"p": replace(POINT, optional=True, default=default)}))
+    plugin = configured(HeaderFrom(), fields="p", headers="h", operation="move")
+    for found in (plugin.apply(record), plugin.apply_batch(RecordBatch.of([record])).record(0)):
+        assert found is not None
+        assert found.headers[0].value == default
 
 
 @pytest.mark.parametrize("fill", [True, False])
@@ -467,6 +487,25 @@ def test_a_struct_gets_no_field_without_a_name() -> None:
     assert made(plugin, of({"x": 1})) == (None, {"x": 1, "": "t"})
     with pytest.raises(SchemaBuilderError):
         plugin.apply(of({"x": None, "n": 1}, POINT))
+    with pytest.raises(SchemaBuilderError):
+        struct({"": STRING})
+
+
+def test_only_a_map_is_hoisted_under_an_empty_name() -> None:
+    plugin = configured(HoistField(), field="")
+    assert made(plugin, of(1)) == (None, {"": 1})
+    with pytest.raises(SchemaBuilderError):
+        plugin.apply(of(1, INT64))
+    with pytest.raises(SchemaBuilderError):
+        plugin.apply_batch(RecordBatch.of([of(1, INT64)]))
+
+
+def test_of_two_entries_with_one_flat_name_the_last_of_a_hash_map_counts() -> None:
+    plugin = configured(Flatten())
+    for value in ({"n": {"x": 1}, "n.x": 2}, {"n.x": 2, "n": {"x": 1}}):
+        assert made(plugin, of(value)) == (None, {"n.x": 1})
+        assert plugin.apply_batch(RecordBatch.of([of(value)] * 2)).value == [{"n.x": 1}] * 2
+        assert made(plugin, of({"m": value})) == (None, {"m.n.x": 1})
 
 
 def test_a_schema_is_worked_on_once_and_what_fails_each_time() -> None:
