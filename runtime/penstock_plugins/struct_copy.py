@@ -193,10 +193,8 @@ class StructCopy:
         Raises:
             DataError: a field may not hold what it gets.
         """
-        if list(struct) == self._kept:
-            new = dict(struct)
-        else:
-            new = {name: struct.get(old) for name, old in self._names}
+        same = list(struct) == self._kept
+        new = dict(struct) if same else {name: struct.get(old) for name, old in self._names}
         for put in self._puts if None in new.values() else self._busy:
             name = put.target.name
             item = new.get(name)
