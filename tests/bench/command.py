@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,9 @@ from tests.bench.sides import Connect, Penstock, Side
 from tests.bench.sink_chain import sink_chain
 from tests.bench.sink_work import run_sink
 from tests.bench.source_work import run_source
+from tests.bench.transform_cost import cost_rows, transform_costs
+from tests.bench.transform_rows import points, transform_rows, transform_table
+from tests.bench.transform_work import TransformFigures, run_transforms
 from tests.bench.trickle import Durations, run_trickle
 
 from penstock_runtime.embedded import EmbeddedKafka
@@ -27,7 +30,9 @@ from penstock_runtime.java import find_java
 __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_MEASURES: Final = ("source", "sink", "trickle", "on-demand", "operator")
+_MEASURES: Final = ("source", "sink", "trickle", "on-demand", "operator", "transforms", "transform-cost")
+_TRANSFORMED: Final = 400_000
+_WITHOUT_KAFKA: Final = {"transform-cost"}
 F = TypeVar("F")
 
 
@@ -38,6 +43,11 @@ def main() -> int:
         0, whether goals are met or not; a side that fails, or writes anything wrong, raises.
     """
     options = _parser().parse_args()
+    parts = options.only or list(_MEASURES)
+    if _WITHOUT_KAFKA.issuperset(parts):
+        costs = transform_costs(times=10 if options.quick else 40)
+        print(f"CPU microseconds a record, in one process.\n\n{results.as_table(cost_rows(costs))}")
+        return 0
     if options.quick:
         options.runs, options.records = 1, 200_000
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that runs is ended
@@ -46,13 +56,14 @@ def main() -> int:
     known = report.about(java, runs=options.runs, records=options.records, sink_transforms=sink_chain().text)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=options.folder) as name:
         folder = Path(name)
-        data.write_lines(folder / "lines.txt", options.records)
+        if any(part not in ("transforms", "transform-cost") for part in parts):
+            data.write_lines(folder / "lines.txt", options.records)
         with EmbeddedKafka(folder / "kafka") as kafka:
             servers = kafka.bootstrap_servers
             sides: list[Side] = [Penstock(servers), Connect(servers, java)]
-            bench = Bench(folder, servers, sides, options.runs, options.records, [])
-            measures = [m for part in options.only or _MEASURES for m in bench.measure(part, quick=options.quick)]
-    table = results.as_table(measures)
+            bench = Bench(folder, servers, sides, options.runs, options.records, [], options.transform or ())
+            measures = [m for part in parts for m in bench.measure(part, quick=options.quick)]
+    table = "\n\n".join([results.as_table(measures), *bench.tables])
     print(f"\n{report.about_text(known)}\n\n{table}")
     results.write(_ROOT / "build" / "bench.json", results.as_json(measures, known, bench.details))
     if options.write_docs:
@@ -64,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--only", action="append", choices=_MEASURES, help="this measure; may be given again")
     parser.add_argument("--quick", action="store_true", help="200,000 lines, one run, short trickles: for development")
+    parser.add_argument("--transform", action="append", help="of the measure `transforms` only these; a part of a name")
     parser.add_argument("--runs", type=int, default=3, help="of each side (%(default)s)")
     parser.add_argument("--records", type=int, default=2_000_000, help="lines (%(default)s)")
     parser.add_argument("--folder", type=Path, help="where the temporary folder is made; it needs 4 GB")
@@ -73,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @dataclass
 class Bench:
-    """One benchmark: where it works, on whom, how often; `details` takes what each run told."""
+    """One benchmark: where it works, on whom, how often; `details` takes what each run told, `tables` what is to be read."""
 
     folder: Path
     servers: str
@@ -81,6 +93,8 @@ class Bench:
     runs: int
     records: int
     details: list[Any]
+    transforms: Sequence[str] = ()
+    tables: list[str] = field(default_factory=list)
 
     def measure(self, part: str, *, quick: bool) -> list[Measure]:
         """The rows of one part."""
@@ -95,6 +109,10 @@ class Bench:
                 return sink_rows(*self._alternate(part, lambda s, f: run_sink(s, self.servers, lines, self.records, f)))
             case "operator":
                 return operator_rows([run_operator(self.folder, self.servers, quick=quick)])
+            case "transforms":
+                return self._transforms(10_000 if quick else min(self.records, _TRANSFORMED))
+            case "transform-cost":
+                return cost_rows(transform_costs(times=10 if quick else 40))
             case "trickle":
                 return trickle_rows(*self._alternate(part, lambda s, f: run_trickle(s, self.servers, f, durations)))
             case _:
@@ -104,6 +122,18 @@ class Bench:
                     [self._once(part, side, lambda s, f: run_trickle(s, self.servers, f, short))
                      for _ in range(self.runs)]
                 )  # fmt: skip
+
+    def _transforms(self, count: int) -> list[Measure]:
+        measured = points(self.transforms)
+        ours: dict[str, list[TransformFigures]] = {}
+        peer: dict[str, list[TransformFigures]] = {}
+        for point in measured:
+            figures = self._alternate("transforms", lambda s, f, p=point: run_transforms(s, self.servers, p, count, f))  # type: ignore[misc]
+            ours[point.name], peer[point.name] = figures
+            if len({f.written for side in figures for f in side}) > 1:
+                raise RuntimeError(f"{point.name}: the sides have not written the same lines")
+        self.tables.append(transform_table(measured, ours, peer))
+        return transform_rows(measured, ours, peer)
 
     def _alternate(self, part: str, run: Callable[[Side, Path], F]) -> tuple[list[F], list[F]]:
         found: list[list[F]] = [[] for _ in self.sides]

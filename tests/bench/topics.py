@@ -1,7 +1,7 @@
 """The broker's half of a measure: topics with one partition, their ends as `read_committed` readers see them, contents."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -85,14 +85,14 @@ class Topic:
 
 
 class Hidden:
-    """Records in one open transaction: in the topic, but not to be read before `show`."""
+    """Records in one open transaction: in the topic, but not to be read before `show`. `name` tells several of a topic apart."""
 
-    def __init__(self, servers: str, topic: Topic) -> None:
+    def __init__(self, servers: str, topic: Topic, name: str = "") -> None:
         self._topic = topic.name
         self._producer = Producer(
             {
                 "bootstrap.servers": servers,
-                "transactional.id": f"bench-{topic.name}",
+                "transactional.id": f"bench-{name or topic.name}",
                 "linger.ms": 20,
                 "batch.size": 1 << 20,
                 "queue.buffering.max.messages": 0,
@@ -102,10 +102,14 @@ class Hidden:
         self._producer.init_transactions(_SECONDS)
         self._producer.begin_transaction()
 
-    def write(self, values: list[str]) -> None:
-        """Add records."""
+    def write(self, values: Sequence[str | bytes], headers: Sequence[list[tuple[str, bytes]]] | None = None) -> None:
+        """Add records; with headers, one after the other."""
         while len(self._producer) > _WAITING:
             self._producer.poll(0.01)
+        if headers is not None:
+            for value, marks in zip(values, headers, strict=True):
+                self._producer.produce(self._topic, value, partition=0, headers=marks)
+            return
         self._producer.produce_batch(self._topic, [{"value": v} for v in values], partition=0)
 
     def flush(self) -> None:

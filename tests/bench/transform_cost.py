@@ -135,5 +135,3 @@ def _steps(case: Case) -> list[chain.Step]:
         asked = None if place.predicate is None else predicates[place.predicate]
         steps.append(chain.Step(place.name, transform, ref.alias, asked, place.negated))
     return steps
-
-
