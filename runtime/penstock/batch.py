@@ -9,7 +9,7 @@ maps or structs of the same fields may be held as a column for each field: `fiel
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Self
 
-from penstock.fields import Fields
+from penstock.fields import Fields, chosen
 from penstock.record import Header, Original, Record
 from penstock.schema import Schema
 
@@ -119,15 +119,16 @@ class RecordBatch:
 
     def take(self, rows: Sequence[int]) -> Self:
         """The rows with these indexes (into this batch, rising)."""
-        changes: dict[str, Any] = {"length": len(rows), "positions": [self.positions[i] for i in rows]}
+        taken = chosen(rows)
+        changes: dict[str, Any] = {"length": len(rows), "positions": taken(self.positions)}
         for name in _COLUMNS:
             column = getattr(self, name)
             if isinstance(column, list) or (name == "offset" and column is not None):
-                changes[name] = [column[i] for i in rows]
+                changes[name] = taken(column)
         if self.fields is not None:
             changes["value"] = self.fields.take(rows)
         elif self._value is not None:
-            changes["value"] = [self._value[i] for i in rows]
+            changes["value"] = taken(self._value)
         return self.replace(**changes)
 
     def record(self, row: int) -> Record:
@@ -186,15 +187,17 @@ class RecordBatch:
             return one if one.length else other
         both = [*one.positions, *other.positions]
         order = sorted(range(len(both)), key=both.__getitem__)
-        changes: dict[str, Any] = {"length": len(both), "positions": [both[i] for i in order]}
+        ordered = chosen(order)
+        changes: dict[str, Any] = {"length": len(both), "positions": ordered(both)}
         for name in _COLUMNS:
             a, b = getattr(one, name), getattr(other, name)
             if isinstance(a, (list, range)) or isinstance(b, (list, range)) or (a is not b and a != b):
-                column = one.column(name) + other.column(name)
-                changes[name] = [column[i] for i in order]
-        if one.value is not None or other.value is not None:
-            values = one.column("value") + other.column("value")
-            changes["value"] = [values[i] for i in order]
+                changes[name] = ordered(one.column(name) + other.column(name))
+        fields = None if one.fields is None or other.fields is None else one.fields.merged(other.fields, order)
+        if fields is not None:
+            changes["value"] = fields
+        elif one.value is not None or other.value is not None:
+            changes["value"] = ordered(one.column("value") + other.column("value"))
         return one.replace(**changes, owned=one.owned and other.owned)
 
 

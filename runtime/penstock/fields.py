@@ -6,12 +6,12 @@ columns, and converters and sinks write from them. Whoever asks for the dicts ge
 when first looked at.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self, overload
 
-__all__ = ["Column", "Fields", "Same"]
+__all__ = ["Column", "Fields", "Same", "chosen"]
 
 
 class Same(NamedTuple):
@@ -119,5 +119,31 @@ class Fields(Sequence[dict[str, Any]]):
 
     def take(self, rows: Sequence[int]) -> "Fields":
         """The rows with these indexes."""
-        columns = {n: c if isinstance(c, Same) else [c[i] for i in rows] for n, c in self.columns.items()}
-        return Fields(columns, len(rows))
+        taken = chosen(rows)
+        return Fields({n: c if isinstance(c, Same) else taken(c) for n, c in self.columns.items()}, len(rows))
+
+    def merged(self, other: "Fields", order: Sequence[int]) -> "Fields | None":
+        """These rows and, counted on, those of another, in this order; None where the fields are not the same."""
+        if tuple(self.columns) != tuple(other.columns):
+            return None
+        ordered = chosen(order)
+        columns: dict[str, Column] = {}
+        for name, one in self.columns.items():
+            two = other.columns[name]
+            if isinstance(one, Same) and isinstance(two, Same) and one.value is two.value:
+                columns[name] = one
+            else:
+                columns[name] = ordered(_listed(one, len(self)) + _listed(two, len(other)))
+        return Fields(columns, len(order))
+
+
+def chosen(rows: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
+    """What picks these rows from a column; an index may stand there more than once."""
+    if len(rows) < 2:
+        return lambda column: [column[row] for row in rows]
+    pick = itemgetter(*rows)
+    return lambda column: list(pick(column))
+
+
+def _listed(column: Column, length: int) -> list[Any]:
+    return [column.value] * length if isinstance(column, Same) else column

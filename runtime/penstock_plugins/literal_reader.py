@@ -11,6 +11,8 @@ from penstock_plugins.literal_types import Common, NotALiteralError, Typed, alig
 __all__ = ["parsed"]
 
 _TOKEN: Final = re.compile(r'[:,{}\[\]"]')
+_WORDS: Final = frozenset(("null", "true", "false"))
+_SIGNS: Final = ("+", "-")
 _BLANK: Final = "".join(map(chr, range(33)))  # what Java's trim cuts
 
 
@@ -18,6 +20,11 @@ def parsed(text: str) -> Typed:
     """The schema and value that a text suggests; what is no literal is a string."""
     if not text:
         return STRING, text
+    if _TOKEN.search(text) is None:
+        bare = text.strip(_BLANK)
+        # One token that is neither a word nor begins as a number or a moment does.
+        if bare not in _WORDS and not bare[:1].isdigit() and bare[:1] not in _SIGNS:
+            return STRING, text
     found = _Parser(text).parse(inside=False)
     return (None, None) if found is None else found
 

@@ -85,7 +85,10 @@ class Topic:
 
 
 class Hidden:
-    """Records in one open transaction: in the topic, but not to be read before `show`. `name` tells several of a topic apart."""
+    """Records in one open transaction: in the topic, but not to be read before `show`.
+
+    `name` tells several of a topic apart.
+    """
 
     def __init__(self, servers: str, topic: Topic, name: str = "") -> None:
         self._topic = topic.name

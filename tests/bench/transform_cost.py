@@ -18,6 +18,7 @@ from penstock import Converter, HeaderConverter, Predicate, Transform, stages
 from penstock_plugins.file_sink import FileWriter
 from penstock_runtime.discovery import Plugins
 from penstock_runtime.engine import chain
+from penstock_runtime.engine.garbage import collect_seldom
 from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
 from penstock_runtime.kafka.consumers import Consumed, TopicPartition
 
@@ -40,6 +41,7 @@ class Cost:
 
 def transform_costs(*, times: int = 30) -> list[Cost]:
     """Every case on every form of records; one without transforms on each form comes first."""
+    collect_seldom()  # as every process that handles records does
     nothing = [(Case("nothing", {}, form.content), form) for form in FORMS]
     every = [*nothing, *((case, form) for case in CASES for form in case.forms())]
     return [cost_of(case, form, times=times) for case, form in every]

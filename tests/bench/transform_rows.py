@@ -29,7 +29,7 @@ def points(only: Sequence[str] = ()) -> list[Point]:
 
 
 def transform_rows(measured: Sequence[Point], ours: Runs, peer: Runs) -> list[Measure]:
-    """Three rows for each point: speed, CPU, and the transforms' own part of it, which is what they add to the same without."""
+    """Three rows for each point: speed, CPU, and the transforms' own part of it: what they add to the same without."""
     rows: list[Measure] = []
     for point in measured:
         rates, costs = ([[getattr(f, what) for f in runs[point.name]] for runs in (ours, peer)]

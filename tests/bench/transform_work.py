@@ -1,9 +1,9 @@
 """Transforms as users run them: a topic with one partition, a converter, the transforms, a file.
 
-A side is started on a topic of one record. Two further portions lie there in transactions that are still open. When the first
-line is in the file, and nothing of the side is still starting, the first portion is shown: it warms up what a start leaves
-cold (a JIT, Spark's workers). When its lines are there, and after a second of calm, the second one is shown: the clock, and
-the account of CPU seconds, run from there to the moment at which the last line is in the file.
+A side is started on a topic of one record. Two further portions lie there in transactions that are still open. When the
+first line is in the file, and nothing of the side is still starting, the first portion is shown: it warms up what a start
+leaves cold (a JIT, Spark's workers). When its lines are there, and after a second of calm, the second one is shown: the
+clock, and the account of CPU seconds, run from there to the moment at which the last line is in the file.
 Lines are counted afterwards, and both sides must have written the same, the order of a map's fields apart.
 """
 

@@ -6,6 +6,8 @@ per-record form by itself, and those that fail there become `Failure`s: the othe
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import not_
 from typing import Any
 
 from penstock.batch import RecordBatch
@@ -75,14 +77,15 @@ def _step(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
         found = answers
     if isinstance(found, bool):
         return _apply(step, batch, operator) if found is not step.negate else batch
-    hit = [row for row, matches in enumerate(found) if bool(matches) is not step.negate]
+    if len(found) != batch.length:
+        return _singly(step, batch, operator, guarded=True)
+    hit = list(compress(range(batch.length), map(not_, found) if step.negate else found))
     if not hit:
         return batch
     if len(hit) == batch.length:
         return _apply(step, batch, operator)
-    chosen = set(hit)
-    rest = batch.take([row for row in range(batch.length) if row not in chosen])
-    return RecordBatch.merged(rest, _apply(step, batch.take(hit), operator))
+    rest = list(compress(range(batch.length), found if step.negate else map(not_, found)))
+    return RecordBatch.merged(batch.take(rest), _apply(step, batch.take(hit), operator))
 
 
 def _apply(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
@@ -332,9 +335,18 @@ def _headers_in(
     converters: Converters, topic: str, headers: Sequence[Sequence[tuple[str, bytes | None]]], rows: Sequence[int],
     operator: Operator,
 ) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
+    convert = converters.header.to_connect
+    known: dict[tuple[str, bytes | None], Header] = {}  # few headers differ from one record to the next
+    try:
+        for row in rows:
+            for pair in headers[row]:
+                if pair not in known:
+                    known[pair] = convert(topic, *pair)
+        return [tuple([known[pair] for pair in headers[row]]) for row in rows], rows
+    except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+        pass
     made: list[tuple[Header, ...]] = []
     good: list[int] = []
-    convert = converters.header.to_connect
     for row in rows:
         done, found = operator.attempt(
             row, Stage.HEADER_CONVERTER, converters.names[2],

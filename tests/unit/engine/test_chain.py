@@ -127,6 +127,28 @@ class TestTransforms:
         assert run([Step("a", mark(), "M"), Step("b", mark(), "M")], "drop", "drop") == ([], [], [])
 
 
+def test_equal_headers_are_converted_once_in_a_batch() -> None:
+    asked: list[tuple[str, bytes | None]] = []
+
+    class Counting(HeaderText):
+        def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+            asked.append((name, data))
+            return super().to_connect(topic, name, data)
+
+    consumed = Consumed(
+        Partition("t", 0), offset=[0, 1, 2], value=[b"a"] * 3, key=None, timestamp=[1, 2, 3],
+        headers=[[("a", b"1"), ("b", b"1")], [("a", b"1")], [("a", None), ("a", b"1")]],
+    )  # fmt: skip
+    converters = Converters(Text(), Text(), Counting(), ("K", "V", "H"))
+    found = convert_consumed(converters, consumed, Operator(ErrorPolicy()))
+    assert found.headers == [
+        (Header("a", "1"), Header("b", "1")),
+        (Header("a", "1"),),
+        (Header("a", None), Header("a", "1")),
+    ]
+    assert asked == [("a", b"1"), ("b", b"1"), ("a", None)]
+
+
 def test_a_retriable_error_of_one_record_repeats_that_record_alone() -> None:
     class Later(Mark):
         calls: list[Any] = []  # noqa: RUF012

@@ -80,6 +80,33 @@ class TestInABatch:
         assert taken.fields is not None
         assert taken.value == [{"a": 1, "b": 0}, {"a": 3, "b": 0}]
 
+    def test_batches_of_the_same_fields_are_merged_as_columns(self) -> None:
+        fields = Fields({"a": [1, 2, 3], "b": Same("x"), "c": Same(None)}, 3)
+        whole = RecordBatch(length=3, topic="t", value=fields, owned=True)
+        some = whole.take([1])
+        assert some.fields is not None
+        masked = some.replace(value=some.fields.having({**some.fields.columns, "b": Same("-")}))
+        merged = RecordBatch.merged(whole.take([0, 2]), masked)
+        assert merged.fields is not None
+        assert merged.fields.columns == {"a": [1, 2, 3], "b": ["x", "-", "x"], "c": Same(None)}
+        assert merged.value == [
+            {"a": 1, "b": "x", "c": None},
+            {"a": 2, "b": "-", "c": None},
+            {"a": 3, "b": "x", "c": None},
+        ]
+
+    def test_batches_of_other_fields_are_merged_as_rows(self) -> None:
+        one = RecordBatch(length=2, topic="t", value=Fields({"a": [1, 3], "b": Same(0)}, 2), positions=[0, 2])
+        other = RecordBatch(length=1, topic="t", value=Fields({"b": [0], "a": [2]}, 1), positions=[1])
+        merged = RecordBatch.merged(one, other)
+        assert merged.fields is None
+        assert list(map(list, merged.value or [])) == [["a", "b"], ["b", "a"], ["a", "b"]]
+
+    def test_no_rows_and_one_are_taken_as_well(self) -> None:
+        batch = RecordBatch(length=2, topic=["t", "u"], value=Fields({"a": [1, 2]}, 2), offset=range(7, 9))
+        assert (batch.take([1]).value, batch.take([1]).offset, batch.take([1]).topic) == ([{"a": 2}], [8], ["u"])
+        assert (batch.take(()).length, batch.take(()).positions) == (0, [])
+
     def test_batches_of_either_form_are_merged(self) -> None:
         one = RecordBatch(length=2, topic="t", value=Fields({"a": [1, 3]}, 2), positions=[0, 2])
         other = RecordBatch(length=1, topic="u", value=["x"], positions=[1])
