@@ -9,8 +9,9 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-__all__ = ["Hidden", "Topic"]
+__all__ = ["Headers", "Hidden", "Topic"]
 
+Headers = list[tuple[str, str | bytes | None]]
 _SECONDS: Final = 30.0
 _BLOCK: Final = 20_000
 _WAITING: Final = 200_000
@@ -105,7 +106,7 @@ class Hidden:
         self._producer.init_transactions(_SECONDS)
         self._producer.begin_transaction()
 
-    def write(self, values: Sequence[str | bytes], headers: Sequence[list[tuple[str, bytes]]] | None = None) -> None:
+    def write(self, values: Sequence[str | bytes], headers: Sequence[Headers] | None = None) -> None:
         """Add records; with headers, one after the other."""
         while len(self._producer) > _WAITING:
             self._producer.poll(0.01)

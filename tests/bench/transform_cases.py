@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.bench import data
+from tests.bench.topics import Headers
 
 __all__ = ["CASES", "CHAIN", "FORMS", "Case", "Form", "headers", "payload", "values"]
 
@@ -157,7 +158,7 @@ def values(start: int, end: int, form: Form) -> list[bytes]:
     return [text.encode() for text in made]
 
 
-def headers(number: int, form: Form) -> list[tuple[str, bytes]] | None:
+def headers(number: int, form: Form) -> Headers | None:
     """The headers of that record; None where no record has any."""
     if form.content != "headers":
         return None

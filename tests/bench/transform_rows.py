@@ -32,13 +32,13 @@ def transform_rows(measured: Sequence[Point], ours: Runs, peer: Runs) -> list[Me
     """Three rows for each point: speed, CPU, and the transforms' own part of it: what they add to the same without."""
     rows: list[Measure] = []
     for point in measured:
-        rates, costs = ([[getattr(f, what) for f in runs[point.name]] for runs in (ours, peer)]
-                        for what in ("rate", "cost"))  # fmt: skip
-        rows.append(Measure(f"{point.name}: speed", "records/s", *rates, Times(1)))
-        rows.append(Measure(f"{point.name}: CPU", "us a record", *costs, Share(_FACTOR)))
+        mine, others = ours[point.name], peer[point.name]
+        speeds = [f.rate for f in mine], [f.rate for f in others]
+        costs = [f.cost for f in mine], [f.cost for f in others]
+        rows.append(Measure(f"{point.name}: speed", "records/s", *speeds, goal=Times(1)))
+        rows.append(Measure(f"{point.name}: CPU", "us a record", *costs, goal=Share(_FACTOR)))
         if point.case.name != _NOTHING:
-            own = [_own(point, runs) for runs in (ours, peer)]
-            rows.append(Measure(f"{point.name}: own CPU", "us a record", *own))
+            rows.append(Measure(f"{point.name}: own CPU", "us a record", _own(point, ours), _own(point, peer)))
     return rows
 
 
