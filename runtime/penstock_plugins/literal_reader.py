@@ -20,13 +20,18 @@ def parsed(text: str) -> Typed:
     """The schema and value that a text suggests; what is no literal is a string."""
     if not text:
         return STRING, text
-    if _TOKEN.search(text) is None:
-        bare = text.strip(_BLANK)
-        # One token that is neither a word nor begins as a number or a moment does.
-        if bare not in _WORDS and not bare[:1].isdigit() and bare[:1] not in _SIGNS:
-            return STRING, text
+    if _TOKEN.search(text) is None and (bare := text.strip(_BLANK)) not in _WORDS:
+        return _single(bare) or (STRING, text)
     found = _Parser(text).parse(inside=False)
     return (None, None) if found is None else found
+
+
+def _single(token: str) -> Typed | None:
+    """The moment or number that one token is; None for any other text."""
+    digit = token[:1].isdigit()
+    if digit and (moment := moment_of(token)) is not None:
+        return moment
+    return number_of(token) if digit or token[:1] in _SIGNS else None
 
 
 class _Parser:
@@ -134,10 +139,8 @@ class _Parser:
             if more is not None and (moment := moment_of(token + more)) is not None:
                 return moment
             self._rewind(at)
-            if (moment := moment_of(token)) is not None:
-                return moment
-        if (digit or token[:1] in ("+", "-")) and (number := number_of(token)) is not None:
-            return number
+        if (found := _single(token)) is not None:
+            return found
         if inside:
             raise NotALiteralError
         return STRING, self._text
