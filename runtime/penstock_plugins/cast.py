@@ -7,11 +7,11 @@ from typing import Any, Final
 from pydantic import field_validator
 
 from penstock import Config, DataError, Field, Fields, Importance, Schema, SchemaBuilderError, Type, prop
+from penstock.property_text import trimmed
 from penstock_plugins.cast_columns import cast_column
 from penstock_plugins.cast_values import CASTABLE, cast
 from penstock_plugins.connect_values import LOGICAL
 from penstock_plugins.field_changes import FieldChanges
-from penstock_plugins.java_numbers import JAVA_BLANKS
 from penstock_plugins.schema_cache import SchemaCache
 from penstock_plugins.side_transform import Made
 from penstock_plugins.sides import Values
@@ -59,12 +59,12 @@ def _targets(items: Sequence[str]) -> dict[str | None, Type]:
         field, _, text = item.rstrip(":").rpartition(":")
         if ":" in field:
             raise ValueError(f"Invalid cast '{item}': write field:type, or one type for the whole value")
-        target = _TYPES.get(text.strip(JAVA_BLANKS).upper())
+        target = _TYPES.get(trimmed(text).upper())
         if target is None:
             raise ValueError(f"Invalid type found in casting spec: '{text}'. Valid types: {', '.join(CASTABLE)}")
         if target not in CASTABLE:
             raise ValueError(f"Cast transformation does not support casting to {target}. Valid: {', '.join(CASTABLE)}")
-        found[field.strip(JAVA_BLANKS) if ":" in item.rstrip(":") else None] = target
+        found[trimmed(field) if ":" in item.rstrip(":") else None] = target
     return found
 
 

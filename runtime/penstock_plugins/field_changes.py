@@ -4,9 +4,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import repeat
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from penstock import Field, Fields, Same, Schema, Type
+from penstock_plugins.java_hash_map import in_hash_order
 from penstock_plugins.schema_cache import SchemaCache
 from penstock_plugins.side_transform import Made, SideTransform
 from penstock_plugins.sides import Values
@@ -14,6 +15,7 @@ from penstock_plugins.struct_copy import Change, Move, StructCopy, require_map, 
 
 __all__ = ["FieldChanges"]
 
+V = TypeVar("V")
 _DICT: Final = {dict}
 
 
@@ -55,10 +57,11 @@ class FieldChanges(SideTransform):
             struct = require_struct(schema, value, self.purpose)
             copy = self.copies[schema]
             return copy.schema, copy.row(struct)
-        new = dict(require_map(value, self.purpose))
+        there = require_map(value, self.purpose)
+        new = dict(there)
         for name, change in self._of_maps.items():
             new[name] = change.value(new.get(name))
-        return None, new
+        return None, new if len(new) == len(there) else _as_added(new)
 
     def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
         """As `changed`, one column after the other."""
@@ -74,7 +77,7 @@ class FieldChanges(SideTransform):
                 columns[name] = (
                     change.of(columns[name], values.types(name)) if name in columns else change.of(Same(None))
                 )
-            return None, values.having(columns), True
+            return None, values.having(columns if len(columns) == len(values.columns) else _as_added(columns)), True
         if set(map(type, values)) != _DICT:
             return None
         rows = list(map(dict.copy, values))
@@ -82,4 +85,18 @@ class FieldChanges(SideTransform):
             new = change.of([row.get(name) for row in rows])
             for row, item in zip(rows, repeat(new.value) if isinstance(new, Same) else new, strict=False):
                 row[name] = item
-        return None, rows, True
+        return (
+            None,
+            [row if len(row) == len(old) else _as_added(row) for row, old in zip(rows, values, strict=True)],
+            True,
+        )
+
+
+def _as_added(entries: dict[str, V]) -> dict[str, V]:
+    """The entries of a map to which some were added, in the order of Java's maps.
+
+    A later transform may give two entries one name (Flatten), and the last one counts: an added null would hide a value.
+    """
+    if not all(type(name) is str for name in entries):
+        return entries
+    return {name: entries[name] for name in in_hash_order(entries)}

@@ -28,7 +28,5 @@ DistinctNames = Annotated[tuple[str, ...], Rule(_distinct, "each once, none empt
 SomeNames = Annotated[tuple[str, ...], Rule(_some, "at least one")]
 """At least one name."""
 
-SomeDistinctNames = Annotated[
-    tuple[str, ...], Rule(_some, "at least one"), Rule(_distinct, "each once, none empty")
-]
+SomeDistinctNames = Annotated[tuple[str, ...], Rule(_some, "at least one"), Rule(_distinct, "each once, none empty")]
 """At least one name, each once, none of them empty."""

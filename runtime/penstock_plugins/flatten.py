@@ -1,6 +1,5 @@
 """Flatten: the fields of nested structs or maps become fields of the outermost one."""
 
-from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from penstock import (
@@ -21,7 +20,6 @@ from penstock import (
 from penstock.fields import Column
 from penstock_plugins.connect_values import java_class, type_of
 from penstock_plugins.flat_structs import FlatStruct
-from penstock_plugins.java_hash_map import in_hash_order
 from penstock_plugins.schema_cache import SchemaCache
 from penstock_plugins.side_transform import Made, SideTransform
 from penstock_plugins.sides import Values
@@ -69,7 +67,9 @@ class Flatten(SideTransform):
         if value is None:
             return schema, None
         if schema is None:
-            return None, self._flat(require_map(value, _PURPOSE), "")
+            flat: dict[Any, Any] = {}
+            self._flatten(require_map(value, _PURPOSE), "", flat)
+            return None, flat
         require_struct(schema, value, _PURPOSE)
         found = self._flats[schema]
         return found.schema, found.row(value)
@@ -88,30 +88,15 @@ class Flatten(SideTransform):
             return None
         return None, as_rows(fields, columns), True
 
-    def _flat(self, nested: dict[Any, Any], lead: str) -> dict[Any, Any]:
-        """The flat map of a map; `lead` is what stands before the names.
-
-        Of two entries that have one name in the end, the last counts: by the order that a `HashMap` of Java has.
-        """
-        flat: dict[Any, Any] = {}
-        if self._flatten(nested, lead, flat, iter) > len(flat):
-            flat.clear()
-            self._flatten(nested, lead, flat, in_hash_order)
-        return flat
-
-    def _flatten(
-        self, nested: dict[Any, Any], lead: str, flat: dict[Any, Any], order: Callable[[dict[Any, Any]], Iterable[Any]]
-    ) -> int:
-        """Add the entries of a map in this order, and tell how many that were."""
-        count = 0
-        for key in order(nested):
-            item = nested[key]
+    def _flatten(self, nested: dict[Any, Any], lead: str, flat: dict[Any, Any]) -> None:
+        """Add the entries of a map; `lead` is what stands before their names. Of two with one name, the last counts."""
+        for key, item in nested.items():
             name = lead + key if type(key) is str else _odd_name(lead, key)
             if type(item) in _LEAVES:
                 flat[name] = item
             elif isinstance(item, dict):
                 if name is not None:
-                    count += self._flatten(item, self._lead(name), flat, order) - 1
+                    self._flatten(item, self._lead(name), flat)
                 elif item:
                     raise TypeError("The null key of a map holds a map. Flatten only maps that have texts as keys.")
             elif type_of(item) is None:
@@ -121,8 +106,6 @@ class Flatten(SideTransform):
                 )
             else:
                 flat[name] = item
-            count += 1
-        return count
 
     def _columns(self, fields: Fields, lead: str, flat: dict[str, Column]) -> bool:
         """Flatten maps of one shape; False where they are not of one, or two entries get one name."""
@@ -134,7 +117,8 @@ class Flatten(SideTransform):
                     return False
                 flat[name] = column
             elif isinstance(column, Same):
-                inside = self._flat(column.value, self._lead(name))
+                inside: dict[Any, Any] = {}
+                self._flatten(column.value, self._lead(name), inside)
                 if None in inside or not flat.keys().isdisjoint(inside):
                     return False
                 flat |= {inner: Same(item) for inner, item in inside.items()}

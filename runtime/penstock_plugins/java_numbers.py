@@ -12,13 +12,13 @@ from decimal import Decimal
 from typing import Final
 
 from penstock import Type
+from penstock.property_text import trimmed
 from penstock_plugins.connect_values import BOUNDS
 from penstock_plugins.json_nodes import float32_of
 
-__all__ = ["JAVA_BLANKS", "big_decimal", "double", "doubles", "float32", "floats32", "integer", "integers", "narrowed",
+__all__ = ["big_decimal", "double", "doubles", "float32", "floats32", "integer", "integers", "narrowed",
            "single", "singles", "truncated", "unbounded"]  # fmt: skip
 
-JAVA_BLANKS: Final = "".join(map(chr, range(33)))
 """What Java's `trim` cuts."""
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
@@ -79,7 +79,7 @@ def double(text: str) -> float:
     Raises:
         ValueError: it is no such text.
     """
-    text = text.strip(JAVA_BLANKS)
+    text = trimmed(text)
     if found := _DECIMAL.fullmatch(text):
         return float(found[1])
     return _unusual(text, _hex_double)
@@ -91,7 +91,7 @@ def single(text: str) -> float:
     Raises:
         ValueError: it is no such text.
     """
-    text = text.strip(JAVA_BLANKS)
+    text = trimmed(text)
     if found := _DECIMAL.fullmatch(text):
         near = float(found[1])
         if not near or math.isinf(near):

@@ -51,7 +51,7 @@ def set_up(config: Mapping[str, Any], *, sink: bool = False) -> Setup:
 
 def outcomes(steps: tuple[Step, ...], records: list[Record]) -> list[Record | Exception | None]:
     """What the engine makes of each record of a batch: the next record, None when it was dropped, or what was raised."""
-    operator = Operator(ErrorPolicy())
+    operator = Operator(ErrorPolicy(tolerate=True))
     batch = transform(steps, RecordBatch.of(records), operator)
     found: list[Record | Exception | None] = [None] * len(records)
     for position, record in zip(batch.positions, batch.records(), strict=True):
@@ -76,7 +76,7 @@ def outgoing(converters: Converters, place: Place, topic: str, header: str, give
             record = Record(topic=topic, value=value, value_schema=schema)
         case "header":
             record = Record(topic=topic, value=None, headers=(Header(header, value, schema),))
-    operator = Operator(ErrorPolicy())
+    operator = Operator(ErrorPolicy(tolerate=True))
     made = convert_outgoing(converters, RecordBatch.of([record, record]), operator)
     _raise_first(operator)
     columns: dict[Place, Any] = {"key": made.key, "value": made.value, "header": made.headers}
@@ -101,7 +101,7 @@ def consumed(
         headers=[[(header, data)]] * 2 if place == "header" else None,
         timestamp=[None, None],
     )
-    operator = Operator(ErrorPolicy())
+    operator = Operator(ErrorPolicy(tolerate=True))
     records = [*convert_consumed(converters, raw, operator).records()]
     _raise_first(operator)
     found = [

@@ -78,7 +78,7 @@ def _step(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
     if isinstance(found, bool):
         return _apply(step, batch, operator) if found is not step.negate else batch
     if len(found) != batch.length:
-        return _singly(step, batch, operator, guarded=True)
+        return _singly(step, batch, operator, answers=[None] * batch.length)
     hit = list(compress(range(batch.length), map(not_, found) if step.negate else found))
     if not hit:
         return batch
@@ -337,20 +337,28 @@ def _headers_in(
 ) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
     convert = converters.header.to_connect
     known: dict[tuple[str, bytes | None], Header] = {}  # few headers differ from one record to the next
+    failed: dict[tuple[str, bytes | None], Exception] = {}
+    pair: tuple[str, bytes | None]
     try:
         for row in rows:
             for pair in headers[row]:
                 if pair not in known:
                     known[pair] = convert(topic, *pair)
         return [tuple([known[pair] for pair in headers[row]]) for row in rows], rows
-    except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
-        pass
+    except Exception as e:  # noqa: BLE001 (the records go one by one below; this was the first try of one of them)
+        failed[pair] = e
+
+    def header(pair: tuple[str, bytes | None]) -> Header:
+        if pair in failed:
+            raise failed.pop(pair)
+        return known[pair] if pair in known else convert(topic, *pair)
+
     made: list[tuple[Header, ...]] = []
     good: list[int] = []
     for row in rows:
         done, found = operator.attempt(
             row, Stage.HEADER_CONVERTER, converters.names[2],
-            lambda hs=headers[row]: tuple(convert(topic, name, data) for name, data in hs),  # type: ignore[misc]
+            lambda hs=headers[row]: tuple(map(header, hs)),  # type: ignore[misc]
         )  # fmt: skip
         if done and found is not None:
             made.append(found)

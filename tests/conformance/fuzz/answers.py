@@ -135,7 +135,7 @@ def _as_columns(steps: tuple[Step, ...], records: Sequence[Record]) -> list[Answ
 
 
 def _through(steps: tuple[Step, ...], batch: RecordBatch, length: int) -> list[Answer]:
-    operator = Operator(ErrorPolicy())
+    operator = Operator(ErrorPolicy(tolerate=True))
     made: list[Answer] = [{"record": None}] * length
     left = transform(steps, batch, operator)
     for position, record in zip(left.positions, left.records(), strict=True):

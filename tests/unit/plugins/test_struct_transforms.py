@@ -500,12 +500,22 @@ def test_only_a_map_is_hoisted_under_an_empty_name() -> None:
         plugin.apply_batch(RecordBatch.of([of(1, INT64)]))
 
 
-def test_of_two_entries_with_one_flat_name_the_last_of_a_hash_map_counts() -> None:
+def test_of_two_entries_with_one_flat_name_the_last_counts() -> None:
     plugin = configured(Flatten())
-    for value in ({"n": {"x": 1}, "n.x": 2}, {"n.x": 2, "n": {"x": 1}}):
-        assert made(plugin, of(value)) == (None, {"n.x": 1})
-        assert plugin.apply_batch(RecordBatch.of([of(value)] * 2)).value == [{"n.x": 1}] * 2
-        assert made(plugin, of({"m": value})) == (None, {"m.n.x": 1})
+    for value, last in (({"n": {"x": 1}, "n.x": 2}, 2), ({"n.x": 2, "n": {"x": 1}}, 1)):
+        assert made(plugin, of(value)) == (None, {"n.x": last})
+        assert plugin.apply_batch(RecordBatch.of([of(value)] * 2)).value == [{"n.x": last}] * 2
+        assert made(plugin, of({"m": value})) == (None, {"m.n.x": last})
+
+
+def test_a_null_that_a_transform_added_stands_where_a_hash_map_has_it_and_hides_no_value_from_flatten() -> None:
+    cast, flatten = configured(Cast(), spec="n.x:string"), configured(Flatten())
+    value = {"n": {"x": 1}, "n.x": None}
+    added = made(cast, of({"n": {"x": 1}}))[1]
+    assert list(added) == ["n.x", "n"]
+    for batch in (RecordBatch.of([of({"n": {"x": 1}})] * 2), RecordBatch.of([of({"n": {"x": 1}}), of(value)])):
+        assert next(map(list, cast.apply_batch(batch).value or ())) == ["n.x", "n"]
+    assert made(flatten, of(added)) == (None, {"n.x": 1})
 
 
 def test_a_schema_is_worked_on_once_and_what_fails_each_time() -> None:
