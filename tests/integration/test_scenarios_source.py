@@ -1,6 +1,7 @@
 """Scenarios of areas source, offsets, active-topics and state that concern sources, on a real broker."""
 
 import json
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,9 @@ def test_a_source_that_starts_paused_moves_nothing_until_it_is_started_unpaused(
     task.await_state("PAUSED")
     task.stop()
     assert "read" not in lab.journal.kinds()
-    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["PAUSED", "UNASSIGNED"]
+    states = [s["state"] for s in lab.status(f"status-task-{name}-0")]
+    # Whoever writes states may write one twice, when the broker's answer is late.
+    assert [state for state, _ in groupby(states)] == ["PAUSED", "UNASSIGNED"]
     assert lab.values(topic) == []
     _, task = lab.start(resource)
     lab.journal.count("commit")
