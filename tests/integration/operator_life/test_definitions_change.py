@@ -1,12 +1,14 @@
 """What changes under running connectors: their namespace, their definition; and what an older one let in."""
 
 import copy
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+from ..cluster_api.api import ApiRefused
 from ..cluster_api.conftest import ROOT
 from .processes import OperatorProcess
 from .site import Site, condition
@@ -20,6 +22,29 @@ def definition(site: Site) -> Iterator[Json]:
     known: Json = yaml.safe_load((ROOT / "crds" / "connectors.penstock.dev.yaml").read_text())
     yield copy.deepcopy(known)
     site.api.apply(known, manager="kubectl")
+    in_force(site, LOOSE, lambda answer: answer is None)
+
+
+LOOSE = {"class": "X", "tasksMax": 0}
+"""What our definition refuses."""
+
+
+def in_force(site: Site, spec: Json, holds: Callable[[Json | None], object]) -> None:
+    """Wait until the API server goes by a definition that was written: it does so a moment later, and tells nobody.
+
+    `holds` is asked of the spec that a Connector would have, None when it is refused.
+    """
+    path = f"/apis/penstock.dev/v1alpha1/namespaces/{site.namespace}/connectors"
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            answer = site.api.call("POST", path, {**site.manifest("asked"), "spec": spec}, dryRun="All")["spec"]
+        except ApiRefused:
+            answer = None
+        if holds(answer):
+            return
+        assert time.monotonic() < deadline, f"the definition is not in force: {answer}"
+        time.sleep(0.1)
 
 
 def test_a_definition_that_grows_is_no_event_for_running_connectors(site: Site, definition: Json) -> None:
@@ -32,6 +57,7 @@ def test_a_definition_that_grows_is_no_event_for_running_connectors(site: Site, 
     schema = version["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"]["properties"]["later"] = {"type": "string", "description": "Of a newer release."}
     site.api.apply(definition, manager="kubectl")
+    in_force(site, {"class": "X", "later": "x"}, lambda answer: "later" in (answer or {}))
     site.change("orders", later="x")  # a field of a newer release: said, and the tasks go on
     site.until("orders", lambda b: "spec.later" in condition(b, "ConfigValid"), "it is told")
     site.change("orders", later=None)
@@ -100,6 +126,7 @@ def loose(site: Site, definition: Json) -> Site:
     body = site.api.get(definition)
     body["spec"] = loosened(definition)["spec"]
     site.api.replace(body)
+    in_force(site, LOOSE, lambda answer: answer is not None)
     return site
 
 
