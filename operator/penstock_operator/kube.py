@@ -157,7 +157,7 @@ class Kube:
         """
         doing = f"Reading {_named(kind, namespace, name)}"
         answer = self._request("GET", kind, kind.path(namespace, name), doing)
-        if _absent(answer):
+        if _absent(answer, kind):
             return None
         return _object(answer, doing)
 
@@ -208,7 +208,7 @@ class Kube:
         doing = f"Replacing {_named(kind, namespace, name)}"
         path = kind.path(namespace, name)
         answer = self._request("PUT", kind, path, doing, body=manifest, query={"fieldManager": manager})
-        return None if _absent(answer) else _object(answer, doing)
+        return None if _absent(answer, kind) else _object(answer, doing)
 
     def apply(self, manifest: Mapping[str, Any], *, manager: str) -> Object:
         """Server-side apply; fields of others that stand in the manifest are taken over.
@@ -262,7 +262,7 @@ class Kube:
                 "status": status,
             }
             answer = self._apply(kind, kind.path(namespace, name, "status"), doing, manifest, manager)
-            if _absent(answer):
+            if _absent(answer, kind):
                 return None
             if answer.code != 409:
                 return _object(answer, doing)
@@ -288,7 +288,7 @@ class Kube:
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         answer = self._request("DELETE", kind, kind.path(namespace, name), doing, body=options)
-        if _absent(answer):
+        if _absent(answer, kind):
             return False
         try:
             _object(answer, doing)
@@ -311,7 +311,7 @@ class Kube:
             "PATCH", kind, kind.path(namespace, name), doing,
             body=body, content_type=_MERGE, query={"fieldManager": "penstock"},
         )  # fmt: skip
-        if _absent(answer):
+        if _absent(answer, kind):
             return False
         try:
             _object(answer, doing)
@@ -335,7 +335,7 @@ class Kube:
         doing = f"Reading the log of Pod {namespace}/{pod}"
         query = {"container": container, "limitBytes": str(limit_bytes), "tailLines": str(tail_lines)}
         answer = self._request("GET", POD, POD.path(namespace, pod, "log"), doing, query=query, verb="log")
-        if _absent(answer):
+        if _absent(answer, POD):
             return ""
         if answer.code == 400:
             raise NotYet(str(error_of(answer, doing)), 1.0)
@@ -447,9 +447,10 @@ def _cause(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def _absent(answer: Answer) -> bool:
-    """Whether there is no such object; that there is no such kind of object is something else."""
-    return answer.code == 404 and bool(status_of(answer).get("details", {}).get("name"))
+def _absent(answer: Answer, kind: Kind) -> bool:
+    """Whether there is no such object; that its kind or its namespace is not there is something else."""
+    details = status_of(answer).get("details") or {}
+    return answer.code == 404 and bool(details.get("name")) and details.get("kind", kind.plural) == kind.plural
 
 
 def _object(answer: Answer, doing: str) -> Object:

@@ -35,12 +35,14 @@ class Remembered:
         namespace_ends: it said so.
         answers: of short pods, by uid.
         plans: that were read, by the ConfigMap's uid: they are immutable.
+        restless: how many runs in a row have ended with the wish for the next one at once.
     """
 
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     namespace_ends: bool = False
     answers: dict[str, JobAnswer | None] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    restless: int = 0
 
 
 async def facts(

@@ -20,6 +20,7 @@ from penstock_operator.context import Context
 from penstock_operator.errors import Unavailable
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR
+from penstock_operator.workqueue import backoff
 
 __all__ = ["Reconciler"]
 
@@ -57,8 +58,10 @@ class Reconciler:
                 return await self._gone(key, context)
             again = await self._once(key, context, document, remembered)
             if again is None or again > 0:
+                remembered.restless = 0
                 return again
-        return 0.0
+        remembered.restless += 1  # whatever the cause: what comes to no end is tried more and more seldom
+        return 0.0 if remembered.restless == 1 else backoff(remembered.restless - 1, 1.0)
 
     async def _once(
         self, key: Key, context: Context, document: dict[str, Any], remembered: gather.Remembered

@@ -15,7 +15,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -66,12 +66,15 @@ class Rule:
         return self.times != 0 and self.method in ("", method) and self.path.search(path) is not None
 
 
-def fail(code: int, *, retry_after: float | None = None, reason: str = "Injected", message: str = "injected") -> Fault:
+def fail(
+    code: int, *, retry_after: float | None = None, reason: str = "Injected", message: str = "injected",
+    details: Mapping[str, str] | None = None,
+) -> Fault:  # fmt: skip
     """Answer with this status."""
 
     def fault(handler: "_Handler") -> bool:
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message,
-                  "code": code}  # fmt: skip
+                  "code": code, **({} if details is None else {"details": details})}  # fmt: skip
         handler.answer(
             code, json.dumps(status).encode(), {} if retry_after is None else {"Retry-After": str(retry_after)}
         )

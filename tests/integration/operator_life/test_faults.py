@@ -54,6 +54,26 @@ def test_a_life_goes_on_through(site: Site, proxy: Proxy, fault: Fault, method: 
     site.check()
 
 
+def missing(kind: str, name: str) -> Fault:
+    """The API server's answer where that is not there."""
+    details = {"name": name, "kind": kind}
+    return fail(404, reason="NotFound", message=f'{kind} "{name}" not found', details=details)
+
+
+@pytest.mark.parametrize("kind", ["namespaces", "connectors"])
+def test_a_connector_that_cannot_be_written_is_tried_more_and_more_seldom(site: Site, proxy: Proxy, kind: str) -> None:
+    """Its namespace may be gone, and it stayed behind."""
+    rule = proxy.spoil(missing(kind, "orders"), method="PATCH", path="/status", times=None)
+    site.operator(proxy.kubeconfig).start()
+    site.create("orders")
+    proxy.wait_for(lambda a: a.code == 404 and "/status" in a.path, count=4)
+    before = rule.hits
+    proxy.closing.wait(10)  # nobody tells of what does not happen
+    assert rule.hits - before < 30
+    rule.times = 0
+    site.settled("orders", seconds=120)
+
+
 def test_a_pod_that_was_deleted_while_the_watch_had_a_gap_is_replaced(site: Site, proxy: Proxy) -> None:
     site.operator(proxy.kubeconfig).start()
     site.create("orders", tasksMax=2)
