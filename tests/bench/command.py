@@ -30,7 +30,10 @@ from penstock_runtime.java import find_java
 __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_MEASURES: Final = ("source", "sink", "trickle", "on-demand", "operator", "transforms", "transform-cost")
+_MEASURES: Final = ("source", "sink", "trickle", "on-demand", "operator")
+_ASKED_FOR: Final = ("transforms", "transform-cost")
+"""Measured only where `--only` names them."""
+
 _TRANSFORMED: Final = 400_000
 _WITHOUT_KAFKA: Final = {"transform-cost"}
 F = TypeVar("F")
@@ -48,15 +51,18 @@ def main() -> int:
         costs = transform_costs(times=10 if options.quick else 40)
         print(f"CPU microseconds a record, in one process.\n\n{results.as_table(cost_rows(costs))}")
         return 0
+    options.runs = options.runs or (1 if set(parts).issubset(_ASKED_FOR) else 3)
     if options.quick:
         options.runs, options.records = 1, 200_000
+    if set(parts).issubset(_ASKED_FOR):
+        options.records = 10_000 if options.quick else min(options.records, _TRANSFORMED)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that runs is ended
     java = find_java()
     connect_jars(java)
     known = report.about(java, runs=options.runs, records=options.records, sink_transforms=sink_chain().text)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=options.folder) as name:
         folder = Path(name)
-        if any(part not in ("transforms", "transform-cost") for part in parts):
+        if not set(parts).issubset(_ASKED_FOR):
             data.write_lines(folder / "lines.txt", options.records)
         with EmbeddedKafka(folder / "kafka") as kafka:
             servers = kafka.bootstrap_servers
@@ -67,16 +73,22 @@ def main() -> int:
     print(f"\n{report.about_text(known)}\n\n{table}")
     results.write(_ROOT / "build" / "bench.json", results.as_json(measures, known, bench.details))
     if options.write_docs:
-        report.write_docs(_ROOT / "docs" / "benchmarks.md", known, table)
+        docs = _ROOT / "docs" / "benchmarks.md"
+        if not set(parts).issubset(_ASKED_FOR):
+            report.write_docs(docs, known, results.as_table(measures))
+        for text in bench.tables:
+            report.write_docs(docs, known, text, report.TRANSFORMS)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--only", action="append", choices=_MEASURES, help="this measure; may be given again")
+    parser.add_argument(
+        "--only", action="append", choices=(*_MEASURES, *_ASKED_FOR), help="this measure; may be given again"
+    )
     parser.add_argument("--quick", action="store_true", help="200,000 lines, one run, short trickles: for development")
     parser.add_argument("--transform", action="append", help="of the measure `transforms` only these; a part of a name")
-    parser.add_argument("--runs", type=int, default=3, help="of each side (%(default)s)")
+    parser.add_argument("--runs", type=int, help="of each side (3; of `transforms` alone 1)")
     parser.add_argument("--records", type=int, default=2_000_000, help="lines (%(default)s)")
     parser.add_argument("--folder", type=Path, help="where the temporary folder is made; it needs 4 GB")
     parser.add_argument("--write-docs", action="store_true", help="write the table into docs/benchmarks.md")

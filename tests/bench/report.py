@@ -15,10 +15,13 @@ import confluent_kafka
 from penstock_runtime.embedded.jars import KAFKA_VERSION
 from penstock_runtime.java import Java
 
-__all__ = ["about", "about_text", "write_docs"]
+__all__ = ["TRANSFORMS", "about", "about_text", "write_docs"]
 
-_BEGIN: Final = "<!-- written by `make bench ARGS=--write-docs` -->"
-_END: Final = "<!-- end -->"
+_MAIN: Final = ("<!-- written by `make bench ARGS=--write-docs` -->", "<!-- end -->")
+TRANSFORMS: Final = (
+    '<!-- written by `make bench ARGS="--only transforms --write-docs"` -->', "<!-- end of transforms -->",
+)  # fmt: skip
+"""Between what the table of transforms stands."""
 
 
 def about(java: Java, *, runs: int, records: int, sink_transforms: str) -> dict[str, Any]:
@@ -46,11 +49,12 @@ def about_text(known: dict[str, Any]) -> str:
     )
 
 
-def write_docs(path: Path, known: dict[str, Any], table: str) -> None:
-    """Replace what an earlier run wrote; the words around it stay."""
-    text = path.read_text() if path.exists() else f"# Benchmarks\n\n{_BEGIN}\n{_END}\n"
-    part = f"{_BEGIN}\n{about_text(known)}\n\n{table}\n{_END}"
-    path.write_text(re.sub(f"{re.escape(_BEGIN)}.*{re.escape(_END)}", lambda _: part, text, flags=re.DOTALL))
+def write_docs(path: Path, known: dict[str, Any], table: str, marks: tuple[str, str] = _MAIN) -> None:
+    """Replace what an earlier run wrote between these marks; the words around it stay."""
+    begin, end = marks
+    text = path.read_text() if path.exists() else f"# Benchmarks\n\n{begin}\n{end}\n"
+    part = f"{begin}\n{about_text(known)}\n\n{table}\n{end}"
+    path.write_text(re.sub(f"{re.escape(begin)}.*{re.escape(end)}", lambda _: part, text, flags=re.DOTALL))
 
 
 def _processor() -> str:
