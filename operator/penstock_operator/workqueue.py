@@ -12,17 +12,15 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Final
 
+from penstock_operator.backoff import backoff
 from penstock_operator.errors import NotYet, OperatorError
 from penstock_operator.key import Key
 from penstock_operator.metrics import QueueFigures
 
-__all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "WorkQueue", "backoff", "current_key"]
+__all__ = ["WorkQueue", "current_key"]
 
 log = logging.getLogger(__name__)
 
-FIRST_BACKOFF: Final = 0.5
-LONGEST_BACKOFF: Final = 60.0
-_JITTER: Final = 0.25
 _LIMIT: Final = 120.0
 _HOT: Final = 5
 _COOL: Final = 1.0
@@ -32,12 +30,6 @@ current_key: ContextVar[Key | None] = ContextVar("current_key", default=None)
 """What is worked on, for log lines."""
 
 Work = Callable[[Key], Awaitable[float | None]]
-
-
-def backoff(failures: int, chance: float) -> float:
-    """Seconds to wait after so many failures in a row; `chance` from 0 to 1 spreads them by a quarter."""
-    plain: float = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(failures - 1, 16))
-    return plain * (1 - _JITTER + _JITTER * chance)
 
 
 class WorkQueue:

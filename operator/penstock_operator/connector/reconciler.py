@@ -8,6 +8,7 @@ from penstock.errors import ConfigError
 from penstock.job import Action
 from penstock.report import Claim, Control, claim_key, control_key
 from penstock.resources import Connector
+from penstock_operator.backoff import backoff
 from penstock_operator.connector import gather
 from penstock_operator.connector.apply import Applied, apply
 from penstock_operator.connector.decide import decide
@@ -20,7 +21,6 @@ from penstock_operator.context import Context
 from penstock_operator.errors import Unavailable
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR
-from penstock_operator.workqueue import backoff
 
 __all__ = ["Reconciler"]
 

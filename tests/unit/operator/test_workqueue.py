@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from penstock_operator.backoff import FIRST_BACKOFF, LONGEST_BACKOFF, backoff
 from penstock_operator.errors import NotYet, Unavailable
 from penstock_operator.key import Key
-from penstock_operator.workqueue import FIRST_BACKOFF, LONGEST_BACKOFF, WorkQueue, backoff
+from penstock_operator.workqueue import WorkQueue
 
 from .virtual_time import run
 
