@@ -21,6 +21,7 @@ __all__ = [
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{([^}]*)\})? (\S+)$")
 _WRITES: Final = frozenset(("create", "apply", "patch", "update", "delete"))
 _BESIDE: Final = frozenset(("Lease", "Event"))
+_REST: Final = 5.0
 _MB: Final = 1e6
 
 
@@ -149,13 +150,25 @@ def scrape(operator: OperatorProcess) -> float:
 
 
 def idle(operator: OperatorProcess, seconds: float) -> Idle:
-    """Watch it do nothing."""
+    """Watch it do nothing, once it has come to rest."""
+    _rests(operator)
     process = psutil.Process(operator.pid)
     before, begun, written = process.cpu_times(), time.monotonic(), writes(operator)
     time.sleep(seconds)
     after, took = process.cpu_times(), time.monotonic() - begun
     used = after.user + after.system - before.user - before.system
     return Idle(process.memory_info().rss / _MB, used / took, writes(operator) - written)
+
+
+def _rests(operator: OperatorProcess, limit: float = 60.0) -> None:
+    """Wait until it has written nothing for some seconds; tasks tell of their last steps a moment after they run."""
+    end, written = time.monotonic() + limit, writes(operator)
+    since = time.monotonic()
+    while time.monotonic() - since < _REST:
+        assert time.monotonic() < end, f"it writes on and on; {written} writes so far"
+        time.sleep(0.25)
+        if (now := writes(operator)) != written:
+            written, since = now, time.monotonic()
 
 
 def change_to_action(site: Site, name: str, times: int) -> list[float]:

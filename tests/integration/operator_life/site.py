@@ -208,7 +208,7 @@ class Site:
 
     def check(self) -> None:
         """What holds after every test: no life with two pods, no two lives at once, no fault in the log."""
-        assert self.kubelet.wrong == []
+        assert not self.kubelet.wrong, self.kubelet.wrong
         assert self.kubelet.doubled() == {}
         for operator in self.operators:
             assert operator.failures() == [], operator.folder
