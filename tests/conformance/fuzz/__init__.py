@@ -7,7 +7,7 @@
     converter_cases, json_messages
                               converters in both directions, with bytes that are malformed now and then
     subjects                  what is tried: a plugin, whole chains, a converter in one direction
-    setups, answers           Penstock's side of a case
+    answers                   Penstock's side of a case
     comparison                whether the two sides agree, and where they part
     intended                  the differences that are meant
     search                    Hypothesis looks for a difference, and makes it small

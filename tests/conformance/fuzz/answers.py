@@ -1,47 +1,27 @@
-"""Penstock's side of a case, by each of the ways in which the engine may go.
-
-`ERRORS` stands in the runner of the recorded cases as well (`expecting`); the two are to be merged.
-"""
+"""Penstock's side of a case, by each of the ways in which the engine may go."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from penstock import (
     ConfigError,
-    ConnectError,
     Converter,
-    DataError,
     Fields,
     Header,
     HeaderConverter,
     Record,
     RecordBatch,
     Schema,
-    SchemaBuilderError,
 )
 from penstock_runtime.engine.chain import Step, transform
 from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
 
 from .. import codec
-from .setups import set_up
+from ..connectors import set_up
+from ..expecting import is_counterpart
 
-__all__ = ["ERRORS", "Answer", "Raised", "answers"]
-
-ERRORS: Final[dict[str, tuple[type[Exception], ...]]] = {
-    "ConfigException": (ConfigError,),
-    "ConnectException": (ConnectError,),
-    "SerializationException": (DataError,),
-    "DataException": (DataError,),
-    "SchemaBuilderException": (SchemaBuilderError,),
-    "IllegalArgumentException": (ValueError,),
-    "NullPointerException": (TypeError,),
-    "ClassCastException": (TypeError,),
-    "IndexOutOfBoundsException": (IndexError,),
-}
-"""Kafka Connect's error classes while records are worked on, and what stands for them here."""
-
-_NOT: Final[dict[str, type[Exception]]] = {"DataException": SchemaBuilderError, "ConnectException": DataError}
+__all__ = ["Answer", "Raised", "answers"]
 
 Json = Any
 
@@ -62,8 +42,7 @@ class Raised:
             return False
         if self.phase == "config":
             return isinstance(self.error, ConfigError)
-        name = expected["class"]
-        return isinstance(self.error, ERRORS.get(name, ())) and not isinstance(self.error, _NOT.get(name, ()))
+        return is_counterpart(self.error, expected["class"])
 
     def shown(self) -> Json:
         """As `expected` would show it."""
