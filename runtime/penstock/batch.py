@@ -7,14 +7,15 @@ maps or structs of the same fields may be held as a column for each field: `fiel
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from penstock.fields import Fields, chosen
 from penstock.record import Header, Original, Record
 from penstock.schema import Schema
 
-__all__ = ["RecordBatch"]
+__all__ = ["RecordBatch", "rows_of_each"]
 
+T = TypeVar("T")
 _COLUMNS: Final = (
     "topic", "partition", "key", "key_schema", "value_schema", "headers", "timestamp", "offset",
 )  # fmt: skip
@@ -199,6 +200,18 @@ class RecordBatch:
         elif one.value is not None or other.value is not None:
             changes["value"] = ordered(one.column("value") + other.column("value"))
         return one.replace(**changes, owned=one.owned and other.owned)
+
+
+def rows_of_each(column: Sequence[T]) -> list[tuple[T, list[int]]]:
+    """The rows of each object in a column, told by identity, in the order in which they first appear."""
+    rows: dict[int, tuple[T, list[int]]] = {}
+    for row, item in enumerate(column):
+        found = rows.get(id(item))
+        if found is None:
+            rows[id(item)] = (item, [row])
+        else:
+            found[1].append(row)
+    return list(rows.values())
 
 
 def _is(one: object, other: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock import DataError, Float32, Instant, Int8, Int16, Int32, Int64, Schema, Type
+from penstock import DataError, Fields, Float32, Instant, Int8, Int16, Int32, Int64, Same, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 
 __all__ = ["BOUNDS", "CLASSES", "LOGICAL", "check", "java_class", "null_of", "stands_under", "surely_under", "type_of"]
@@ -120,8 +120,18 @@ def stands_under(kind: Type, value: object) -> bool:
 def surely_under(schema: Schema, values: Sequence[Any]) -> bool:
     """Whether C-speed means show that every one of these values may stand under the schema; False is no answer."""
     kind = schema.type
-    if schema.name in LOGICAL or kind in (Type.ARRAY, Type.MAP, Type.STRUCT):
+    if schema.name in LOGICAL or kind in (Type.ARRAY, Type.MAP):
         return False
+    if kind is Type.STRUCT:
+        fields = Fields.of(values)
+        return (
+            fields is not None
+            and tuple(fields.columns) == tuple(f.name for f in schema.fields)
+            and all(
+                surely_under(field.schema, [column.value] if isinstance(column, Same) else column)
+                for field, column in zip(schema.fields, fields.columns.values(), strict=True)
+            )
+        )
     types = set(map(type, values))
     if schema.optional:
         types.discard(type(None))

@@ -38,7 +38,8 @@ class DropHeaders(Transform):
         """As `apply`; a batch without headers is left as it is."""
         if not batch.headers:
             return batch
-        kept = list(map(self._rest, batch.headers))
+        names = self._names
+        kept = [tuple([h for h in headers if h[0] not in names]) for headers in batch.headers]
         return batch.replace(headers=kept if any(kept) else ())
 
     def _rest(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:

@@ -24,6 +24,7 @@ from penstock import (
     Writer,
     prop,
 )
+from penstock.batch import rows_of_each
 from penstock_plugins.file_append import CurrentFile, LineFile, make_durable
 from penstock_plugins.file_staging import Stage, append_staged, discard_staged
 from penstock_plugins.java_text import texts
@@ -174,4 +175,8 @@ def _lines(batch: RecordBatch) -> list[str]:
         return ["null"] * batch.length
     if not isinstance(batch.value_schema, list):
         return texts(batch.value_schema, values)
-    return [texts(s, [v])[0] for s, v in zip(batch.value_schema, values, strict=True)]
+    lines = [""] * batch.length
+    for schema, rows in rows_of_each(batch.value_schema):
+        for row, line in zip(rows, texts(schema, [values[row] for row in rows]), strict=True):
+            lines[row] = line
+    return lines

@@ -53,7 +53,7 @@ class HoistField(SideTransform):
         if schema is None:
             return None, new, True
         new_schema = self._schemas[schema]
-        if not surely_under(schema, column):
+        if not surely_under(schema, values):
             for value in column:
                 check(self._field, schema, value)
         return new_schema, new, True

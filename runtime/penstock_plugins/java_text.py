@@ -22,8 +22,9 @@ _EXACT: Final = {True: "true", False: "false", None: "null"}
 _STR: Final = {str}
 _INT: Final = {int}
 _FLOAT: Final = {float}
-_SHORT_NOT_NULL: Final = {str, int, bool}
-_SHORT: Final = {*_SHORT_NOT_NULL, type(None)}
+_DICT: Final = {dict}
+_NULL: Final = type(None)
+_SHORT: Final = {str, int, bool, _NULL}
 
 
 def decimal_text(number: Decimal) -> str:
@@ -83,48 +84,51 @@ def _map(schema: Schema | None, value: Mapping[Any, Any]) -> str:
 
 
 def texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
-    """`text` of many values of one schema, with short ways for texts and for flat dicts of texts and numbers."""
+    """`text` of many values of one schema, with short ways for texts, numbers and dicts of the same names."""
     fields = Fields.of(values)
-    if fields is not None:
-        found = _rows(schema, fields)
-        if found is not None:
-            return found
-    elif set(map(type, values)) == {str}:
-        return list(values)
-    return [text(schema, v) for v in values]
+    if fields is None:
+        return list(map(str, _column(schema, values, frozenset(map(type, values)))))
+    return _rows(schema, fields)
 
 
-def _rows(schema: Schema | None, fields: Fields) -> list[str] | None:
-    """The texts of flat rows: one template for all, filled from the columns; None where one needs the long way."""
+def _rows(schema: Schema | None, fields: Fields) -> list[str]:
+    """The texts of rows: one template for all, filled from the columns."""
+    struct = schema is not None and schema.type is Type.STRUCT
     schemas: Sequence[Schema | None] = [None] * len(fields.columns)
-    if schema is not None and schema.type is Type.STRUCT:
+    if schema is not None and struct:
         if tuple(fields.columns) != tuple(f.name for f in schema.fields):
-            return None
+            return [text(schema, row) for row in fields.rows()]
         schemas = [f.schema for f in schema.fields]
     elif schema is not None:
         schemas = [schema.values] * len(fields.columns)
+    separator = "," if struct else ", "
     shown: list[str] = []
     columns: list[Sequence[Any]] = []
     for (name, column), of in zip(fields.columns.items(), schemas, strict=True):
+        head = f"{separator}{name}="
         if isinstance(column, Same):
-            if column.value is None and schema is not None:
-                return None  # a null field of a struct is left out
-            shown.append(f"{name}={text(of, column.value)}".replace("%", "%%"))
+            if column.value is not None or not struct:
+                shown.append((head + text(of, column.value)).replace("%", "%%"))
             continue
-        ready = _texts(of, column, fields.types(name))
-        if ready is None:
-            return None
-        shown.append(f"{name.replace('%', '%%')}=%s")
-        columns.append(ready)
-    struct = schema is not None and schema.type is Type.STRUCT
-    template = f"Struct{{{','.join(shown)}}}" if struct else f"{{{', '.join(shown)}}}"
-    if not columns:
-        return [template % ()] * len(fields)
-    return list(map(template.__mod__, zip(*columns, strict=True)))
+        types = fields.types(name)
+        if struct and _NULL in types:  # a null field of a struct is left out
+            there = iter(_column(of, [v for v in column if v is not None], types - {_NULL}))
+            columns.append(["" if v is None else f"{head}{next(there)}" for v in column])
+            shown.append("%s")
+        else:
+            columns.append(_column(of, column, types))
+            shown.append(head.replace("%", "%%") + "%s")
+    start, end = ("Struct{", "}") if struct else ("{", "}")
+    template = "".join(shown)
+    cut = 0 if template.startswith(separator) else len(separator)
+    if not cut:
+        template = start + template.removeprefix(separator) + end
+    rows = list(map(template.__mod__, zip(*columns, strict=True))) if columns else [template % ()] * len(fields)
+    return [start + row[cut:] + end for row in rows] if cut else rows  # each begins with the field that it has first
 
 
-def _texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any] | None:
-    """A column ready for `%s`; None where one of its values needs the long way. Numbers are written by msgspec, at once."""
+def _column(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any]:
+    """A column ready for `%s`. Numbers are written by msgspec, at once."""
     if types == _STR:
         return column
     if types == _INT:
@@ -133,6 +137,7 @@ def _texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type])
         if plain_ranges(column):
             return msgspec.json.encode(column)[1:-1].decode().split(",")
         return list(map(double_text, column))
-    if types <= (_SHORT if schema is None else _SHORT_NOT_NULL):
+    if types <= _SHORT:
         return [v if type(v) is str or type(v) is int else _EXACT[v] for v in column]
-    return None
+    inner = Fields.of(column) if types == _DICT else None
+    return [text(schema, v) for v in column] if inner is None else _rows(schema, inner)

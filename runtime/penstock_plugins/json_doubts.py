@@ -15,8 +15,12 @@ __all__ = ["doubtful", "is_long", "may_differ", "surely_alike"]
 
 _SURE: Final = {str, bool, type(None)}
 _NUMBERS: Final = {*_SURE, int, float}
+_ROWS: Final = {dict}
 _ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
 _LONG_NUMBER: Final = b"0" * 19
+_LONG_PART: Final = b"0" * 300
+"""A number of a thousand characters has so many digits before the point, behind it, or as exponent."""
+
 _BEFORE_NUMBER: Final = b":,[ \n\t\r"
 _DEPTH: Final = 1000
 _NAME: Final = 50_000
@@ -24,7 +28,7 @@ _LONG_TEXT: Final = re.compile(rb'"[^"]{50000}')
 _UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])|[0-9][eE][+-]?[0-9]{3}")
 """Numbers that may not fit 64 bits, negative zeros, exponents that may be out of range: Jackson has none of them."""
 
-_ZERO: Final = re.compile(rb"-0|[0-9][eE][+-]?[0-9]{3}")
+_TINY: Final = re.compile(rb"[0-9][eE][+-]?[0-9]{3}")
 """What may have become 0.0, and was not."""
 
 
@@ -39,12 +43,32 @@ def may_differ(message: bytes) -> bool:
 
 
 def surely_alike(fields: Fields, messages: Sequence[bytes]) -> bool:
-    """Whether these are flat rows whose numbers Jackson reads as msgspec does: no negative zero, none beyond its bounds."""
-    if max(map(len, messages)) > _DEPTH:
-        return False  # so long may be a number that Jackson refuses, so deep what a later value of the same name hides
+    """Whether these are rows, with none but rows inside, that Jackson reads as msgspec does.
+
+    What a later value of the same name hides counts as well, so limits are told by the texts.
+    """
+    return not _beyond_limits(messages) and _numbers_agree(fields, messages)
+
+
+def _beyond_limits(messages: Sequence[bytes]) -> bool:
+    """Whether one may hold a number longer, or be nested deeper, than Jackson takes: a thousand of either."""
+    long = [m for m in messages if len(m) >= _DEPTH]
+    if not long:
+        return False
+    return _LONG_PART in b"\n".join(long).translate(_ZEROED) or any(
+        m.count(b"[") + m.count(b"{") >= _DEPTH for m in long
+    )
+
+
+def _numbers_agree(fields: Fields, messages: Sequence[bytes]) -> bool:
     for name, column in fields.columns.items():
         types = fields.types(name)
         if types <= _SURE:
+            continue
+        if types == _ROWS:
+            inside = Fields.of(column)
+            if inside is None or not _numbers_agree(inside, messages):
+                return False
             continue
         if isinstance(column, Same) or not types <= _NUMBERS:
             return False
@@ -52,8 +76,10 @@ def surely_alike(fields: Fields, messages: Sequence[bytes]) -> bool:
             whole = column if len(types) == 1 else [v for v in column if type(v) is int]
             if min(whole) < -(2**63) or max(whole) >= 2**63:
                 return False
-        if float in types and 0 in column and _ZERO.search(b"\n".join(messages)):
-            return False
+        if float in types and 0 in column:
+            joined = b"\n".join(messages)
+            if _negative_zero(joined) or _TINY.search(joined):
+                return False
     return True
 
 
@@ -67,7 +93,7 @@ def doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[in
     ):
         return []
     joined = b"\n".join(there)
-    numbers = _negative_zero(joined) or _LONG_NUMBER in joined.translate(_ZEROED) or _ZERO.search(joined) is not None
+    numbers = _negative_zero(joined) or _LONG_NUMBER in joined.translate(_ZEROED) or _TINY.search(joined) is not None
     if not numbers and longest <= 2 * _DEPTH:
         return []
     return [i for i, m in enumerate(there) if m and may_differ(m)]

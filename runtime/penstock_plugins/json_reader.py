@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
+from itertools import repeat
 from typing import Any, Final
 
 import msgspec
 
 from penstock import DataError, Fields, Schema, Type
+from penstock.fields import chosen
 from penstock_plugins.json_doubts import doubtful, is_long, may_differ, surely_alike
+from penstock_plugins.json_envelopes import of_one_schema, opened
 from penstock_plugins.json_nodes import NodeReader
 from penstock_plugins.json_parser import MISSING, parse
+from penstock_plugins.json_rows import by_columns, under
 from penstock_plugins.json_schema import read_schema
 from penstock_plugins.json_shapes import Shape, shape_of
 
@@ -20,11 +24,6 @@ _NOT_AN_ENVELOPE: Final = (
     'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
     "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
 )
-
-
-class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    schema: msgspec.Raw
-    payload: msgspec.Raw
 
 
 class JsonReader:
@@ -48,7 +47,6 @@ class JsonReader:
         self._known: dict[bytes, tuple[Schema | None, Shape | None]] = {}
         self._decode = msgspec.json.Decoder().decode
         self._decode_node = msgspec.json.Decoder(float_hook=Decimal).decode
-        self._open = msgspec.json.Decoder(_Envelope).decode
         self._fixed: tuple[Schema, Shape | None] | None = None
         if schema_content:
             try:
@@ -80,65 +78,103 @@ class JsonReader:
 
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """`read` for many messages: their one schema, or one each, and their values."""
-        if any(m is not None and is_long(m) for m in data):
+        if None in data:
+            return self._around_nulls(data)
+        return self._batch(data)  # type: ignore[arg-type]  # no None is left
+
+    def _around_nulls(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """The others at once; a null is one without a schema."""
+        values: list[Any] = [None] * len(data)
+        rows = [row for row, message in enumerate(data) if message is not None]
+        if not rows:
+            return None, values
+        found, there = self._batch([message for message in data if message is not None])
+        for row, value in zip(rows, there, strict=True):
+            values[row] = value
+        if found is None:
+            return None, values
+        schemas: list[Schema | None] = [None] * len(data)
+        for row, schema in zip(rows, found if isinstance(found, list) else repeat(found, len(rows)), strict=True):
+            schemas[row] = schema
+        return schemas, values
+
+    def _batch(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        if any(map(is_long, data)):
             return self._singly(data)  # what is so long may be a field name, which Jackson refuses
         if not self._enveloped:
             return None, self._schemaless(data)
-        if self._fixed is not None and None not in data:
+        if self._fixed is not None:
             schema, shape = self._fixed
-            return schema, _columns(schema, self._under(schema, shape, data, data))
-        found, values = self._envelopes(data)
-        return found, (_columns(found, values) if isinstance(found, Schema) else values)
+            return schema, self._columns(schema, shape, data, data)
+        return self._envelopes(data)
 
-    def _schemaless(self, data: Sequence[bytes | None]) -> Sequence[Any]:
+    def _schemaless(self, data: Sequence[bytes]) -> Sequence[Any]:
         try:
-            values = list(map(self._decode, data))  # type: ignore[arg-type]  # None is refused, too
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
-            return [self._either(message) for message in data]
+            values = list(map(self._decode, data))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return list(map(self._either, data))
         fields = Fields.of(values)
-        if fields is not None and surely_alike(fields, data):  # type: ignore[arg-type]
+        if fields is not None and surely_alike(fields, data):
             return fields
         for i in doubtful(data, values):
             values[i] = self.read(data[i])[1]
         return values
 
-    def _either(self, message: bytes | None) -> Any:
-        if message is None:
-            return None
+    def _either(self, message: bytes) -> Any:
         try:
             value = self._decode(message)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self.read(message)[1]
         return self.read(message)[1] if doubtful((message,), (value,)) else value
 
-    def _singly(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+    def _singly(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
         pairs = [self.read(message) for message in data]
         return _one([s for s, _ in pairs]), [v for _, v in pairs]
 
-    def _envelopes(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
-        """Messages in runs of one schema text, each run at once."""
-        schemas: list[Schema | None] = []
-        values: list[Any] = []
-        try:
-            opened = list(map(self._open, data))  # type: ignore[arg-type]
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
+    def _envelopes(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Messages with their schemas, those of one schema text at once."""
+        alike = of_one_schema(data)
+        if alike is not None:
+            schema, shape = self._schema(alike[0])
+            return schema, self._columns(schema, shape, alike[1], data)
+        parts = opened(data)
+        if parts is None:
             return self._singly(data)
-        texts = [bytes(e.schema) for e in opened]
-        start = 0
-        while start < len(texts):
-            text = texts[start]
-            end = len(texts) if texts.count(text) == len(texts) else start + 1
-            while end < len(texts) and texts[end] == text:
-                end += 1
+        rows: dict[bytes, list[int]] = {}
+        for row, text in enumerate(parts[0]):
+            rows.setdefault(text, []).append(row)
+        schemas: list[Schema | None] = [None] * len(data)
+        values: list[Any] = [None] * len(data)
+        for text, those in rows.items():
             schema, shape = self._schema(text)
-            run = data[start:end]
-            schemas.extend([schema] * len(run))
-            values.extend(self._under(schema, shape, [bytes(e.payload) for e in opened[start:end]], run))
-            start = end
+            taken = chosen(those)
+            found = self._columns(schema, shape, taken(parts[1]), taken(data))
+            if len(rows) == 1:
+                return schema, found
+            for row, value in zip(those, found, strict=True):
+                schemas[row], values[row] = schema, value
         return _one(schemas), values
 
+    def _columns(
+        self, schema: Schema | None, shape: Shape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
+    ) -> Sequence[Any]:
+        """Payloads under a schema; structs as columns, for the transforms that follow."""
+        if schema is None or schema.type is not Type.STRUCT:
+            return self._under(schema, shape, payloads, messages)
+        if by_columns(schema):
+            try:
+                fields = Fields.of(list(map(self._decode, payloads)))
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                fields = None
+            if fields is not None and surely_alike(fields, payloads):
+                found = under(schema, fields, self._nodes)
+                if found is not None:
+                    return found
+        values = self._under(schema, shape, payloads, messages)
+        return Fields.of(values) or values
+
     def _under(
-        self, schema: Schema | None, shape: Shape | None, payloads: Sequence[Any], messages: Sequence[bytes | None]
+        self, schema: Schema | None, shape: Shape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
     ) -> list[Any]:
         if schema is None or shape is not None:
             try:
@@ -151,7 +187,7 @@ class JsonReader:
                 return values
         return list(map(partial(self._payload, schema), payloads, messages))
 
-    def _payload(self, schema: Schema | None, payload: bytes, message: bytes | None) -> Any:
+    def _payload(self, schema: Schema | None, payload: bytes, message: bytes) -> Any:
         """One value, with the schema that is known by now; msgspec reads its nodes where Jackson reads the same."""
         if not may_differ(payload):
             try:
@@ -171,11 +207,6 @@ class JsonReader:
                 self._known.clear()
             found = self._known[text] = schema, shape
         return found
-
-
-def _columns(schema: Schema, values: list[Any]) -> Sequence[Any]:
-    """Structs as columns, for the transforms that follow."""
-    return (Fields.of(values) or values) if schema.type is Type.STRUCT else values
 
 
 def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:

@@ -10,9 +10,9 @@ from itertools import compress
 from operator import not_
 from typing import Any
 
-from penstock.batch import RecordBatch
+from penstock.batch import RecordBatch, rows_of_each
 from penstock.errors import ConnectError
-from penstock.fields import Fields
+from penstock.fields import Fields, chosen
 from penstock.plugin import Converter, HeaderConverter, Predicate, Transform
 from penstock.record import Header, Record
 from penstock.schema import Schema
@@ -201,13 +201,9 @@ def _column_out(
         if not batch.length or (topic is not None and _says_nothing(converter, topic)):
             return batch, None
     column: Sequence[Any] = batch.fields if side == "value" and batch.fields is not None else batch.column(side)
-    if (
-        not isinstance(schema, list)
-        and batch.topic is not None
-        and _has_own(converter, Converter, "from_connect_batch")
-    ):
+    if batch.topic is not None and _has_own(converter, Converter, "from_connect_batch"):
         try:
-            return batch, converter.from_connect_batch(batch.topic, schema, column)  # type: ignore[arg-type]
+            return batch, _all_out(converter, batch.topic, schema, column)  # type: ignore[arg-type]
         except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
             pass
     made: list[bytes | None] = []
@@ -225,6 +221,21 @@ def _column_out(
             made.append(data)
             rows.append(row)
     return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def _all_out(
+    converter: Converter, topic: str | list[str], schema: Schema | None | list[Schema | None], column: Sequence[Any]
+) -> list[bytes | None]:
+    """Every value's bytes, those of one schema at once."""
+    if not isinstance(schema, list):
+        return converter.from_connect_batch(topic, schema, column)
+    made: list[bytes | None] = [None] * len(column)
+    for shape, rows in rows_of_each(schema):
+        taken = chosen(rows)
+        topics = taken(topic) if isinstance(topic, list) else topic
+        for row, data in zip(rows, converter.from_connect_batch(topics, shape, taken(column)), strict=True):
+            made[row] = data
+    return made
 
 
 def _says_nothing(converter: Converter, topic: str) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock import Float32, Instant, Int8, Schema
-from penstock.schema import FLOAT32, INT64, OPTIONAL_STRING, STRING, array_of, map_of
+from penstock.schema import FLOAT32, FLOAT64, INT64, OPTIONAL_STRING, STRING, array_of, map_of
 from penstock.schema import struct as struct_of
 from penstock_plugins.java_calendar import civil, millis_of
 from penstock_plugins.java_float import _double_text, double_text, float_text, plain_range
@@ -81,13 +81,43 @@ def test_a_value_has_its_java_text(schema: Schema | None, value: object, shown: 
 scalars = st.text(max_size=3) | st.integers(-9, 9) | st.booleans() | st.none()
 
 
-@given(st.lists(st.text(min_size=1, max_size=2), unique=True, max_size=3).flatmap(
+names = st.sampled_from(["a", "b", "%", "%s", ",", "Struct{"])
+
+
+@given(st.lists(names, unique=True, max_size=3).flatmap(
     lambda names: st.lists(st.fixed_dictionaries(dict.fromkeys(names, scalars)) | scalars, max_size=3)))  # fmt: skip
 def test_the_texts_of_a_batch_are_those_of_its_values(values: list[Any]) -> None:
     assert texts(None, values) == [text(None, v) for v in values]
     rows = [v for v in values if isinstance(v, dict)]
     schema = struct_of(dict.fromkeys(rows[0], OPTIONAL_STRING)) if rows else STRING
     assert texts(schema, rows) == [text(schema, v) for v in rows]
+
+
+_LEAVES = {OPTIONAL_STRING: st.text(max_size=2), FLOAT64: st.sampled_from([0.0, 1.5, 1e9]), INT64: st.integers(-3, 3)}
+
+
+@st.composite
+def _structs(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.SearchStrategy[Any]]:
+    kind = draw(st.sampled_from([*_LEAVES, "struct", "map", "array"][: None if depth else len(_LEAVES)]))
+    if isinstance(kind, Schema):
+        return kind, _LEAVES[kind] | st.none()
+    if kind == "struct":
+        parts = {name: draw(_structs(depth - 1)) for name in draw(st.lists(names, unique=True, max_size=3))}
+        full = st.fixed_dictionaries({name: values for name, (_, values) in parts.items()})
+        return struct_of({name: schema for name, (schema, _) in parts.items()}), full | full | st.none()
+    schema, values = draw(_structs(depth - 1))
+    if kind == "map":
+        return map_of(STRING, schema), st.dictionaries(names, values, max_size=2)
+    return array_of(schema), st.lists(values, max_size=2)
+
+
+@settings(max_examples=400)
+@given(st.data())
+def test_the_texts_of_nested_values_with_nulls_are_those_of_each(data: st.DataObject) -> None:
+    schema, values = data.draw(_structs())
+    batch = data.draw(st.lists(values, max_size=4))
+    for of in (schema, None):
+        assert texts(of, batch) == [text(of, value) for value in batch]
 
 
 def test_the_calendar_turns_julian_before_15_october_1582() -> None:

@@ -1,0 +1,44 @@
+"""Messages that hold their schema: `{"schema":...,"payload":...}` taken apart, without a look at what is inside."""
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Final
+
+import msgspec
+
+__all__ = ["of_one_schema", "opened"]
+
+_LAST: Final = itemgetter(-1)
+_BRACE: Final = {ord("}")}
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    schema: msgspec.Raw
+    payload: msgspec.Raw
+
+
+_OPEN: Final = msgspec.json.Decoder(_Envelope).decode
+
+
+def opened(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
+    """The schema texts and the payloads; None where a message is no envelope, or no JSON."""
+    try:
+        parts = list(map(_OPEN, messages))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return [bytes(part.schema) for part in parts], [bytes(part.payload) for part in parts]
+
+
+def of_one_schema(messages: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
+    """The one schema text and the payloads of messages that begin with the same text up to their payload.
+
+    None for all others. What stands between such a beginning and the last brace is JSON by itself only where the message is
+    an envelope; whether it is, is for the reader of the payloads to find.
+    """
+    first = opened(messages[:1])
+    if not first or not first[0]:
+        return None
+    text = first[0][0]
+    head = b'{"schema":' + text + b',"payload":'
+    payloads = [m[len(head) : -1] for m in messages if m.startswith(head)]
+    return (text, payloads) if len(payloads) == len(messages) and set(map(_LAST, messages)) == _BRACE else None
