@@ -33,7 +33,7 @@ from penstock_runtime.metrics import TaskMetrics
 from penstock_runtime.parent import die_with_parent, kill_children
 from penstock_runtime.pod import last_word
 from penstock_runtime.pod.pod import Connection, Pod, Unreached
-from penstock_runtime.pod.prints import become_log_lines
+from penstock_runtime.prints import become_log_lines
 from penstock_runtime.scratch import Scratch
 from penstock_runtime.stopping import Stopping
 from penstock_runtime.task_reports import ParentPipe, TaskReports, WrittenAtOnce

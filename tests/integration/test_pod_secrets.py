@@ -18,7 +18,8 @@ from .journal import Journal
 from .lab import Lab
 from .pods import Pods, pods, shown
 from .reading import read_all
-from .running import Processes, new_name
+from .running import Processes, new_name, until
+from .test_sink_spark import fill, gate
 
 __all__ = ["pods"]
 
@@ -132,3 +133,33 @@ def test_a_task_that_fails_with_its_secret_tells_it_nowhere(
         assert "${secret:db:password}" in str(task.await_report("FAILED").message)
         task.close()
     planted.absent_in(*whole_kafka(pods))
+
+
+def test_what_a_plugin_prints_in_a_worker_of_spark_holds_no_secret(pods: Pods, planted: Planted) -> None:
+    lab, topic = pods.lab, pods.lab.topic("t", 2)
+    given = {
+        **STRING,
+        "topics": topic,
+        "password": "${secret:db:password}",
+        "consumer.override.max.poll.records": "1000",
+    }
+    spec: dict[str, Any] = {"class": "leaking_sink:Leaking", "config": given, "spark": {"start": "Eager"}}
+    resource = shown(new_name(), **spec)
+    answer = asked(pods, planted, Action.PLAN, resource, prepare=True)
+    assert answer.plan is not None
+    assert answer.standing is not None
+    (planned,) = answer.plan.tasks
+    with gate(lab, topic):
+        task = pods.task(
+            planned.live(generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t")
+        )
+        task.process.await_log("Spark is up")
+        for partition in range(2):
+            fill(lab, topic, partition, 100_000, transactional=False)
+    told = until(lambda: [x for x in task.process.log_text().splitlines() if "complained" in x and '"worker"' in x])
+    planted.absent_in(task.process.log_text(), json.dumps(task.process.events))
+    line = json.loads(told[0])
+    assert (line["logger"], line["task"]) == ("output.stderr", 0)
+    assert line["message"] == f"complained ${{secret:db:password}} in {line['worker']}"
+    assert f"printed ${{secret:db:password}} in {line['worker']}" in task.process.log_text()
+    task.process.stop()

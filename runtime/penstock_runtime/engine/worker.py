@@ -7,6 +7,7 @@ A worker is told everything by its payload: the task spec, the incarnation, the 
 import atexit
 import fcntl
 import os
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,6 +34,7 @@ from penstock_runtime.engine.tolerance import printable
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.status_topic import Incarnation
+from penstock_runtime.prints import become_log_lines
 
 __all__ = ["consume", "deliver", "payload", "range_payload", "unwrap"]
 
@@ -163,11 +165,12 @@ def _redact(text: str) -> str:
 
 
 def _setup(spec: str, slots: str) -> Setup:
-    """This worker's setup; from here on its log and its errors are without the setup's secrets."""
+    """This worker's setup; from here on its log, its errors and what plugins print are without the setup's secrets."""
     setup = Setup.of(TaskSpec.from_json(spec), slots_dir=Path(slots))
     _redactors[:] = [setup.redactor]
     context = {"connector": setup.spec.connector, "task": setup.spec.task, "worker": os.getpid()}
-    logs.configure(context=lambda: context, redact=setup.redactor)
+    logs.configure(stream=sys.__stderr__, context=lambda: context, redact=setup.redactor)
+    become_log_lines()
     return setup
 
 

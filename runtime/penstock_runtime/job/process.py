@@ -22,7 +22,7 @@ from penstock_runtime import logs
 from penstock_runtime.job.answer import answered
 from penstock_runtime.known_secrets import redactor_of
 from penstock_runtime.pod import last_word
-from penstock_runtime.pod.prints import become_log_lines
+from penstock_runtime.prints import become_log_lines
 
 __all__ = ["leave", "run"]
 

@@ -36,7 +36,7 @@ def _main() -> int:
     parser.add_argument("--json", type=Path, help="write what is found to this file as well")
     given = parser.parse_args()
     number = int(time.time()) if given.seed is None else given.seed
-    chosen = [s for s in subjects() if not given.only or s.name in given.only.split(",")]
+    chosen = _chosen(parser, given.only)
     print(f"{given.cases} cases of {len(chosen)} subjects, seed {number}", flush=True)
     with Oracle() as oracle:
         found = _rounds(oracle, chosen, given.cases, number)
@@ -45,6 +45,15 @@ def _main() -> int:
     if given.keep and found:
         _keep(found)
     return 1 if found else 0
+
+
+def _chosen(parser: argparse.ArgumentParser, only: str) -> list[Subject]:
+    every = {subject.name: subject for subject in subjects()}
+    names = [name.strip() for name in only.split(",")] if only else list(every)
+    unknown = [name for name in names if name not in every]
+    if unknown:
+        parser.error(f"--only: there is no {', '.join(unknown)}; there are {', '.join(every)}")
+    return [every[name] for name in names]
 
 
 def _rounds(oracle: Oracle, chosen: list[Subject], cases: int, number: int) -> list[Difference]:

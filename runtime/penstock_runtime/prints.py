@@ -1,4 +1,4 @@
-"""What plugins print, as log lines: in a pod nobody else makes them so, and nobody else takes secrets out of them."""
+"""What plugins print, as log lines: in a pod, and in a worker of Spark, nobody else takes secrets out of it."""
 
 import io
 import logging
