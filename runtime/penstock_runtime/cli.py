@@ -217,21 +217,21 @@ def _plugins(options: argparse.Namespace) -> ExitCode:
 
 def _kafka(options: argparse.Namespace) -> ExitCode:
     import signal
-    import threading
+    import time
 
     from penstock_runtime.embedded import EmbeddedKafka
 
-    asked = threading.Event()
+    asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: asked.set())
+        signal.signal(number, lambda number, _: asked.append(number))  # no Event: see Stopping
     with EmbeddedKafka(options.data_dir, port=options.port, say=say) as kafka:
         sys.stdout.write(
             json.dumps({"bootstrapServers": kafka.bootstrap_servers, "dataDir": str(kafka.data_dir)}) + "\n"
         )
         sys.stdout.flush()
-        while kafka.running and not asked.wait(1.0):
-            pass
-        if not asked.is_set():
+        while kafka.running and not asked:
+            time.sleep(0.1)
+        if not asked:
             raise ConnectError(f"Kafka has ended by itself; see {kafka.data_dir}")
     return ExitCode.OK
 

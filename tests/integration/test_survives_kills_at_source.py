@@ -107,6 +107,7 @@ def test_a_change_of_tasks_max_between_killed_lives_leaves_each_record_exactly_o
             else:
                 run.kill_all()
         run = processes.run([resource], kafka)
+        run.await_log('"RUNNING"')  # records may still be those of tasks before
         reader.count(len(reader.to_end()) + 100)
         run.stop()
         assert_exactly_once(reader.to_end(), PARTITIONS)
