@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock import schema_json
 from penstock.errors import DataError
+from penstock.fields import Fields, Same
 from penstock.schema import (
     BOOLEAN,
     BYTES,
@@ -156,6 +157,8 @@ def to_arrow(schema: Schema) -> Any:
 def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Table":
     """The values of a struct schema as a table that `createDataFrame(table, schema=to_spark(schema))` takes.
 
+    `Fields` go in by their columns.
+
     Raises:
         DataError: a value does not fit.
     """
@@ -165,6 +168,12 @@ def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Tabl
     # A Connect Date is milliseconds; Arrow's date32 would read the number as days.
     plain = pa.schema([f.with_type(_with_date64(f.type)) for f in arrow])
     try:
+        if isinstance(values, Fields) and tuple(values.columns) == tuple(plain.names):
+            columns = [
+                pa.array([column.value] * len(values) if isinstance(column, Same) else column, type=field.type)
+                for column, field in zip(values.columns.values(), plain, strict=True)
+            ]
+            return pa.Table.from_arrays(columns, schema=plain).cast(arrow)
         return pa.Table.from_pylist(list(values), schema=plain).cast(arrow)
     except (pa.ArrowException, TypeError, ValueError) as e:
         raise DataError(f"Values do not fit their schema: {e}") from e

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as t
 
-from penstock import ConnectError, DataError, Instant, Schema, Type
+from penstock import ConnectError, DataError, Fields, Instant, Same, Schema, Type
 from penstock.schema import (
     BOOLEAN,
     BYTES,
@@ -121,6 +121,15 @@ def test_values_become_a_table() -> None:
         }
     ]
     assert arrow_table(shape, []).num_rows == 0
+    rows = [row, {**row, "day": Instant(0), "none": "x"}]
+    columns = Fields.of(rows)
+    assert columns is not None
+    assert arrow_table(shape, columns) == arrow_table(shape, rows)
+    same = columns.having({**columns.columns, "time": Same(Instant(7))})
+    assert arrow_table(shape, same) == arrow_table(shape, rows)
+    other_order = Fields.of([dict(reversed(r.items())) for r in rows])
+    assert other_order is not None
+    assert arrow_table(shape, other_order) == arrow_table(shape, rows)
 
 
 def test_a_value_that_does_not_fit_is_a_data_error() -> None:
