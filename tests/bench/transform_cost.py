@@ -18,6 +18,7 @@ from penstock import Converter, HeaderConverter, Predicate, TopicPartition, Tran
 from penstock_plugins.file_sink import FileWriter
 from penstock_runtime.discovery import Plugins
 from penstock_runtime.engine import chain
+from penstock_runtime.engine.converting import Converters, convert_consumed
 from penstock_runtime.engine.garbage import collect_seldom
 from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
 from penstock_runtime.kafka.consumers import Consumed
@@ -57,7 +58,7 @@ def cost_of(case: Case, form: Form, *, times: int) -> Cost:
     for _ in range(times):
         begun = time.process_time()
         operator = Operator(ErrorPolicy())
-        batch = chain.convert_consumed(converters, consumed, operator)
+        batch = convert_consumed(converters, consumed, operator)
         before = time.process_time()
         batch = chain.transform(steps, batch, operator)
         after = time.process_time()
@@ -106,7 +107,7 @@ def _consumed(form: Form) -> Consumed:
     )
 
 
-def _converters(form: Form) -> chain.Converters:
+def _converters(form: Form) -> Converters:
     made: list[Any] = []
     for name in stages.CONVERTERS:
         place = stages.converter(name, {"header.converter": _HEADERS, **form.converters}, {})
@@ -118,7 +119,7 @@ def _converters(form: Form) -> chain.Converters:
         else:
             plugin.configure(parsed, is_key=name == "key.converter")
         made.append(plugin)
-    return chain.Converters(made[0], made[1], made[2], ("key", "value", "header"))
+    return Converters(made[0], made[1], made[2], ("key", "value", "header"))
 
 
 def _steps(case: Case) -> list[chain.Step]:

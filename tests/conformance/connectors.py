@@ -9,7 +9,8 @@ from penstock import Header, Record, RecordBatch, Schema, TopicPartition
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.connect_form import connector
 from penstock_runtime.discovery import Plugins
-from penstock_runtime.engine.chain import Converters, Step, convert_consumed, convert_outgoing, transform
+from penstock_runtime.engine.chain import Step, transform
+from penstock_runtime.engine.converting import Converters, convert_consumed, convert_outgoing
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
 from penstock_runtime.kafka.consumers import Consumed

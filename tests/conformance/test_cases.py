@@ -8,7 +8,7 @@ import pytest
 
 from penstock import Record
 from penstock.values import Instant
-from penstock_runtime.engine.chain import Converters
+from penstock_runtime.engine.converting import Converters
 from penstock_runtime.engine.setup import Setup
 
 from . import codec

@@ -10,6 +10,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import ConnectError
 from penstock.record import Record
 from penstock_runtime.engine import chain
+from penstock_runtime.engine.converting import Converters, convert_outgoing
 from penstock_runtime.engine.summary import Summary, error_line
 from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, fatal
 from penstock_runtime.kafka.outbox import Outgoing, Refused
@@ -47,7 +48,7 @@ class Delivery:
     connector: str
     task: int
     steps: Sequence[chain.Step]
-    converters: chain.Converters
+    converters: Converters
     policy: ErrorPolicy
     forbidden: str | None
     stopping: Callable[[], bool]
@@ -78,7 +79,7 @@ class Delivery:
             given = batch.replace(owned=False) if self._tells_records and batch.owned else batch
             transformed = chain.transform(self.steps, given, operator)
             changed = clock()
-            outgoing = chain.convert_outgoing(self.converters, transformed, operator)
+            outgoing = convert_outgoing(self.converters, transformed, operator)
             converted = clock()
             summary.spend("transform", changed - read)
             summary.spend("convert", converted - changed)

@@ -23,7 +23,8 @@ from penstock.topic_creation import TopicRules
 from penstock.worker_config import ClientKind, WorkerConfig
 from penstock_runtime import cgroup, plugin_ref
 from penstock_runtime.engine.building import build_steps, class_name
-from penstock_runtime.engine.chain import Converters, Step
+from penstock_runtime.engine.chain import Step
+from penstock_runtime.engine.converting import Converters
 from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.frames import FramePut
 from penstock_runtime.engine.incarnation import TransactionalIds

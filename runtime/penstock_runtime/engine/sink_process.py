@@ -18,6 +18,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.record import Original, Record
 from penstock.sink import Reporter, Writer
 from penstock_runtime.engine import chain
+from penstock_runtime.engine.converting import Converters, convert_consumed
 from penstock_runtime.engine.summary import Summary, error_line
 from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, describe, fatal
 from penstock_runtime.kafka.consumers import Consumed
@@ -65,7 +66,7 @@ class SinkProcess:
 
     def __init__(
         self, settings: ClientSettings, *, connector: str, task: int, steps: Sequence[chain.Step],
-        converters: chain.Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
+        converters: Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
         stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
         trouble: Callable[[str | None], None] = lambda text: None, lost: Callable[[Summary], None] = lambda summary: None,
         redact: Callable[[str], str] = str, patient: bool = True,
@@ -119,7 +120,7 @@ class SinkProcess:
         """Converted and transformed records; failures are settled."""
         started = time.perf_counter()
         operator = Operator(self._policy, self._stopping)
-        batch = chain.convert_consumed(self._converters, consumed, operator)
+        batch = convert_consumed(self._converters, consumed, operator)
         good = batch.length
         converted = time.perf_counter()
         failed = len(operator.failures)

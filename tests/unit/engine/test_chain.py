@@ -18,7 +18,8 @@ from penstock import (
     Transform,
 )
 from penstock import TopicPartition as Partition
-from penstock_runtime.engine.chain import Converters, Step, convert_consumed, convert_outgoing, transform
+from penstock_runtime.engine.chain import Step, transform
+from penstock_runtime.engine.converting import Converters, convert_consumed, convert_outgoing
 from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
 from penstock_runtime.kafka.consumers import Consumed
 

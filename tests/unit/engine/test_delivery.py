@@ -10,7 +10,8 @@ from penstock import ConnectError, Converter, DataError, Header, HeaderConverter
 from penstock.redaction import Redactor
 from penstock.variables import Secret
 from penstock_plugins.insert_field import InsertField
-from penstock_runtime.engine.chain import Converters, Step
+from penstock_runtime.engine.chain import Step
+from penstock_runtime.engine.converting import Converters
 from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.engine.tolerance import ErrorPolicy

@@ -19,7 +19,8 @@ from penstock import (
     Transform,
     Writer,
 )
-from penstock_runtime.engine.chain import Converters, Step
+from penstock_runtime.engine.chain import Step
+from penstock_runtime.engine.converting import Converters
 from penstock_runtime.engine.sink_process import PutRetries, SinkProcess
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.engine.tolerance import ErrorPolicy

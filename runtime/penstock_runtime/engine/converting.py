@@ -1,0 +1,264 @@
+"""Between Kafka's bytes and records: converters over columns, with an exact fallback as in the chain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.batch import RecordBatch, rows_of_each
+from penstock.errors import ConnectError
+from penstock.fields import Fields, chosen
+from penstock.plugin import Converter, HeaderConverter
+from penstock.record import Header
+from penstock.schema import Schema
+from penstock_runtime.engine.chain import has_own
+from penstock_runtime.engine.tolerance import Operator, Stage
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.kafka.outbox import Outgoing
+
+__all__ = ["Converters", "convert_consumed", "convert_outgoing"]
+
+
+@dataclass(frozen=True)
+class Converters:
+    """The configured converters of a connector and their class names, for messages."""
+
+    key: Converter
+    value: Converter
+    header: HeaderConverter
+    names: tuple[str, str, str]
+
+
+def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Operator) -> Outgoing:
+    """Bytes for Kafka, in Connect's order of stages: header, key, value.
+
+    Raises:
+        ConnectError: a record without a topic, or with a negative timestamp; `errors.tolerance` does not cover them.
+    """
+    _check(batch)
+    headers = None
+    if batch.headers:
+        batch, headers = _headers_out(converters, batch, operator)
+    key: list[bytes | None] | None = None
+    if batch.key is not None or batch.key_schema is not None:
+        before = batch
+        batch, key = _column_out(converters.key, converters.names[0], "key", Stage.KEY_CONVERTER, batch, operator)
+        headers = _follow(headers, before, batch)
+    before = batch
+    batch, value = _column_out(converters.value, converters.names[1], "value", Stage.VALUE_CONVERTER, batch, operator)
+    return Outgoing(
+        length=batch.length,
+        topic=batch.topic,  # type: ignore[arg-type]
+        key=_follow(key, before, batch),
+        value=value,
+        headers=_follow(headers, before, batch),
+        partition=batch.partition,
+        timestamp=batch.timestamp,
+        positions=batch.positions,
+    )
+
+
+def _check(batch: RecordBatch) -> None:
+    if not batch.length:
+        return
+    if batch.topic is None or (isinstance(batch.topic, list) and None in batch.topic):
+        raise ConnectError("A record has no topic. The source or a transform must name one.")
+    if batch.timestamp is None:
+        return
+    times = batch.timestamp if isinstance(batch.timestamp, list) else [batch.timestamp]
+    negative = next((t for t in times if t is not None and t < 0), None)
+    if negative is not None:
+        raise ConnectError(f"Invalid record timestamp {negative}: Kafka takes none before 1970-01-01T00:00Z.")
+
+
+def _follow(column: Any, before: RecordBatch, after: RecordBatch) -> Any:
+    """A converted column without the rows that a later stage lost."""
+    if column is None or after.length == before.length:
+        return column
+    kept = set(after.positions)
+    return [c for c, position in zip(column, before.positions, strict=True) if position in kept]
+
+
+def _column_out(
+    converter: Converter, name: str, side: str, stage: Stage, batch: RecordBatch, operator: Operator
+) -> tuple[RecordBatch, list[bytes | None] | None]:
+    values = batch.key if side == "key" else batch.value if batch.fields is None else batch.fields
+    schema: Schema | list[Schema | None] | None = getattr(batch, f"{side}_schema")
+    if values is None and schema is None:
+        topic = batch.topic[0] if isinstance(batch.topic, list) else batch.topic
+        if not batch.length or (topic is not None and _says_nothing(converter, topic)):
+            return batch, None
+    column: Sequence[Any] = batch.fields if side == "value" and batch.fields is not None else batch.column(side)
+    if batch.topic is not None and has_own(converter, Converter, "from_connect_batch"):
+        try:
+            return batch, _all_out(converter, batch.topic, schema, column)  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+            pass
+    made: list[bytes | None] = []
+    rows: list[int] = []
+    for row, (position, topic, shape, value) in enumerate(
+        zip(batch.positions, batch.column("topic"), batch.column(f"{side}_schema"), column, strict=True)
+    ):
+        done, data = operator.attempt(
+            position,
+            stage,
+            name,
+            lambda t=topic, s=shape, v=value: converter.from_connect(t, s, v),  # type: ignore[misc]
+        )
+        if done:
+            made.append(data)
+            rows.append(row)
+    return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def _all_out(
+    converter: Converter, topic: str | list[str], schema: Schema | None | list[Schema | None], column: Sequence[Any]
+) -> list[bytes | None]:
+    """Every value's bytes, those of one schema at once."""
+    if not isinstance(schema, list):
+        return converter.from_connect_batch(topic, schema, column)
+    made: list[bytes | None] = [None] * len(column)
+    for shape, rows in rows_of_each(schema):
+        taken = chosen(rows)
+        topics = taken(topic) if isinstance(topic, list) else topic
+        for row, data in zip(rows, converter.from_connect_batch(topics, shape, taken(column)), strict=True):
+            made[row] = data
+    return made
+
+
+def _says_nothing(converter: Converter, topic: str) -> bool:
+    """Whether no bytes are what it makes of nothing."""
+    try:
+        return converter.from_connect(topic, None, None) is None
+    except Exception:  # noqa: BLE001 (each record fails by itself)
+        return False
+
+
+def _headers_out(
+    converters: Converters, batch: RecordBatch, operator: Operator
+) -> tuple[RecordBatch, list[list[tuple[str, bytes | None]]]]:
+    made: list[list[tuple[str, bytes | None]]] = []
+    rows: list[int] = []
+    convert = converters.header.from_connect
+    for row, (position, topic, headers) in enumerate(
+        zip(batch.positions, batch.column("topic"), batch.column("headers"), strict=True)
+    ):
+
+        def work(topic: str = topic, headers: tuple[Header, ...] = headers) -> list[tuple[str, bytes | None]]:
+            return [(h.name, convert(topic, h.name, h.schema, h.value)) for h in headers]
+
+        done, data = operator.attempt(position, Stage.HEADER_CONVERTER, converters.names[2], work)
+        if done and data is not None:
+            made.append(data)
+            rows.append(row)
+    return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def convert_consumed(converters: Converters, consumed: Consumed, operator: Operator) -> RecordBatch:
+    """Records from Kafka's bytes, in Connect's order of stages: key, value, header; a record stops at its first failure."""
+    topic = consumed.source.topic
+    rows: Sequence[int] = range(len(consumed.offset))
+    keys, key_schema, rows = _column_in(
+        converters.key, converters.names[0], Stage.KEY_CONVERTER, topic, consumed.key, rows, operator
+    )
+    positions = rows
+    values, value_schema, rows = _column_in(
+        converters.value, converters.names[1], Stage.VALUE_CONVERTER, topic, consumed.value, rows, operator
+    )
+    keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
+    headers: Any = ()
+    if consumed.headers is not None:
+        positions = rows
+        headers, rows = _headers_in(converters, topic, consumed.headers, rows, operator)
+        keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
+        values, value_schema = _kept(values, positions, rows), _kept(value_schema, positions, rows)
+    whole = len(rows) == len(consumed.offset)
+    return RecordBatch(
+        length=len(rows),
+        topic=topic,
+        partition=consumed.source.partition,
+        key=keys.rows() if isinstance(keys, Fields) else keys,
+        key_schema=key_schema,
+        value=values,
+        value_schema=value_schema,
+        headers=headers,
+        timestamp=consumed.timestamp if whole else [consumed.timestamp[r] for r in rows],
+        offset=consumed.offset if whole else [consumed.offset[r] for r in rows],
+        positions=rows,
+        owned=True,
+        original_topic=topic,
+        original_partition=consumed.source.partition,
+    )
+
+
+def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
+    if not isinstance(column, (list, Fields)) or len(before) == len(after):
+        return column
+    kept = set(after)
+    return [c for c, position in zip(column, before, strict=True) if position in kept]
+
+
+def _column_in(
+    converter: Converter, name: str, stage: Stage, topic: str, data: Sequence[bytes | None] | None,
+    rows: Sequence[int], operator: Operator,
+) -> tuple[list[Any] | Fields | None, Any, Any]:  # fmt: skip
+    if data is None:  # no record has a key: one answer for all
+        try:
+            schema, value = converter.to_connect(topic, None)
+        except Exception:  # noqa: BLE001 (each record fails by itself below)
+            data = [None] * (max(rows, default=-1) + 1)
+        else:
+            return ([value] * len(rows) if value is not None else None), schema, rows
+    column = data if len(rows) == len(data) else [data[r] for r in rows]
+    if has_own(converter, Converter, "to_connect_batch"):
+        try:
+            schemas, values = converter.to_connect_batch(topic, column)
+        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+            pass
+        else:
+            return (values if isinstance(values, (list, Fields)) else list(values)), schemas, rows
+    found: list[Any] = []
+    shapes: list[Schema | None] = []
+    good: list[int] = []
+    for row, one in zip(rows, column, strict=True):
+        done, pair = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
+        if done and pair is not None:
+            shapes.append(pair[0])
+            found.append(pair[1])
+            good.append(row)
+    one_shape = all(s is shapes[0] for s in shapes) if shapes else True
+    return found, ((shapes[0] if shapes else None) if one_shape else shapes), (rows if len(good) == len(rows) else good)
+
+
+def _headers_in(
+    converters: Converters, topic: str, headers: Sequence[Sequence[tuple[str, bytes | None]]], rows: Sequence[int],
+    operator: Operator,
+) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
+    convert = converters.header.to_connect
+    known: dict[tuple[str, bytes | None], Header] = {}  # few headers differ from one record to the next
+    failed: dict[tuple[str, bytes | None], Exception] = {}
+    pair: tuple[str, bytes | None]
+    try:
+        for row in rows:
+            for pair in headers[row]:
+                if pair not in known:
+                    known[pair] = convert(topic, *pair)
+        return [tuple([known[pair] for pair in headers[row]]) for row in rows], rows
+    except Exception as e:  # noqa: BLE001 (the records go one by one below; this was the first try of one of them)
+        failed[pair] = e
+
+    def header(pair: tuple[str, bytes | None]) -> Header:
+        if pair in failed:
+            raise failed.pop(pair)
+        return known[pair] if pair in known else convert(topic, *pair)
+
+    made: list[tuple[Header, ...]] = []
+    good: list[int] = []
+    for row in rows:
+        done, found = operator.attempt(
+            row, Stage.HEADER_CONVERTER, converters.names[2],
+            lambda hs=headers[row]: tuple(map(header, hs)),  # type: ignore[misc]
+        )  # fmt: skip
+        if done and found is not None:
+            made.append(found)
+            good.append(row)
+    return made, (rows if len(good) == len(rows) else good)
