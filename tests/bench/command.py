@@ -21,7 +21,8 @@ from tests.bench.sink_work import run_sink
 from tests.bench.source_work import run_source
 from tests.bench.transform_cost import cost_rows, transform_costs
 from tests.bench.transform_rows import points, transform_rows, transform_table
-from tests.bench.transform_work import TransformFigures, run_transforms
+from tests.bench.transform_source import run_at_source, source_points
+from tests.bench.transform_work import Point, TransformFigures, run_transforms
 from tests.bench.trickle import Durations, run_trickle
 
 from penstock_runtime.embedded import EmbeddedKafka
@@ -31,12 +32,13 @@ __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _MEASURES: Final = ("source", "sink", "trickle", "on-demand", "operator")
-_ASKED_FOR: Final = ("transforms", "transform-cost")
+_ASKED_FOR: Final = ("transforms", "source-transforms", "transform-cost")
 """Measured only where `--only` names them."""
 
 _TRANSFORMED: Final = 400_000
 _WITHOUT_KAFKA: Final = {"transform-cost"}
 F = TypeVar("F")
+TransformRun = Callable[[Side, Path, Point], TransformFigures]
 
 
 def main() -> int:
@@ -62,22 +64,22 @@ def main() -> int:
     known = report.about(java, runs=options.runs, records=options.records, sink_transforms=sink_chain().text)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=options.folder) as name:
         folder = Path(name)
-        if not set(parts).issubset(_ASKED_FOR):
+        if {"source", "sink", "source-transforms"} & set(parts):
             data.write_lines(folder / "lines.txt", options.records)
         with EmbeddedKafka(folder / "kafka") as kafka:
             servers = kafka.bootstrap_servers
             sides: list[Side] = [Penstock(servers), Connect(servers, java)]
             bench = Bench(folder, servers, sides, options.runs, options.records, [], options.transform or ())
             measures = [m for part in parts for m in bench.measure(part, quick=options.quick)]
-    table = "\n\n".join([results.as_table(measures), *bench.tables])
+    table = "\n\n".join([results.as_table(measures), *bench.tables.values()])
     print(f"\n{report.about_text(known)}\n\n{table}")
     results.write(_ROOT / "build" / "bench.json", results.as_json(measures, known, bench.details))
     if options.write_docs:
         docs = _ROOT / "docs" / "benchmarks.md"
         if not set(parts).issubset(_ASKED_FOR):
             report.write_docs(docs, known, results.as_table(measures))
-        for text in bench.tables:
-            report.write_docs(docs, known, text, report.TRANSFORMS)
+        for part, text in bench.tables.items():
+            report.write_docs(docs, known, text, report.marks_of(part))
     return 0
 
 
@@ -87,8 +89,10 @@ def _parser() -> argparse.ArgumentParser:
         "--only", action="append", choices=(*_MEASURES, *_ASKED_FOR), help="this measure; may be given again"
     )
     parser.add_argument("--quick", action="store_true", help="200,000 lines, one run, short trickles: for development")
-    parser.add_argument("--transform", action="append", help="of the measure `transforms` only these; a part of a name")
-    parser.add_argument("--runs", type=int, help="of each side (3; of `transforms` alone 1)")
+    parser.add_argument(
+        "--transform", action="append", help="of the measures of transforms only these; a part of a name"
+    )
+    parser.add_argument("--runs", type=int, help="of each side (3; of transforms alone 1)")
     parser.add_argument("--records", type=int, default=2_000_000, help="lines (%(default)s)")
     parser.add_argument("--folder", type=Path, help="where the temporary folder is made; it needs 4 GB")
     parser.add_argument("--write-docs", action="store_true", help="write the table into docs/benchmarks.md")
@@ -106,7 +110,7 @@ class Bench:
     records: int
     details: list[Any]
     transforms: Sequence[str] = ()
-    tables: list[str] = field(default_factory=list)
+    tables: dict[str, str] = field(default_factory=dict)
 
     def measure(self, part: str, *, quick: bool) -> list[Measure]:
         """The rows of one part."""
@@ -122,7 +126,16 @@ class Bench:
             case "operator":
                 return operator_rows([run_operator(self.folder, self.servers, quick=quick)])
             case "transforms":
-                return self._transforms(10_000 if quick else min(self.records, _TRANSFORMED))
+                count = min(self.records, _TRANSFORMED)
+                return self._transforms(
+                    part, points(self.transforms), lambda s, f, p: run_transforms(s, self.servers, p, count, f)
+                )
+            case "source-transforms":
+                return self._transforms(
+                    part,
+                    source_points(self.transforms),
+                    lambda s, f, p: run_at_source(s, self.servers, lines, p, self.records, f),
+                )
             case "transform-cost":
                 return cost_rows(transform_costs(times=10 if quick else 40))
             case "trickle":
@@ -135,16 +148,15 @@ class Bench:
                      for _ in range(self.runs)]
                 )  # fmt: skip
 
-    def _transforms(self, count: int) -> list[Measure]:
-        measured = points(self.transforms)
+    def _transforms(self, part: str, measured: Sequence[Point], run: TransformRun) -> list[Measure]:
         ours: dict[str, list[TransformFigures]] = {}
         peer: dict[str, list[TransformFigures]] = {}
         for point in measured:
-            figures = self._alternate("transforms", lambda s, f, p=point: run_transforms(s, self.servers, p, count, f))  # type: ignore[misc]
+            figures = self._alternate(part, lambda s, f, p=point: run(s, f, p))  # type: ignore[misc]
             ours[point.name], peer[point.name] = figures
             if len({f.written for side in figures for f in side}) > 1:
-                raise RuntimeError(f"{point.name}: the sides have not written the same lines")
-        self.tables.append(transform_table(measured, ours, peer))
+                raise RuntimeError(f"{point.name}: the sides have not written the same")
+        self.tables[part] = transform_table(measured, ours, peer)
         return transform_rows(measured, ours, peer)
 
     def _alternate(self, part: str, run: Callable[[Side, Path], F]) -> tuple[list[F], list[F]]:

@@ -15,13 +15,9 @@ import confluent_kafka
 from penstock_runtime.embedded.jars import KAFKA_VERSION
 from penstock_runtime.java import Java
 
-__all__ = ["TRANSFORMS", "about", "about_text", "write_docs"]
+__all__ = ["about", "about_text", "marks_of", "write_docs"]
 
 _MAIN: Final = ("<!-- written by `make bench ARGS=--write-docs` -->", "<!-- end -->")
-TRANSFORMS: Final = (
-    '<!-- written by `make bench ARGS="--only transforms --write-docs"` -->', "<!-- end of transforms -->",
-)  # fmt: skip
-"""Between what the table of transforms stands."""
 
 
 def about(java: Java, *, runs: int, records: int, sink_transforms: str) -> dict[str, Any]:
@@ -49,10 +45,17 @@ def about_text(known: dict[str, Any]) -> str:
     )
 
 
+def marks_of(part: str) -> tuple[str, str]:
+    """Between what the table of a measure stands that runs only when it is asked for."""
+    return f'<!-- written by `make bench ARGS="--only {part} --write-docs"` -->', f"<!-- end of {part} -->"
+
+
 def write_docs(path: Path, known: dict[str, Any], table: str, marks: tuple[str, str] = _MAIN) -> None:
     """Replace what an earlier run wrote between these marks; the words around it stay."""
     begin, end = marks
-    text = path.read_text() if path.exists() else f"# Benchmarks\n\n{begin}\n{end}\n"
+    text = path.read_text() if path.exists() else "# Benchmarks\n"
+    if begin not in text:
+        text += f"\n{begin}\n{end}\n"
     part = f"{begin}\n{about_text(known)}\n\n{table}\n{end}"
     path.write_text(re.sub(f"{re.escape(begin)}.*{re.escape(end)}", lambda _: part, text, flags=re.DOTALL))
 

@@ -21,7 +21,7 @@ from tests.bench.timeline import Timeline
 from tests.bench.topics import Topic
 from tests.bench.tree import Memory, PeakMemory
 
-__all__ = ["SETTLE", "Figures", "run_source", "source_config", "spent"]
+__all__ = ["SETTLE", "Figures", "append", "run_source", "source_config", "spent"]
 
 SETTLE: Final = 3.0
 """Seconds of calm between a side's first record and its work."""
@@ -81,7 +81,7 @@ def run_source(side: Side, servers: str, lines: Path, count: int, folder: Path) 
             before = measured.tree.cpu_by_role(look=True)
             with PeakMemory(measured.tree) as memory:
                 begun = time.monotonic()
-                _append(lines, file)
+                append(lines, file)
                 timeline.follow(measured, topic.end, at_least=count + 1)
             roles = spent(before, measured)
             complaints = measured.complaints()
@@ -93,7 +93,7 @@ def run_source(side: Side, servers: str, lines: Path, count: int, folder: Path) 
     )  # fmt: skip
 
 
-def _append(lines: Path, file: Path) -> None:
+def append(lines: Path, file: Path) -> None:
     """Copy one file to the end of another inside the kernel."""
     source = os.open(lines, os.O_RDONLY)
     target = os.open(file, os.O_WRONLY)

@@ -12,10 +12,10 @@ from typing import Any, Final
 from tests.bench import data
 from tests.bench.topics import Headers
 
-__all__ = ["CASES", "CHAIN", "FORMS", "Case", "Form", "headers", "payload", "values"]
+__all__ = ["CASES", "CHAIN", "FORMS", "PREDICATES", "TRANSFORMS", "Case", "Form", "headers", "payload", "values"]
 
-_TRANSFORMS: Final = "org.apache.kafka.connect.transforms."
-_PREDICATES: Final = f"{_TRANSFORMS}predicates."
+TRANSFORMS: Final = "org.apache.kafka.connect.transforms."
+PREDICATES: Final = f"{TRANSFORMS}predicates."
 _JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
 _SCHEMA_TYPES: Final = {int: "int64", str: "string", float: "double"}
 _NOON: Final = 1_760_000_000_000
@@ -70,39 +70,39 @@ class Case:
 
 def _one(name: str, properties: Mapping[str, str], **rest: Any) -> Case:
     own = {f"transforms.t.{key}": text for key, text in properties.items()}
-    return Case(name.partition("$")[0], {"transforms": "t", "transforms.t.type": _TRANSFORMS + name, **own}, **rest)
+    return Case(name.partition("$")[0], {"transforms": "t", "transforms.t.type": TRANSFORMS + name, **own}, **rest)
 
 
 _CHAIN: Final = {
     "transforms": "origin,mask,rename,cast,time,mark,key,route",
-    "transforms.origin.type": f"{_TRANSFORMS}InsertField$Value",
+    "transforms.origin.type": f"{TRANSFORMS}InsertField$Value",
     "transforms.origin.static.field": "origin",
     "transforms.origin.static.value": "bench",
-    "transforms.mask.type": f"{_TRANSFORMS}MaskField$Value",
+    "transforms.mask.type": f"{TRANSFORMS}MaskField$Value",
     "transforms.mask.fields": "name",
     "transforms.mask.replacement": "-",
     "transforms.mask.predicate": "secret",
-    "transforms.rename.type": f"{_TRANSFORMS}ReplaceField$Value",
+    "transforms.rename.type": f"{TRANSFORMS}ReplaceField$Value",
     "transforms.rename.renames": "amount:price",
-    "transforms.cast.type": f"{_TRANSFORMS}Cast$Value",
+    "transforms.cast.type": f"{TRANSFORMS}Cast$Value",
     "transforms.cast.spec": "id:string",
-    "transforms.time.type": f"{_TRANSFORMS}TimestampConverter$Value",
+    "transforms.time.type": f"{TRANSFORMS}TimestampConverter$Value",
     "transforms.time.field": "at",
     "transforms.time.target.type": "string",
     "transforms.time.format": "yyyy-MM-dd HH:mm:ss.SSS",
-    "transforms.mark.type": f"{_TRANSFORMS}InsertHeader",
+    "transforms.mark.type": f"{TRANSFORMS}InsertHeader",
     "transforms.mark.header": "origin",
     "transforms.mark.value.literal": "bench",
-    "transforms.key.type": f"{_TRANSFORMS}ValueToKey",
+    "transforms.key.type": f"{TRANSFORMS}ValueToKey",
     "transforms.key.fields": "id",
-    "transforms.route.type": f"{_TRANSFORMS}RegexRouter",
+    "transforms.route.type": f"{TRANSFORMS}RegexRouter",
     "transforms.route.regex": "bench-(.*)",
     "transforms.route.replacement": "routed-$1",
     "transforms.route.predicate": "ours",
     "predicates": "secret,ours",
-    "predicates.secret.type": f"{_PREDICATES}HasHeaderKey",
+    "predicates.secret.type": f"{PREDICATES}HasHeaderKey",
     "predicates.secret.name": "secret",
-    "predicates.ours.type": f"{_PREDICATES}TopicNameMatches",
+    "predicates.ours.type": f"{PREDICATES}TopicNameMatches",
     "predicates.ours.pattern": "bench-.*",
 }
 CHAIN: Final = "chain of 8, 2 predicates"
@@ -113,15 +113,15 @@ CASES: Final[Sequence[Case]] = (
     Case(
         "Filter",
         {
-            "transforms": "t", "transforms.t.type": f"{_TRANSFORMS}Filter", "transforms.t.predicate": "p",
-            "predicates": "p", "predicates.p.type": f"{_PREDICATES}HasHeaderKey", "predicates.p.name": "secret",
+            "transforms": "t", "transforms.t.type": f"{TRANSFORMS}Filter", "transforms.t.predicate": "p",
+            "predicates": "p", "predicates.p.type": f"{PREDICATES}HasHeaderKey", "predicates.p.name": "secret",
         },
         content="headers", every=2,
     ),
     _one("Flatten$Value", {"delimiter": "_"}, content="nested"),
     _one("HeaderFrom$Value", {"fields": "note", "headers": "note", "operation": "move"}),
     _one("HoistField$Value", {"field": "record"}),
-    _one("InsertField$Value", {"topic.field": "topic", "static.field": "origin", "static.value": "bench"}),
+    _one("InsertField$Value", {"partition.field": "partition", "static.field": "origin", "static.value": "bench"}),
     _one("InsertHeader", {"header": "origin", "value.literal": "bench"}),
     _one("MaskField$Value", {"fields": "name", "replacement": "-"}),
     _one("RegexRouter", {"regex": "bench-(.*)", "replacement": "routed-$1"}),

@@ -37,8 +37,11 @@ def transform_rows(measured: Sequence[Point], ours: Runs, peer: Runs) -> list[Me
         costs = [f.cost for f in mine], [f.cost for f in others]
         rows.append(Measure(f"{point.name}: speed", "records/s", *speeds, goal=Times(1)))
         rows.append(Measure(f"{point.name}: CPU", "us a record", *costs, goal=Share(_FACTOR)))
-        if point.case.name != _NOTHING:
-            rows.append(Measure(f"{point.name}: own CPU", "us a record", _own(point, ours), _own(point, peer)))
+        base = _base(point, measured)
+        if point is not base:
+            rows.append(
+                Measure(f"{point.name}: own CPU", "us a record", _own(point, base, ours), _own(point, base, peer))
+            )
     return rows
 
 
@@ -51,8 +54,9 @@ def transform_table(measured: Sequence[Point], ours: Runs, peer: Runs) -> str:
         rates = [statistics.median(f.rate for f in runs) for runs in figures]
         costs = [statistics.median(f.cost for f in runs) for runs in figures]
         own = ["", ""]
-        if point.case.name != _NOTHING:
-            own = [f"{statistics.median(_own(point, runs)):.2f}" for runs in (ours, peer)]
+        base = _base(point, measured)
+        if point is not base:
+            own = [f"{statistics.median(_own(point, base, runs)):.2f}" for runs in (ours, peer)]
         lines.append(
             f"| {point.case.name} | {point.form.name} | {rates[0]:,.0f} | {rates[1]:,.0f} | {costs[0]:.2f} | "
             f"{costs[1]:.2f} | {own[0]} | {own[1]} | {costs[0] / costs[1]:.2f} |"
@@ -60,7 +64,11 @@ def transform_table(measured: Sequence[Point], ours: Runs, peer: Runs) -> str:
     return "\n".join(lines)
 
 
-def _own(point: Point, runs: Runs) -> list[float]:
-    bare = Point(Case(_NOTHING, {}, point.form.content), point.form)
-    without = statistics.median(f.cost for f in runs[bare.name])
+def _base(point: Point, measured: Sequence[Point]) -> Point:
+    """The point to which this one adds its transforms: the first on records of the same form."""
+    return next(other for other in measured if other.form == point.form)
+
+
+def _own(point: Point, base: Point, runs: Runs) -> list[float]:
+    without = statistics.median(f.cost for f in runs[base.name])
     return [f.cost - without for f in runs[point.name]]
