@@ -14,8 +14,8 @@ from tests.integration.operator_life.processes import OperatorProcess
 from tests.integration.operator_life.site import Site, is_settled
 
 __all__ = [
-    "Idle", "Many", "Restart", "change_to_action", "created", "idle", "p50", "removed", "restart", "scrape",
-    "settled_all", "writes",
+    "Idle", "Many", "Restart", "change_to_action", "created", "idle", "p50", "removed", "restart", "rests",
+    "scrape", "settled_all", "writes",
 ]  # fmt: skip
 
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{([^}]*)\})? (\S+)$")
@@ -127,7 +127,8 @@ def settled_all(
 
 
 def restart(operator: OperatorProcess, count: int, limit: float) -> Restart:
-    """Kill it and start it again: until each of so many connectors was looked at and nothing waits any more."""
+    """Kill it, once it rests, and start it again: until each of so many was looked at and nothing waits any more."""
+    rests(operator)
     operator.kill()
     operator.ended()
     begun = time.monotonic()
@@ -151,7 +152,7 @@ def scrape(operator: OperatorProcess) -> float:
 
 def idle(operator: OperatorProcess, seconds: float) -> Idle:
     """Watch it do nothing, once it has come to rest."""
-    _rests(operator)
+    rests(operator)
     process = psutil.Process(operator.pid)
     before, begun, written = process.cpu_times(), time.monotonic(), writes(operator)
     time.sleep(seconds)
@@ -160,7 +161,7 @@ def idle(operator: OperatorProcess, seconds: float) -> Idle:
     return Idle(process.memory_info().rss / _MB, used / took, writes(operator) - written)
 
 
-def _rests(operator: OperatorProcess, limit: float = 60.0) -> None:
+def rests(operator: OperatorProcess, limit: float = 60.0) -> None:
     """Wait until it has written nothing for some seconds; tasks tell of their last steps a moment after they run."""
     end, written = time.monotonic() + limit, writes(operator)
     since = time.monotonic()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ...bench.operator_figures import change_to_action, created, idle, restart, settled_all, writes
+from ...bench.operator_figures import change_to_action, created, idle, restart, rests, settled_all, writes
 from .site import Site
 
 
@@ -14,6 +14,7 @@ def test_many_connectors_settle_and_a_restart_writes_nothing(make_site: Callable
     created(site, running)
     settled_all(site, operator, resting, "Stopped", begun, 180)
     settled_all(site, operator, running, "Running", begun, 180)
+    rests(operator)  # tasks tell of their last steps a moment after they run
     versions = {k: b["metadata"]["resourceVersion"] for k, b in site.connectors.objects.items()}
     pods = {p["metadata"]["uid"] for n in running for p in site.kubelet.alive(site.key(n))}
     assert len(pods) == 30
