@@ -17,15 +17,18 @@ Runs = Mapping[str, Sequence[TransformFigures]]
 
 
 def points(only: Sequence[str] = ()) -> list[Point]:
-    """What is measured: each form of records without a transform, then every transform.
+    """What is measured, form of records by form: first without a transform, then every transform.
 
     Args:
         only: parts of names of transforms; none takes all. The forms that they need are measured without any as well.
     """
     chosen = [case for case in CASES if not only or any(part.lower() in case.name.lower() for part in only)]
     forms = [form for form in FORMS if any(form in case.forms() for case in chosen)]
-    bare = [Point(Case(_NOTHING, {}, form.content), form) for form in forms]
-    return [*bare, *(Point(case, form) for case in chosen for form in case.forms())]
+    found: list[Point] = []
+    for form in forms:
+        found.append(Point(Case(_NOTHING, {}, form.content), form))
+        found += [Point(case, form) for case in chosen if form in case.forms()]
+    return found
 
 
 def transform_rows(measured: Sequence[Point], ours: Runs, peer: Runs) -> list[Measure]:

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,12 +98,18 @@ def run_transforms(side: Side, servers: str, point: Point, count: int, folder: P
     )
 
 
+@lru_cache(maxsize=100)
+def _values(start: int, end: int, form: Form) -> list[bytes]:
+    """Made once for all runs on records of a form that follow each other."""
+    return values(start, end, form)
+
+
 def _hidden(servers: str, topic: Topic, form: Form, start: int, end: int) -> Hidden:
     hidden = Hidden(servers, topic, f"{topic.name}-{start}")
     for first in range(start, end, _BLOCK):
         last = min(end, first + _BLOCK)
         marks = None if headers(first, form) is None else [headers(n, form) or [] for n in range(first, last)]
-        hidden.write(values(first, last, form), marks)
+        hidden.write(_values(first, last, form), marks)
     hidden.flush()
     return hidden
 

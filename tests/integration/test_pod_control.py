@@ -39,7 +39,7 @@ def stands_still(servers: str, topic: str, seconds: float = 1.0) -> int:
 
 def numbers(topic: str) -> dict[str, object]:
     converters = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
-    return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, **converters})
+    return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, "batch.max.records": "2000", **converters})
 
 
 def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_is_resumed(pods: Pods) -> None:

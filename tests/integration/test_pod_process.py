@@ -32,7 +32,7 @@ as_root = pytest.mark.skipif(
 
 def numbers(topic: str) -> dict[str, object]:
     converters = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
-    return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, **converters})
+    return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, "batch.max.records": "2000", **converters})
 
 
 @as_root

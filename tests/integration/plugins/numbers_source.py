@@ -21,13 +21,16 @@ from penstock import (
 )
 from penstock.schema import STRING
 
+_ENDLESS: Final = 1 << 60
 _PORTION: Final = 500
+_PACE: Final = 0.02
+"""Seconds between batches of a source without an end: it has always more, but leaves others on the machine their part."""
 
 
 class NumbersConfig(Config):
     topic: str = prop("topic", doc="Where to; it needs as many partitions as `partitions` says.")
     partitions: int = prop("partitions", 1, doc="How many source partitions.")
-    count: int = prop("count", 1 << 60, doc="How many records each of them has.")
+    count: int = prop("count", _ENDLESS, doc="How many records each of them has.")
     size: int = prop("size", 0, doc="Bytes that each record is padded to.")
     hold: str | None = prop("hold", None, doc="While this file names a partition, its reader waits at the end.")
     own: list[str] = prop("own", [], doc="Set for each task.")
@@ -58,6 +61,8 @@ class NumbersSource(Source):
         return
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        if self._config.count == _ENDLESS:
+            time.sleep(_PACE)
         each = max(1, limits.records // len(self._own))
         end: dict[SourcePartition, Offset] = {}
         for partition in self._own:
