@@ -24,7 +24,7 @@ _LONG_PART: Final = b"0" * 300
 _BEFORE_NUMBER: Final = b":,[ \n\t\r"
 _DEPTH: Final = 1000
 _NAME: Final = 50_000
-_LONG_TEXT: Final = re.compile(rb'"[^"]{50000}')
+_LONG_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.){50000}', re.DOTALL)
 _UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])|[0-9][eE][+-]?[0-9]{3}")
 """Numbers that may not fit 64 bits, negative zeros, exponents that may be out of range: Jackson has none of them."""
 
@@ -45,7 +45,8 @@ def may_differ(message: bytes) -> bool:
 def surely_alike(fields: Fields, messages: Sequence[bytes]) -> bool:
     """Whether these are rows, with none but rows inside, that Jackson reads as msgspec does.
 
-    What a later value of the same name hides counts as well, so limits are told by the texts.
+    The limits of length and depth are told by the texts, since what a later value of the same name hides counts for them.
+    Whether a number so hidden has an exponent that Jackson refuses is not looked at.
     """
     return not _beyond_limits(messages) and _numbers_agree(fields, messages)
 

@@ -10,6 +10,7 @@ __all__ = ["of_one_schema", "opened"]
 
 _LAST: Final = itemgetter(-1)
 _BRACE: Final = {ord("}")}
+_KEYS: Final = (b'"schema"', b'"payload"')
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -26,7 +27,13 @@ def opened(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
         parts = list(map(_OPEN, messages))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return [bytes(part.schema) for part in parts], [bytes(part.payload) for part in parts]
+    schemas, payloads = [bytes(part.schema) for part in parts], [bytes(part.payload) for part in parts]
+    return None if any(map(_hides, messages, schemas, payloads)) else (schemas, payloads)
+
+
+def _hides(message: bytes, schema: bytes, payload: bytes) -> bool:
+    """Whether a key stands there twice: what the first one holds was not looked at."""
+    return any(message.count(key) > 1 + schema.count(key) + payload.count(key) for key in _KEYS)
 
 
 def of_one_schema(messages: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:

@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 __all__ = ["Stopping"]
@@ -30,16 +31,23 @@ class Stopping:
         self.asked = threading.Event()
         self._grace = 5.0
         self._abandon: Callable[[], None] = lambda: None
-        self._heard, writing = os.pipe()
-        os.set_blocking(writing, False)
-        signal.signal(signal.SIGTERM, lambda *_: None)
+        self._heard, self._telling = os.pipe()
+        os.set_blocking(self._telling, False)
+        signal.signal(signal.SIGTERM, self._hear)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._telling, warn_on_full_buffer=False)
+        fork = _Fork()
+        os.register_at_fork(before=fork.begin, after_in_parent=fork.end, after_in_child=fork.end_in_child)
         threading.Thread(target=self._watch, name="stopping", daemon=True).start()
 
     def within(self, seconds: float, abandon: Callable[[], None]) -> None:
         """Call `abandon`, in a thread of ours, when the process has not ended so many seconds after the signal."""
         self._grace, self._abandon = seconds, abandon
+
+    def _hear(self, number: int, _: object) -> None:
+        """Says it a second time, for whoever has taken the wakeup descriptor away (asyncio does); it takes no lock."""
+        with suppress(BlockingIOError):
+            os.write(self._telling, bytes([number]))
 
     def _watch(self) -> None:
         while signal.SIGTERM not in os.read(self._heard, 64):
@@ -49,3 +57,18 @@ class Stopping:
         self.asked.set()
         time.sleep(self._grace)
         self._abandon()
+
+
+class _Fork(threading.local):
+    """A process that a plugin forks ends by SIGTERM, and tells nothing to this one. Until it is so the signal waits."""
+
+    def begin(self) -> None:
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def end(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    def end_in_child(self) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self.end()

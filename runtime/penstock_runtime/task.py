@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from penstock_runtime.init import work_under_init
+from penstock_runtime.prints import last_lines
 from penstock_runtime.stopping import Stopping
 
 __all__ = ["main"]
@@ -27,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _leave(code: int) -> NoReturn:
     """End now: an abandoned Spark job's thread must not hold the process up. The JVM ends with our pipe to it."""
     with suppress(OSError):  # whoever reads them may be gone
+        last_lines()
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()

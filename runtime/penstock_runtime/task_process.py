@@ -125,7 +125,7 @@ class _Process:
         self._log()
         logs.include_the_rest()
         if self._pod is not None:
-            become_log_lines()
+            become_log_lines(lambda text: self._redact(text))
         else:
             sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # what a plugin prints is not held back
         with Scratch() as scratch:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from penstock.batch import RecordBatch, rows_of_each
 from penstock.errors import ConnectError
@@ -16,6 +16,9 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.outbox import Outgoing
 
 __all__ = ["Converters", "convert_consumed", "convert_outgoing"]
+
+_ROWS_TO_GAIN: Final = 8
+"""Fewer rows of a schema cost more as a batch than one by one."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def _column_out(
         if not batch.length or (topic is not None and _says_nothing(converter, topic)):
             return batch, None
     column: Sequence[Any] = batch.fields if side == "value" and batch.fields is not None else batch.column(side)
-    if batch.topic is not None and has_own(converter, Converter, "from_connect_batch"):
+    if batch.topic is not None and has_own(converter, Converter, "from_connect_batch") and _gains(schema):
         try:
             return batch, _all_out(converter, batch.topic, schema, column)  # type: ignore[arg-type]
         except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
@@ -110,6 +113,10 @@ def _column_out(
     return (batch if len(rows) == batch.length else batch.take(rows)), made
 
 
+def _gains(schema: Schema | None | list[Schema | None]) -> bool:
+    return not isinstance(schema, list) or len(set(map(id, schema))) * _ROWS_TO_GAIN <= len(schema)
+
+
 def _all_out(
     converter: Converter, topic: str | list[str], schema: Schema | None | list[Schema | None], column: Sequence[Any]
 ) -> list[bytes | None]:
@@ -119,8 +126,8 @@ def _all_out(
     made: list[bytes | None] = [None] * len(column)
     for shape, rows in rows_of_each(schema):
         taken = chosen(rows)
-        topics = taken(topic) if isinstance(topic, list) else topic
-        for row, data in zip(rows, converter.from_connect_batch(topics, shape, taken(column)), strict=True):
+        where = taken(topic) if isinstance(topic, list) else topic
+        for row, data in zip(rows, converter.from_connect_batch(where, shape, taken(column)), strict=True):
             made[row] = data
     return made
 
@@ -233,32 +240,44 @@ def _headers_in(
     converters: Converters, topic: str, headers: Sequence[Sequence[tuple[str, bytes | None]]], rows: Sequence[int],
     operator: Operator,
 ) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
-    convert = converters.header.to_connect
-    known: dict[tuple[str, bytes | None], Header] = {}  # few headers differ from one record to the next
-    failed: dict[tuple[str, bytes | None], Exception] = {}
-    pair: tuple[str, bytes | None]
+    known = _KnownHeaders(converters.header, topic)
+    convert = known.__getitem__
     try:
-        for row in rows:
-            for pair in headers[row]:
-                if pair not in known:
-                    known[pair] = convert(topic, *pair)
-        return [tuple([known[pair] for pair in headers[row]]) for row in rows], rows
-    except Exception as e:  # noqa: BLE001 (the records go one by one below; this was the first try of one of them)
-        failed[pair] = e
-
-    def header(pair: tuple[str, bytes | None]) -> Header:
-        if pair in failed:
-            raise failed.pop(pair)
-        return known[pair] if pair in known else convert(topic, *pair)
-
+        return [tuple(map(convert, headers[row])) for row in rows], rows
+    except Exception:  # noqa: BLE001, S110 (the records go one by one below; this was the first try of one of them)
+        pass
     made: list[tuple[Header, ...]] = []
     good: list[int] = []
     for row in rows:
         done, found = operator.attempt(
             row, Stage.HEADER_CONVERTER, converters.names[2],
-            lambda hs=headers[row]: tuple(map(header, hs)),  # type: ignore[misc]
+            lambda hs=headers[row]: tuple(map(known.again, hs)),  # type: ignore[misc]
         )  # fmt: skip
         if done and found is not None:
             made.append(found)
             good.append(row)
     return made, (rows if len(good) == len(rows) else good)
+
+
+class _KnownHeaders(dict[tuple[str, bytes | None], Header]):
+    """The headers of a batch by name and bytes: few differ from one record to the next."""
+
+    def __init__(self, converter: HeaderConverter, topic: str) -> None:
+        super().__init__()
+        self._convert = converter.to_connect
+        self._topic = topic
+        self._failed: dict[tuple[str, bytes | None], Exception] = {}
+
+    def __missing__(self, pair: tuple[str, bytes | None]) -> Header:
+        try:
+            found = self[pair] = self._convert(self._topic, *pair)
+        except Exception as e:
+            self._failed[pair] = e
+            raise
+        return found
+
+    def again(self, pair: tuple[str, bytes | None]) -> Header:
+        """The header; what has failed before fails once more with that, which was its first try."""
+        if pair in self._failed:
+            raise self._failed.pop(pair)
+        return self[pair] if pair in self else self._convert(self._topic, *pair)

@@ -68,7 +68,8 @@ class FramePut:
             )
         shape = schema if schema.type is Type.STRUCT else struct({"value": schema})
         rows = parts if shape is schema else [[{"value": v} for v in values] for values in parts]
-        table = pa.concat_tables([arrow_table(shape, part) for part in rows])
+        # As one piece: Spark would make a partition, and so a file, of each.
+        table = pa.concat_tables([arrow_table(shape, part) for part in rows]).combine_chunks()
         try:
             fields = cast("StructType", to_spark(shape))
             self._sink.put_frame(self._spark.session().createDataFrame(table, schema=fields))

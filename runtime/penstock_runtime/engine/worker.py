@@ -34,7 +34,7 @@ from penstock_runtime.engine.tolerance import printable
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.status_topic import Incarnation
-from penstock_runtime.prints import become_log_lines
+from penstock_runtime.prints import become_log_lines, last_lines
 
 __all__ = ["consume", "deliver", "payload", "range_payload", "unwrap"]
 
@@ -165,12 +165,13 @@ def _redact(text: str) -> str:
 
 
 def _setup(spec: str, slots: str) -> Setup:
-    """This worker's setup; from here on its log, its errors and what plugins print are without the setup's secrets."""
+    """This worker's setup; from here on its log, its errors and what Python code prints are without the setup's secrets."""
     setup = Setup.of(TaskSpec.from_json(spec), slots_dir=Path(slots))
     _redactors[:] = [setup.redactor]
     context = {"connector": setup.spec.connector, "task": setup.spec.task, "worker": os.getpid()}
     logs.configure(stream=sys.__stderr__, context=lambda: context, redact=setup.redactor)
-    become_log_lines()
+    become_log_lines(setup.redactor)
+    atexit.register(last_lines)
     return setup
 
 

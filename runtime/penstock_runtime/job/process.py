@@ -22,7 +22,7 @@ from penstock_runtime import logs
 from penstock_runtime.job.answer import answered
 from penstock_runtime.known_secrets import redactor_of
 from penstock_runtime.pod import last_word
-from penstock_runtime.prints import become_log_lines
+from penstock_runtime.prints import become_log_lines, last_lines
 
 __all__ = ["leave", "run"]
 
@@ -47,7 +47,7 @@ def run(arguments: list[str]) -> ExitCode:
     redact = redactor_of(_texts(request.connector), request.worker, request.secrets_dir)
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
     logs.include_the_rest()
-    become_log_lines()
+    become_log_lines(redact)
     try:
         answer = answered(request, redact)
         _write(answers_to, f"{answer.to_line()}\n".encode())
@@ -60,6 +60,7 @@ def run(arguments: list[str]) -> ExitCode:
 def leave(code: int) -> NoReturn:
     """End now: work that was given up may still wait for Kafka in a thread."""
     with suppress(OSError):
+        last_lines()
         logging.shutdown()
         (sys.__stderr__ or sys.stderr).flush()
     os._exit(code)
