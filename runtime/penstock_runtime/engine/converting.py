@@ -143,15 +143,31 @@ def _says_nothing(converter: Converter, topic: str) -> bool:
 def _headers_out(
     converters: Converters, batch: RecordBatch, operator: Operator
 ) -> tuple[RecordBatch, list[list[tuple[str, bytes | None]]]]:
+    convert = converters.header.from_connect
+    known: dict[int, tuple[str, bytes | None]] = {}
+    failed: dict[int, Exception] = {}
+    if isinstance(batch.topic, str) and isinstance(batch.headers, list):
+        # Most headers are one object in many records.
+        each = {id(header): header for headers in batch.headers for header in headers}
+        try:
+            for mark, header in each.items():
+                known[mark] = (header.name, convert(batch.topic, header.name, header.schema, header.value))
+            return batch, [[known[id(header)] for header in headers] for headers in batch.headers]
+        except Exception as e:  # noqa: BLE001 (the records go one by one below; this was the first try of one of them)
+            failed[mark] = e
     made: list[list[tuple[str, bytes | None]]] = []
     rows: list[int] = []
-    convert = converters.header.from_connect
     for row, (position, topic, headers) in enumerate(
         zip(batch.positions, batch.column("topic"), batch.column("headers"), strict=True)
     ):
 
         def work(topic: str = topic, headers: tuple[Header, ...] = headers) -> list[tuple[str, bytes | None]]:
-            return [(h.name, convert(topic, h.name, h.schema, h.value)) for h in headers]
+            found = []
+            for h in headers:
+                if id(h) in failed:
+                    raise failed.pop(id(h))
+                found.append(known.get(id(h)) or (h.name, convert(topic, h.name, h.schema, h.value)))
+            return found
 
         done, data = operator.attempt(position, Stage.HEADER_CONVERTER, converters.names[2], work)
         if done and data is not None:

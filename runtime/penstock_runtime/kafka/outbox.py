@@ -6,8 +6,9 @@ change the order within a partition. Here a portion waits as a whole until there
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -18,6 +19,7 @@ from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated
 __all__ = ["Outbox", "Outgoing", "Refused"]
 
 _ABSENT: Final = 5.0
+_ANY: Final = -1  # librdkafka's RD_KAFKA_PARTITION_UA: the partitioner chooses
 """Seconds for which a topic must be missing: one that was just created is not known at once."""
 
 
@@ -164,29 +166,25 @@ class Outbox:
         ]
 
     def _singly(self, out: Outgoing, on_failure: Delivered | None) -> list[Refused]:
+        """One by one: the client's batches take no headers, no timestamps, one topic."""
         refused = []
-        for row in range(out.length):
-            topic = out.topic[row] if isinstance(out.topic, list) else out.topic
-            partition = out.partition[row] if isinstance(out.partition, list) else out.partition
-            timestamp = out.timestamp[row] if isinstance(out.timestamp, list) else out.timestamp
-            more: Mapping[str, Any] = {
-                **({} if partition is None else {"partition": partition}),
-                **({} if timestamp is None else {"timestamp": timestamp}),
-                **({"headers": list(out.headers[row])} if out.headers is not None and out.headers[row] else {}),
-                **({} if on_failure is None else {"on_delivery": on_failure}),
-            }
+        produce = self._producer.produce
+        columns = (_each(c) for c in (out.topic, out.value, out.key, out.partition, out.timestamp, out.headers))
+        for row, (topic, value, key, partition, timestamp, headers) in zip(range(out.length), zip(*columns)):  # noqa: B905 (constants have no end)
             try:
-                self._producer.produce(
-                    topic,
-                    value=None if out.value is None else out.value[row],
-                    key=None if out.key is None else out.key[row],
-                    **more,
-                )
+                produce(
+                    topic, value=value, key=key, partition=_ANY if partition is None else partition,
+                    timestamp=timestamp or 0, headers=headers or None, on_delivery=on_failure,
+                )  # fmt: skip
             except KafkaException as e:
                 refused.append(Refused(row, translated(e.args[0], f"Writing to topic '{topic}'")))
             except BufferError:
                 refused.append(Refused(row, RetriableError(f"Writing to topic '{topic}': the client's queue is full")))
         return refused
+
+
+def _each(column: Any) -> Iterable[Any]:
+    return column if isinstance(column, list) else repeat(column)
 
 
 def _topics_of(out: Outgoing) -> Iterable[str]:
