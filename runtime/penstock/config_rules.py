@@ -5,6 +5,8 @@ from typing import Final
 
 from pydantic import AfterValidator
 
+from penstock.property_text import trimmed
+
 __all__ = ["Rule", "at_least", "java_regex", "long", "not_blank", "short", "words"]
 
 
@@ -47,7 +49,7 @@ def _short(number: int) -> int:
 
 
 def _not_blank(text: str | None) -> str | None:
-    if text is not None and not text.strip():
+    if text is not None and not trimmed(text):
         raise ValueError("String must be non-empty")
     return text
 
