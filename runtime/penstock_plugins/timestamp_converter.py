@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from penstock import ConfigError, Field, Fields, Problem, RecordBatch, Same, Schema, Type
+from penstock.property_text import trimmed
 from penstock_plugins.field_changes import FieldChanges
 from penstock_plugins.side_transform import Made
 from penstock_plugins.sides import Values
@@ -34,7 +35,7 @@ class TimestampConverter(FieldChanges):
         """
         self._field = config.field
         self._target = SCHEMAS[config.target_type]
-        pattern = config.format if config.format.strip() else None
+        pattern = config.format if trimmed(config.format) else None
         self._timestamps = Timestamps(config.target_type, config.unix_precision, pattern)
         self.change_fields({self._field: self._change(None)}, replace_null=config.replace_null)
         dates = self._timestamps.format

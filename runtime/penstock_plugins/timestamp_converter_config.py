@@ -6,6 +6,7 @@ from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Problem, prop
 from penstock.config_rules import words
+from penstock.property_text import trimmed
 from penstock_plugins.simple_date_format import PatternError, SimpleDateFormat
 from penstock_plugins.struct_copy import replace_null_with_default
 from penstock_plugins.timestamps import PRECISIONS, SCHEMAS
@@ -47,7 +48,7 @@ class TimestampConverterConfig(Config):
 
     @model_validator(mode="after")
     def _format_is_a_pattern(self) -> Self:
-        if self.format.strip():
+        if trimmed(self.format):
             try:
                 SimpleDateFormat(self.format)
             except PatternError as e:
