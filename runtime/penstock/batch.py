@@ -13,9 +13,10 @@ from penstock.fields import Fields, chosen
 from penstock.record import Header, Original, Record
 from penstock.schema import Schema
 
-__all__ = ["RecordBatch", "rows_of_each"]
+__all__ = ["RecordBatch", "in_groups"]
 
 T = TypeVar("T")
+R = TypeVar("R")
 _COLUMNS: Final = (
     "topic", "partition", "key", "key_schema", "value_schema", "headers", "timestamp", "offset",
 )  # fmt: skip
@@ -202,16 +203,21 @@ class RecordBatch:
         return one.replace(**changes, owned=one.owned and other.owned)
 
 
-def rows_of_each(column: Sequence[T]) -> list[tuple[T, list[int]]]:
-    """The rows of each object in a column, told by identity, in the order in which they first appear."""
-    rows: dict[int, tuple[T, list[int]]] = {}
+def in_groups(column: Sequence[T], work: Callable[[T, Callable[[Sequence[Any]], list[Any]]], Sequence[R]]) -> list[R]:
+    """What `work` makes of the rows of each object in a column, told by identity, in the places of those rows.
+
+    Args:
+        column: an object for each row.
+        work: is given an object, and what picks its rows from any column; gives one result for each of them.
+    """
+    groups: dict[int, tuple[T, list[int]]] = {}
     for row, item in enumerate(column):
-        found = rows.get(id(item))
-        if found is None:
-            rows[id(item)] = (item, [row])
-        else:
-            found[1].append(row)
-    return list(rows.values())
+        groups.setdefault(id(item), (item, []))[1].append(row)
+    made: list[Any] = [None] * len(column)
+    for item, rows in groups.values():
+        for row, result in zip(rows, work(item, chosen(rows)), strict=True):
+            made[row] = result
+    return made
 
 
 def _is(one: object, other: object) -> bool:

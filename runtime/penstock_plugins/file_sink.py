@@ -24,7 +24,7 @@ from penstock import (
     Writer,
     prop,
 )
-from penstock.batch import rows_of_each
+from penstock.batch import in_groups
 from penstock_plugins.file_append import CurrentFile, LineFile, make_durable
 from penstock_plugins.file_staging import Stage, append_staged, discard_staged
 from penstock_plugins.java_text import texts
@@ -175,8 +175,4 @@ def _lines(batch: RecordBatch) -> list[str]:
         return ["null"] * batch.length
     if not isinstance(batch.value_schema, list):
         return texts(batch.value_schema, values)
-    lines = [""] * batch.length
-    for schema, rows in rows_of_each(batch.value_schema):
-        for row, line in zip(rows, texts(schema, [values[row] for row in rows]), strict=True):
-            lines[row] = line
-    return lines
+    return in_groups(batch.value_schema, lambda schema, taken: texts(schema, taken(values)))

@@ -5,7 +5,8 @@ Jackson keeps.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, Final
 
@@ -48,7 +49,8 @@ def surely_alike(fields: Fields, messages: Sequence[bytes]) -> bool:
     The limits of length and depth are told by the texts, since what a later value of the same name hides counts for them.
     Whether a number so hidden has an exponent that Jackson refuses is not looked at.
     """
-    return not _beyond_limits(messages) and _numbers_agree(fields, messages)
+    zeros_differ = cache(lambda: _zeros_differ(b"\n".join(messages)))  # asked for each column that has a 0.0
+    return not _beyond_limits(messages) and _numbers_agree(fields, zeros_differ)
 
 
 def _beyond_limits(messages: Sequence[bytes]) -> bool:
@@ -61,14 +63,14 @@ def _beyond_limits(messages: Sequence[bytes]) -> bool:
     )
 
 
-def _numbers_agree(fields: Fields, messages: Sequence[bytes]) -> bool:
+def _numbers_agree(fields: Fields, zeros_differ: Callable[[], bool]) -> bool:
     for name, column in fields.columns.items():
         types = fields.types(name)
         if types <= _SURE:
             continue
         if types == _ROWS:
             inside = Fields.of(column)
-            if inside is None or not _numbers_agree(inside, messages):
+            if inside is None or not _numbers_agree(inside, zeros_differ):
                 return False
             continue
         if isinstance(column, Same) or not types <= _NUMBERS:
@@ -77,11 +79,14 @@ def _numbers_agree(fields: Fields, messages: Sequence[bytes]) -> bool:
             whole = column if len(types) == 1 else [v for v in column if type(v) is int]
             if min(whole) < -(2**63) or max(whole) >= 2**63:
                 return False
-        if float in types and 0 in column:
-            joined = b"\n".join(messages)
-            if _negative_zero(joined) or _TINY.search(joined):
-                return False
+        if float in types and 0 in column and zeros_differ():
+            return False
     return True
+
+
+def _zeros_differ(joined: bytes) -> bool:
+    """Whether a negative zero may be in these texts, or a number that is too small for a float."""
+    return _negative_zero(joined) or _TINY.search(joined) is not None
 
 
 def doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[int]:
@@ -94,7 +99,7 @@ def doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[in
     ):
         return []
     joined = b"\n".join(there)
-    numbers = _negative_zero(joined) or _LONG_NUMBER in joined.translate(_ZEROED) or _TINY.search(joined) is not None
+    numbers = _LONG_NUMBER in joined.translate(_ZEROED) or _zeros_differ(joined)
     if not numbers and longest <= 2 * _DEPTH:
         return []
     return [i for i, m in enumerate(there) if m and may_differ(m)]

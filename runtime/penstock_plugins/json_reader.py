@@ -109,9 +109,8 @@ class JsonReader:
         return self._envelopes(data)
 
     def _schemaless(self, data: Sequence[bytes]) -> Sequence[Any]:
-        try:
-            values = list(map(self._decode, data))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        values = self._decoded(data)
+        if values is None:
             return list(map(self._either, data))
         fields = Fields.of(values)
         if fields is not None and surely_alike(fields, data):
@@ -159,33 +158,29 @@ class JsonReader:
         self, schema: Schema | None, shape: Shape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
     ) -> Sequence[Any]:
         """Payloads under a schema; structs as columns, for the transforms that follow."""
-        if schema is None or schema.type is not Type.STRUCT:
-            return self._under(schema, shape, payloads, messages)
-        if by_columns(schema):
-            try:
-                fields = Fields.of(list(map(self._decode, payloads)))
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                fields = None
-            if fields is not None and surely_alike(fields, payloads):
-                found = under(schema, fields, self._nodes)
-                if found is not None:
-                    return found
-        values = self._under(schema, shape, payloads, messages)
-        return Fields.of(values) or values
+        struct = schema is not None and schema.type is Type.STRUCT
+        columns = schema is not None and by_columns(schema)
+        values = self._decoded(payloads) if schema is None or columns or shape is not None else None
+        if schema is not None and columns and values is not None:
+            fields = Fields.of(values)
+            found = (
+                under(schema, fields, self._nodes) if fields is not None and surely_alike(fields, payloads) else None
+            )
+            if found is not None:
+                return found
+        if values is None or not (schema is None or (shape is not None and shape.same(values))):
+            values = list(map(partial(self._payload, schema), payloads, messages))
+        else:
+            for i in doubtful(payloads, values):
+                values[i] = self.read(messages[i])[1]
+        return (Fields.of(values) or values) if struct else values
 
-    def _under(
-        self, schema: Schema | None, shape: Shape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
-    ) -> list[Any]:
-        if schema is None or shape is not None:
-            try:
-                values = list(map(self._decode, payloads))
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                values = []
-            if len(values) == len(payloads) and (schema is None or (shape is not None and shape.same(values))):
-                for i in doubtful(payloads, values):
-                    values[i] = self.read(messages[i])[1]
-                return values
-        return list(map(partial(self._payload, schema), payloads, messages))
+    def _decoded(self, messages: Sequence[bytes]) -> list[Any] | None:
+        """What msgspec reads; None where it refuses one of them."""
+        try:
+            return list(map(self._decode, messages))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
 
     def _payload(self, schema: Schema | None, payload: bytes, message: bytes) -> Any:
         """One value, with the schema that is known by now; msgspec reads its nodes where Jackson reads the same."""

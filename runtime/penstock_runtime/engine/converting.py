@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.batch import RecordBatch, rows_of_each
+from penstock.batch import RecordBatch, in_groups
 from penstock.errors import ConnectError
-from penstock.fields import Fields, chosen
+from penstock.fields import Fields
 from penstock.plugin import Converter, HeaderConverter
 from penstock.record import Header
 from penstock.schema import Schema
@@ -43,17 +43,17 @@ def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Opera
         batch, headers = _headers_out(converters, batch, operator)
     key: list[bytes | None] | None = None
     if batch.key is not None or batch.key_schema is not None:
-        before = batch
+        before = batch.positions
         batch, key = _column_out(converters.key, converters.names[0], "key", Stage.KEY_CONVERTER, batch, operator)
-        headers = _follow(headers, before, batch)
-    before = batch
+        headers = _kept(headers, before, batch.positions)
+    before = batch.positions
     batch, value = _column_out(converters.value, converters.names[1], "value", Stage.VALUE_CONVERTER, batch, operator)
     return Outgoing(
         length=batch.length,
         topic=batch.topic,  # type: ignore[arg-type]
-        key=_follow(key, before, batch),
+        key=_kept(key, before, batch.positions),
         value=value,
-        headers=_follow(headers, before, batch),
+        headers=_kept(headers, before, batch.positions),
         partition=batch.partition,
         timestamp=batch.timestamp,
         positions=batch.positions,
@@ -71,14 +71,6 @@ def _check(batch: RecordBatch) -> None:
     negative = next((t for t in times if t is not None and t < 0), None)
     if negative is not None:
         raise ConnectError(f"Invalid record timestamp {negative}: Kafka takes none before 1970-01-01T00:00Z.")
-
-
-def _follow(column: Any, before: RecordBatch, after: RecordBatch) -> Any:
-    """A converted column without the rows that a later stage lost."""
-    if column is None or after.length == before.length:
-        return column
-    kept = set(after.positions)
-    return [c for c, position in zip(column, before.positions, strict=True) if position in kept]
 
 
 def _column_out(
@@ -123,13 +115,12 @@ def _all_out(
     """Every value's bytes, those of one schema at once."""
     if not isinstance(schema, list):
         return converter.from_connect_batch(topic, schema, column)
-    made: list[bytes | None] = [None] * len(column)
-    for shape, rows in rows_of_each(schema):
-        taken = chosen(rows)
-        where = taken(topic) if isinstance(topic, list) else topic
-        for row, data in zip(rows, converter.from_connect_batch(where, shape, taken(column)), strict=True):
-            made[row] = data
-    return made
+    return in_groups(
+        schema,
+        lambda shape, taken: converter.from_connect_batch(
+            taken(topic) if isinstance(topic, list) else topic, shape, taken(column)
+        ),
+    )
 
 
 def _says_nothing(converter: Converter, topic: str) -> bool:
@@ -214,6 +205,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Opera
 
 
 def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
+    """A column without the rows that a later stage lost."""
     if not isinstance(column, (list, Fields)) or len(before) == len(after):
         return column
     kept = set(after)

@@ -19,8 +19,10 @@ from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated
 __all__ = ["Outbox", "Outgoing", "Refused"]
 
 _ABSENT: Final = 5.0
-_ANY: Final = -1  # librdkafka's RD_KAFKA_PARTITION_UA: the partitioner chooses
 """Seconds for which a topic must be missing: one that was just created is not known at once."""
+
+_ANY: Final = -1
+"""librdkafka's RD_KAFKA_PARTITION_UA: the partitioner chooses."""
 
 
 @dataclass(slots=True)
@@ -184,7 +186,7 @@ class Outbox:
 
 
 def _each(column: Any) -> Iterable[Any]:
-    return column if isinstance(column, list) else repeat(column)
+    return repeat(column) if column is None or isinstance(column, (str, int)) else column
 
 
 def _topics_of(out: Outgoing) -> Iterable[str]:
