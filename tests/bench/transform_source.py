@@ -32,9 +32,12 @@ _BASE: Final = {
     "transforms.shop.static.field": "shop",
     "transforms.shop.static.value": "corner",
 }
-_OURS: Final = {
-    "predicates": "ours", "predicates.ours.type": f"{PREDICATES}TopicNameMatches", "predicates.ours.pattern": "raw-.*",
-}  # fmt: skip
+_GUARDS: Final = {
+    "predicates": "ours,tombs",
+    "predicates.ours.type": f"{PREDICATES}TopicNameMatches",
+    "predicates.ours.pattern": "raw-.*",
+    "predicates.tombs.type": f"{PREDICATES}RecordIsTombstone",
+}
 
 
 def _case(name: str, *steps: tuple[str, Mapping[str, str]], **more: str) -> Case:
@@ -44,10 +47,11 @@ def _case(name: str, *steps: tuple[str, Mapping[str, str]], **more: str) -> Case
         config["transforms"] += f",t{number}"
         config[f"transforms.t{number}.type"] = TRANSFORMS + kind
         config.update({f"transforms.t{number}.{key}": text for key, text in properties.items()})
-    return Case(name, config, content="lines", schemaless=False, length=3 + len(steps))
+    return Case(name, config, content="lines", schemaless=False)
 
 
 _CAST: Final = ("Cast$Value", {"spec": "amount:float64"})
+_MARK: Final = ("InsertHeader", {"header": "origin", "value.literal": "bench"})
 _MASK: Final = ("MaskField$Value", {"fields": "line", "replacement": "-"})
 _RENAME: Final = ("ReplaceField$Value", {"exclude": "shop", "renames": "amount:price"})
 _ROUTE: Final = ("RegexRouter", {"regex": "raw-(.*)", "replacement": "$1"})
@@ -56,7 +60,7 @@ _CASES: Final[Sequence[Case]] = (
     _case("and Cast", _CAST),
     _case("and ExtractField", ("ExtractField$Value", {"field": "line"})),
     _case("and HeaderFrom", ("HeaderFrom$Value", {"fields": "shop", "headers": "shop", "operation": "copy"})),
-    _case("and InsertHeader", ("InsertHeader", {"header": "origin", "value.literal": "bench"})),
+    _case("and InsertHeader", _MARK),
     _case("and MaskField", _MASK),
     _case("and RegexRouter", _ROUTE),
     _case("and ReplaceField", _RENAME),
@@ -72,10 +76,10 @@ _CASES: Final[Sequence[Case]] = (
         "chain of 8, 2 predicates",
         _CAST,
         (_MASK[0], {**_MASK[1], "predicate": "ours"}),
-        ("InsertHeader", {"header": "origin", "value.literal": "bench"}),
+        _MARK,
         ("ValueToKey", {"fields": "amount"}),
         (_ROUTE[0], {**_ROUTE[1], "predicate": "tombs", "negate": "true"}),
-        **{**_OURS, "predicates": "ours,tombs", "predicates.tombs.type": f"{PREDICATES}RecordIsTombstone"},
+        **_GUARDS,
     ),
 )
 

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from penstock.exit_codes import ExitCode
 from penstock.job import Action, JobAnswer, Outcome
+from penstock.taskspec import TaskSpec
 from penstock_runtime.embedded import EmbeddedKafka
 
 from .journal import Journal
@@ -76,6 +77,15 @@ def asked(pods: Pods, planted: Planted, action: Action, resource: dict[str, Any]
     return job.answer
 
 
+def planned(pods: Pods, planted: Planted, resource: dict[str, Any]) -> TaskSpec:
+    """The connector's only task, in its first life."""
+    answer = asked(pods, planted, Action.PLAN, resource, prepare=True)
+    assert answer.plan is not None
+    assert answer.standing is not None
+    (spec,) = answer.plan.tasks
+    return spec.live(generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t")
+
+
 @pytest.mark.parametrize("where", ["validate", "task_configs"])
 def test_a_plugin_that_tells_its_secret_when_it_is_asked_is_quoted_without(
     pods: Pods, planted: Planted, where: str
@@ -119,13 +129,7 @@ def test_a_task_that_fails_with_its_secret_tells_it_nowhere(
 ) -> None:
     pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
     for where in ("start", "read", "config"):
-        answer = asked(pods, planted, Action.PLAN, telling(pods, where), prepare=True)
-        assert answer.plan is not None
-        assert answer.standing is not None
-        (spec,) = answer.plan.tasks
-        task = pods.task(
-            spec.live(generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t")
-        )
+        task = pods.task(planned(pods, planted, telling(pods, where)))
         assert task.process.await_exit() in (ExitCode.FAILED, ExitCode.CONFIG_INVALID)
         word = task.last_word()
         assert "${secret:db:password}" in str(word.message)
@@ -145,14 +149,9 @@ def test_what_a_plugin_prints_in_a_worker_of_spark_holds_no_secret(pods: Pods, p
     }
     spec: dict[str, Any] = {"class": "leaking_sink:Leaking", "config": given, "spark": {"start": "Eager"}}
     resource = shown(new_name(), **spec)
-    answer = asked(pods, planted, Action.PLAN, resource, prepare=True)
-    assert answer.plan is not None
-    assert answer.standing is not None
-    (planned,) = answer.plan.tasks
+    spec_of_task = planned(pods, planted, resource)
     with gate(lab, topic):
-        task = pods.task(
-            planned.live(generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t")
-        )
+        task = pods.task(spec_of_task)
         task.process.await_log("Spark is up")
         for partition in range(2):
             fill(lab, topic, partition, 100_000, transactional=False)
