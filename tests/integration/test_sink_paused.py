@@ -4,7 +4,11 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
+from confluent_kafka import Consumer
+
 from penstock.taskspec import TaskSpec
+from penstock_runtime.engine import sink_task
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_task import SinkTask
 from penstock_runtime.engine.summary import Summary
@@ -55,6 +59,11 @@ class Task:
         )
         self._thread = threading.Thread(target=self._task.run, daemon=True)
 
+    @property
+    def client(self) -> Consumer:
+        """What brings the records."""
+        return self._task._consumer._consumer
+
     def __enter__(self) -> "Task":
         self._thread.start()
         return self
@@ -92,6 +101,21 @@ def test_what_was_written_is_committed_before_a_pause_is_told_and_nothing_is_los
         task.until_state(State.RUNNING)
         assert lab.journal.values(3) == ["a", "b", "c"]
     assert lab.committed(spec.connector, topic) == 3
+
+
+def test_records_that_the_client_does_not_bring_are_asked_for_anew(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As seen once with librdkafka 2.16 after a broker had come back; here its partition is taken away."""
+    monkeypatch.setattr(sink_task, "_SILENCE", 1.0)
+    topic = lab.topic()
+    spec = lab.spec(lab.sink_manifest(topic))
+    with Task(spec, tmp_path) as task:
+        lab.produce(topic, "a")
+        assert lab.journal.values(1) == ["a"]
+        task.client.assign([])
+        lab.produce(topic, "b")
+        assert lab.journal.values(2) == ["a", "b"]
 
 
 def test_a_topic_that_is_deleted_keeps_a_task_neither_from_pausing_nor_from_going_on(lab: Lab, tmp_path: Path) -> None:

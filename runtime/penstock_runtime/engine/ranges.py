@@ -1,7 +1,7 @@
 """Reading an exact range of offsets in a Spark worker, with a consumer that is kept from job to job."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from penstock.errors import RetriableError
@@ -11,6 +11,8 @@ from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 __all__ = ["RangeReader", "gathered"]
 
 _PATIENCE: Final = 60.0
+_AWAY: Final = 10.0
+"""The patience while no broker answers: the driver tells of it, and asks again."""
 
 
 class RangeReader:
@@ -19,9 +21,10 @@ class RangeReader:
     What was fetched beyond an end is kept: the next job of a backlog begins there.
     """
 
-    def __init__(self, consumer: RecordConsumer, *, most: int) -> None:
+    def __init__(self, consumer: RecordConsumer, *, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._consumer = consumer
         self._most = most
+        self._clock = clock
         self._at: tuple[TopicPartition, int] | None = None
         self._rest: Consumed | None = None
         self._eof = -1
@@ -30,7 +33,8 @@ class RangeReader:
         """The committed records of the range, in portions; offsets may have gaps.
 
         Raises:
-            RetriableError: nothing came for a minute, or the partition's offsets have moved: plan again.
+            RetriableError: nothing came for a minute (for 10 s while no broker answers), or the partition's offsets have
+                moved: plan again.
         """
         position = start
         rest, self._rest = self._rest, None
@@ -39,7 +43,7 @@ class RangeReader:
             self._eof = -1
             self._consumer.assign({of: start})
         self._at = None
-        patience = time.monotonic() + _PATIENCE
+        came = self._clock()
         while position < end:
             if rest is not None:
                 found, rest = [rest], None
@@ -58,13 +62,15 @@ class RangeReader:
                     yield portion
                 if self._rest is not None:
                     position = end
-                patience = time.monotonic() + _PATIENCE
+                came = self._clock()
             if self._eof >= end:
                 break
-            if time.monotonic() > patience:
+            trouble = self._consumer.trouble
+            patience = _AWAY if trouble else _PATIENCE
+            if self._clock() > came + patience:
                 raise RetriableError(
-                    f"Nothing came from {of.topic}-{of.partition} at offset {position} for {_PATIENCE:.0f} s"
-                    f"{': ' + self._consumer.trouble if self._consumer.trouble else ''}"
+                    f"Nothing came from {of.topic}-{of.partition} at offset {position} for {patience:.0f} s"
+                    f"{': ' + trouble if trouble else ''}"
                 )
         self._at = (of, end)
 

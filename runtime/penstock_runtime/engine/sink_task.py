@@ -38,6 +38,8 @@ _RECORD_BYTES: Final = 8192.0
 """What a record is taken to hold until some were read: the first batch of a backlog is rather too small than too large."""
 _SOON: Final = 5.0
 """How often a topic that is listed and does not exist is looked for, in seconds."""
+_SILENCE: Final = 30.0
+"""After so many seconds without a record the broker is asked whether there is really none."""
 
 
 class SinkTask:
@@ -73,6 +75,7 @@ class SinkTask:
         self._read_here = True
         self._record_bytes = _RECORD_BYTES
         self._ends: dict[TopicPartition, tuple[int, int]] = {}
+        self._next_look = 0.0
         self._doubtful = False
         """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
         self._waiting_for: str | None = None
@@ -140,6 +143,10 @@ class SinkTask:
             self._read_here = False
             return
         begun = self._clock()
+        if consumed or ends:
+            self._next_look = begun + _SILENCE
+        elif begun >= self._next_look:
+            self._look()
         if consumed:
             self._doubtful = True
             self._offsets.read(consumed)
@@ -147,6 +154,20 @@ class SinkTask:
             self._wrote(summary, self._clock() - begun, on_spark=False)
         self._offsets.at_end(ends)
         self._report_lag()
+
+    def _look(self) -> None:
+        """Where records wait that the client does not bring, begin to read anew: it can miss that a broker is back."""
+        self._next_look = self._clock() + _SILENCE
+        waiting = [
+            f"{of.topic}-{of.partition}"
+            for of in self._offsets.positions
+            if self._offsets.behind(of, *self._consumer.watermarks(of, cached=False))
+        ]
+        if waiting:
+            log.warning(
+                "Records wait in %s, and none came for %.0f s: they are asked for anew", ", ".join(waiting), _SILENCE
+            )
+            self._read_here = False
 
     def _gathered(self) -> tuple[list[Consumed], dict[TopicPartition, int]]:
         """What there is; for a sink of frames, which makes files of them, all that comes within `batch.max.ms`."""
@@ -280,6 +301,7 @@ class SinkTask:
 
     def _assign(self) -> None:
         self._read_here = not self._paused.is_set()
+        self._next_look = self._clock() + _SILENCE
         self._ends.clear()
         self._consumer.assign(self._offsets.places if self._read_here else {})
 

@@ -22,6 +22,7 @@ from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
+from penstock_runtime.kafka.doubt import Doubt
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -29,6 +30,8 @@ __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+_SHORTLY: Final = 10.0
+"""For what is asked again and again."""
 _HURRY: Final = 10
 _MILLISECONDS: Final = itemgetter(1)
 _RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
@@ -121,11 +124,18 @@ class RecordConsumer:
         self.reset = _RESETS.get(str(config["auto.offset.reset"]).lower(), "earliest")
         """`auto.offset.reset`: `earliest`, `latest` or `none`."""
         config["auto.offset.reset"] = "error"  # librdkafka would skip what is gone without a word: see `OutOfRange`
+        self._connections = Doubt(self._ask)
+        config["error_cb"] = lambda error: self._connections.arise(_text(error))
         with translating(f"Starting a consumer for {self._servers}"):
             self._consumer = Consumer(config)
         self._only: TopicPartition | None = None
-        self.trouble: str | None = None
-        """What the last error was that may pass (a broker away, a topic deleted); None after records came."""
+        self._topic = ""
+        self._error: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """What hinders reading and may pass: a deleted topic, until records come; no broker answers, until one does."""
+        return self._error or self._connections.trouble
 
     @property
     def from_beginning(self) -> bool:
@@ -163,7 +173,8 @@ class RecordConsumer:
         with translating("Assigning partitions"):
             self._consumer.assign([Position(t, p, unknown if o is None else o) for (t, p), o in positions.items()])
         self._only = next(iter(positions)) if len(positions) == 1 else None
-        self.trouble = None  # of partitions that are perhaps no longer among them
+        self._topic = next((topic for topic, _ in positions), self._topic)
+        self._error = None  # of partitions that are perhaps no longer among them
 
     def _look_up(self, topics: set[str]) -> None:
         """Learn where topics are now: what is assigned unknown to a new client may be looked up a second later only.
@@ -185,7 +196,7 @@ class RecordConsumer:
         doing = f"Asking for the end of {partition.topic}-{partition.partition}"
         try:
             found = self._consumer.get_watermark_offsets(
-                Position(partition.topic, partition.partition), timeout=_SECONDS, cached=cached
+                Position(partition.topic, partition.partition), timeout=_SHORTLY, cached=cached
             )
         except KafkaException as e:
             if e.args[0].code() in _GONE:
@@ -201,6 +212,7 @@ class RecordConsumer:
             ConnectError: not authorised, say.
         """
         messages = available(self._consumer, most, timeout)
+        self._connections.settle()
         if not messages:
             return [], {}
         ends: dict[TopicPartition, int] = {}
@@ -210,8 +222,10 @@ class RecordConsumer:
                 error = m.error()
                 if error is None:
                     records.append(m)
+                    self._error = None
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                     ends[TopicPartition(m.topic() or "", m.partition() or 0)] = m.offset() or 0
+                    self._error = None
                 elif error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
                     at = m.offset()
                     if at is None or at < 0:  # not even its beginning or end could be found out
@@ -220,8 +234,8 @@ class RecordConsumer:
                 else:
                     self._trouble(error)
             messages = records
-        if messages or ends:
-            self.trouble = None
+        else:
+            self._error = None
         return [_columns(of, run) for of, run in _runs(messages, self._only).items()], ends
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -262,7 +276,14 @@ class RecordConsumer:
             ours = translated(error, "Reading records")
             if not isinstance(ours, RetriableError):
                 raise ours
-        self.trouble = f"{error.str()} ({error.name()})"
+        self._error = _text(error)
+
+    def _ask(self, seconds: float) -> None:
+        self._consumer.list_topics(self._topic or None, timeout=seconds)
+
+
+def _text(error: KafkaError) -> str:
+    return f"{error.str()} ({error.name()})"
 
 
 def available(consumer: Consumer, most: int, timeout: float) -> list[Message]:

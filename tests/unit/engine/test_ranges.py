@@ -90,3 +90,35 @@ def test_a_topic_that_was_made_again_is_noticed() -> None:
     of, _ = reader(records(0, 1))
     with pytest.raises(RetriableError, match="Offsets of t-0 have moved back; was it recreated"):
         read(of, 5, 8)
+
+
+class Silence:
+    """A consumer to which nothing comes; each time that it is asked a second passes."""
+
+    def __init__(self, trouble: str | None) -> None:
+        self.trouble = trouble
+        self.seconds = 0.0
+
+    def assign(self, positions: Mapping[Partition, int | None]) -> None:
+        pass
+
+    def consume(self, most: int, timeout: float) -> tuple[list[Consumed], End]:
+        self.seconds += timeout
+        return [], {}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message"),
+    [
+        ("Connection refused", "Nothing came from t-0 at offset 5 for 10 s: Connection refused"),
+        (None, "Nothing came from t-0 at offset 5 for 60 s"),
+    ],
+)
+def test_silence_ends_the_batch_soon_where_no_broker_answers_and_else_after_a_minute(
+    trouble: str | None, message: str
+) -> None:
+    consumer = Silence(trouble)
+    of = RangeReader(cast("RecordConsumer", consumer), most=100, clock=lambda: consumer.seconds)
+    with pytest.raises(RetriableError) as caught:
+        read(of, 5, 8)
+    assert str(caught.value) == message
