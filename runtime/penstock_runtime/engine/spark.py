@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime import cgroup
+from penstock_runtime.engine import class_archive
 from penstock_runtime.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def _places(scratch: Scratch) -> dict[str, str]:
     return {
         "spark.local.dir": str(scratch.path),
         "spark.sql.warehouse.dir": (scratch.path / "warehouse").as_uri(),
-        "spark.driver.defaultJavaOptions": options,
+        **class_archive.settings(options),
         **({"spark.python.unix.domain.socket.enabled": "false"} if sockets is None
            else {"spark.python.unix.domain.socket.dir": str(sockets)}),
     }  # fmt: skip

@@ -1,0 +1,111 @@
+"""A class-data archive for Spark: its classes, parsed and checked once, mapped into memory by every later start of a JVM.
+
+With it a start takes half the processor time (4 s instead of 8), and half as long. It lies beside PySpark's jars; the build
+of the image and the project's tests make it there (`python class_archive.py`). Nothing depends on it: Java passes over an
+archive that does not fit its own version, the jars or the class path. Nothing of ours is imported here, so that an image
+can hold the archive in a layer below our code.
+"""
+
+import os
+import shutil
+import sysconfig
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+__all__ = ["ARCHIVE", "make", "settings"]
+
+
+def _folder_of_pyspark() -> Path:
+    found = find_spec("pyspark")  # which does not import it: many tasks never start Spark
+    return Path(found.origin).parent if found is not None and found.origin else Path(sysconfig.get_path("purelib"))
+
+
+_SPARK: Final = _folder_of_pyspark()
+ARCHIVE: Final = _SPARK / "penstock-classes.jsa"
+"""Where it lies, or would."""
+_PATIENCE: Final = 120.0  # seconds
+_OPTIONS: Final = "spark.driver.defaultJavaOptions"
+_QUIET: Final = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def settings(options: str, archive: Path = ARCHIVE) -> dict[str, str]:
+    """Spark's settings for a JVM with these options and, where there is one, with the archive."""
+    home = os.environ.get("SPARK_HOME")
+    if not archive.exists() or (home and Path(home).resolve() != _SPARK.resolve()):
+        return {_OPTIONS: options}
+    return {_OPTIONS: f'{options} "-XX:SharedArchiveFile={archive}"', **_class_path()}
+
+
+def make(archive: Path = ARCHIVE) -> None:
+    """Run a session that does a little of everything, and let Java write down at its end which classes it loaded.
+
+    Raises:
+        OSError: the folder cannot be written.
+        RuntimeError: Java wrote none.
+    """
+    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=archive.parent) as name:
+        folder = Path(name)
+        new = folder / archive.name
+        options = (
+            f'-XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-XX:ArchiveClassesAtExit={new}" -Xlog:cds=off,cds+dynamic=off'
+        )
+        places = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": (folder / "warehouse").as_uri()}
+        _run({**_QUIET, **places, **_class_path(), _OPTIONS: options}, folder / "rows")
+        if not new.exists():
+            raise RuntimeError(f"Java wrote no archive of Spark's classes to {new}")
+        new.chmod(0o644)
+        new.rename(archive)
+
+
+def _class_path() -> Mapping[str, str]:
+    # Java compares class paths as texts, and Spark's own, `jars/*`, is in the order of the folder.
+    return {"spark.driver.defaultExtraClassPath": ":".join(map(str, sorted((_SPARK / "jars").glob("*.jar"))))}
+
+
+def _run(conf: Mapping[str, str], rows: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault(
+        "SPARK_LOCAL_IP", "127.0.0.1"
+    )  # else the name of the host is looked up, which a build may not have
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.parallelize([0], 1).map(_same).collect()
+    session.createDataFrame([(1, "a")], "id int, name string").selectExpr("id + 1 as id", "name").write.parquet(
+        str(rows)
+    )
+    session.read.parquet(str(rows)).where("id > 1").count()
+    gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
+    session.stop()
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # Java ends with it
+        gateway.proc.wait(_PATIENCE)
+
+
+def _same(part: int) -> int:
+    return part
+
+
+def _is_due() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if not ARCHIVE.exists() or java is None:
+        return True
+    return ARCHIVE.stat().st_ctime < Path(java).resolve().stat().st_ctime
+
+
+if __name__ == "__main__" and _is_due():
+    make()
