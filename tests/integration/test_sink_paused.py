@@ -3,9 +3,9 @@
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
 
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine import sink_task
@@ -59,10 +59,19 @@ class Task:
         )
         self._thread = threading.Thread(target=self._task.run, daemon=True)
 
-    @property
-    def client(self) -> Consumer:
-        """What brings the records."""
-        return self._task._consumer._consumer
+    def lose_partitions(self) -> None:
+        """Let the client fetch nothing more, as if it had missed that a broker is back. It is its thread's alone."""
+        consumer, lost = self._task._consumer, threading.Event()
+        consume = consumer.consume
+
+        def losing(most: int, timeout: float) -> Any:
+            if not lost.is_set():
+                consumer._consumer.assign([])
+                lost.set()
+            return consume(most, timeout)
+
+        consumer.consume = losing  # type: ignore[method-assign]
+        assert lost.wait(20)
 
     def __enter__(self) -> "Task":
         self._thread.start()
@@ -106,14 +115,13 @@ def test_what_was_written_is_committed_before_a_pause_is_told_and_nothing_is_los
 def test_records_that_the_client_does_not_bring_are_asked_for_anew(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As seen once with librdkafka 2.16 after a broker had come back; here its partition is taken away."""
     monkeypatch.setattr(sink_task, "_SILENCE", 1.0)
     topic = lab.topic()
     spec = lab.spec(lab.sink_manifest(topic))
     with Task(spec, tmp_path) as task:
         lab.produce(topic, "a")
         assert lab.journal.values(1) == ["a"]
-        task.client.assign([])
+        task.lose_partitions()
         lab.produce(topic, "b")
         assert lab.journal.values(2) == ["a", "b"]
 

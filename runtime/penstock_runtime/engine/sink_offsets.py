@@ -60,7 +60,9 @@ class SinkOffsets:
     def behind(self, partition: TopicPartition, low: int, high: int) -> int:
         """How many records lie between the position and the end. The marker of the last transaction is none of them."""
         position = self.positions[partition]
-        offsets = max(0, high - (low if position is None else position))
+        if position is None:
+            position = self._ends.get(partition, low)
+        offsets = max(0, high - position)
         return 0 if offsets == 1 and partition in self._marked else offsets
 
     def wrote(self, summary: Summary) -> None:
@@ -134,7 +136,7 @@ class SinkOffsets:
             ConnectError: it says `none`.
         """
         topic, number = partition
-        low, high = self._consumer.watermarks(partition, cached=False)
+        low, high = self._consumer.bounds([partition])[partition]
         if low <= offset <= high:  # it was, a moment ago
             return
         held = f"the partition holds {low} to {high}" if low < high else f"the partition is empty, its end is {high}"

@@ -158,11 +158,10 @@ class SinkTask:
     def _look(self) -> None:
         """Where records wait that the client does not bring, begin to read anew: it can miss that a broker is back."""
         self._next_look = self._clock() + _SILENCE
-        waiting = [
-            f"{of.topic}-{of.partition}"
-            for of in self._offsets.positions
-            if self._offsets.behind(of, *self._consumer.watermarks(of, cached=False))
-        ]
+        # Not of those that begin at their end and have not said where that is: anew, they would begin at a later one.
+        begun = [of for of, at in self._offsets.places.items() if at is not None or self._consumer.from_beginning]
+        ends = self._consumer.ends(begun)
+        waiting = [f"{of.topic}-{of.partition}" for of in begun if self._offsets.behind(of, 0, ends[of])]
         if waiting:
             log.warning(
                 "Records wait in %s, and none came for %.0f s: they are asked for anew", ", ".join(waiting), _SILENCE
@@ -248,8 +247,9 @@ class SinkTask:
     def _ranges(self) -> list[Range]:
         """What lies before us, cut to the batch limits; none when positions must be found by the consumer first."""
         found = []
+        bounds = self._consumer.bounds(self._offsets.positions)
         for of, position in self._offsets.positions.items():
-            low, high = self._consumer.watermarks(of, cached=False)
+            low, high = bounds[of]
             if position is None and (low == high or self._consumer.from_beginning):
                 position = low
             if position is None or not low <= position <= high:
@@ -348,18 +348,21 @@ class SinkTask:
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
 
     def _lag(self) -> int | None:
-        if not self._offsets.positions:
+        positions = self._offsets.positions
+        if not positions:
             return None
-        total = 0
-        for tp in self._offsets.positions:
-            low, high = self._consumer.watermarks(tp, cached=self._read_here)
-            if high < 0:  # nothing was fetched of it yet: while others fill the client's queue, that may be long
-                try:
-                    low, high = self._ends[tp] = self._ends.get(tp) or self._consumer.watermarks(tp, cached=False)
-                except RetriableError:
-                    return None
-            total += self._offsets.behind(tp, low, high)
-        return total
+        if not self._read_here:
+            marks = self._consumer.bounds(positions)
+        else:
+            marks = {of: self._consumer.watermarks(of) for of in positions}
+            # Nothing was fetched of these yet: while others fill the client's queue, that may be long.
+            unknown = [of for of, (_, high) in marks.items() if high < 0]
+            try:
+                self._ends |= self._consumer.bounds(of for of in unknown if of not in self._ends)
+            except RetriableError:
+                return None
+            marks |= {of: self._ends[of] for of in unknown}
+        return sum(self._offsets.behind(of, *marks[of]) for of in positions)
 
     def _held_up(self, text: str | None) -> None:
         """A write is tried again, perhaps for hours: the lag grows meanwhile."""

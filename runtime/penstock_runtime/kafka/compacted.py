@@ -9,8 +9,10 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
+from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.marks import marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -81,12 +83,8 @@ def read_to_end(
 
 def _ends(consumer: Consumer, topic: str, wanted: Sequence[int]) -> dict[int, int]:
     """The ends of the partitions that hold anything."""
-    return {
-        p: high
-        for p in wanted
-        for low, high in [consumer.get_watermark_offsets(Position(topic, p), timeout=_SECONDS / 2)]
-        if high > low
-    }
+    found = marks(consumer, [TopicPartition(topic, p) for p in wanted], _SECONDS / 2)
+    return {of.partition: high for of, (low, high) in found.items() if high > low}
 
 
 def _read(
@@ -166,7 +164,7 @@ class Tail:
             if self._partition is None:
                 self._partition = partition_of(self._key, len(partitions(consumer, self._topic, _LOOK_SECONDS)))
             here = self._partition
-            low, end = consumer.get_watermark_offsets(Position(self._topic, here), timeout=_LOOK_SECONDS)
+            ((low, end),) = marks(consumer, [TopicPartition(self._topic, here)], _LOOK_SECONDS).values()
             if end == self._at:
                 return []
             begin = self._at if low <= self._at < end else OFFSET_BEGINNING  # not so: somebody made the topic anew

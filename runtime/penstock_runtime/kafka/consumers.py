@@ -1,10 +1,10 @@
 """Reading records by partition and offset, without joining the group, and committing to it from outside."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -24,9 +24,12 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.doubt import Doubt
 from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.marks import ends, marks
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
@@ -187,22 +190,32 @@ class RecordConsumer:
                 self._consumer.list_topics(topic, timeout=_SECONDS)
             self._known.add(topic)
 
-    def watermarks(self, partition: TopicPartition, *, cached: bool = True) -> tuple[int, int]:
-        """The first offset and the end (for `read_committed` the last stable offset); -1001 where not known yet.
+    def watermarks(self, partition: TopicPartition) -> tuple[int, int]:
+        """First offset and end as of the last fetch; -1001 where nothing was fetched yet."""
+        found = self._consumer.get_watermark_offsets(Position(partition.topic, partition.partition), cached=True)
+        return found or (-1001, -1001)
+
+    def bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+        """First offset and end (for `read_committed` the last stable offset) of each, as of now.
 
         Raises:
-            RetriableError: no answer, or the partition is gone: the next look for topics lets go of it.
+            RetriableError: no answer, or one of them is gone: the next look for topics lets go of it.
         """
-        doing = f"Asking for the end of {partition.topic}-{partition.partition}"
+        return self._of_brokers(marks, partitions)
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The end of each, in half the time of `bounds`."""
+        return self._of_brokers(ends, partitions)
+
+    def _of_brokers(self, ask: Callable[[Consumer, list[TopicPartition], float], T], of: Iterable[TopicPartition]) -> T:
+        wanted = list(of)
+        doing = f"Asking for the end of {', '.join(f'{t}-{p}' for t, p in wanted)}"
         try:
-            found = self._consumer.get_watermark_offsets(
-                Position(partition.topic, partition.partition), timeout=_SHORTLY, cached=cached
-            )
+            return ask(self._consumer, wanted, _SHORTLY)
         except KafkaException as e:
             if e.args[0].code() in _GONE:
                 raise RetriableError(f"{doing}: it is gone") from e
             raise translated(e.args[0], doing) from e
-        return found or (-1001, -1001)
 
     def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
         """Records that are there, in order of each partition, and the partitions that came to their end (at an offset).

@@ -34,8 +34,8 @@ class Group:
     def from_beginning(self) -> bool:
         return self.reset == "earliest"
 
-    def watermarks(self, partition: Partition, *, cached: bool) -> tuple[int, int]:
-        return 10, 20
+    def bounds(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
+        return dict.fromkeys(partitions, (10, 20))
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
         self.commits.append(dict(offsets))

@@ -1,0 +1,53 @@
+"""The first offsets and the ends of partitions, asked of their brokers.
+
+Not by `get_watermark_offsets`: librdkafka's query waits without an end when the connection that it goes through is given up
+meanwhile (brokers that go away and come back), whatever its timeout is (seen with 2.16; its issue 2588 is the same wait).
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import TopicPartition as Position
+
+from penstock.sink import TopicPartition
+
+__all__ = ["ends", "marks"]
+
+_FIRST: Final = -2
+_END: Final = -1
+
+
+def marks(
+    consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float
+) -> dict[TopicPartition, tuple[int, int]]:
+    """First offset and end of each; a client that reads what is committed is told of the ends of that.
+
+    A client that fetches gets the answers behind what its brokers wait for (`fetch.wait.max.ms`), twice.
+
+    Args:
+        consumer: any, also one that has nothing assigned.
+        partitions: none of them twice.
+        seconds: how long each of the two questions may take.
+
+    Raises:
+        KafkaException: no answer in time, or not for all of them.
+    """
+    wanted = list(partitions)
+    low, high = _asked(consumer, wanted, _FIRST, seconds), _asked(consumer, wanted, _END, seconds)
+    return {of: (low[of], high[of]) for of in wanted}
+
+
+def ends(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
+    """The end of each, in one question. As `marks`."""
+    return _asked(consumer, list(partitions), _END, seconds)
+
+
+def _asked(consumer: Consumer, wanted: list[TopicPartition], time: int, seconds: float) -> dict[TopicPartition, int]:
+    if not wanted:
+        return {}
+    found = consumer.offsets_for_times([Position(topic, p, time) for topic, p in wanted], timeout=seconds)
+    for one in found:
+        if one.error is not None:
+            raise KafkaException(one.error)
+    return {TopicPartition(one.topic, one.partition): one.offset for one in found}
