@@ -128,10 +128,6 @@ class PollingSource(ABC):
 class SourceConnector(Connector):
     """A plugin that reads from an outside system."""
 
-    exactly_once: ClassVar[bool] = True
-    """Whether reading from an offset again gives the same records, so that exactly once can be had
-    (`exactly.once.support=required` asks for it)."""
-
     read_ahead: ClassVar[bool] = True
     """Whether a thread of its own reads the next portion while the one before is delivered: right where reading waits for
     the outside. The reader is then made, used and closed in that thread. False where reading is only work for the CPU."""
@@ -140,6 +136,21 @@ class SourceConnector(Connector):
     def kind(self) -> str:
         """`source`."""
         return "source"
+
+    def exactly_once(self, config: Any) -> bool:
+        """Whether reading from an offset again gives the same records, so that exactly once can be had.
+
+        Asked with a `Config` that parsed; `exactly.once.support=required` refuses a connector that cannot.
+        """
+        return True
+
+    def standard_input(self, config: Any) -> str | None:
+        """The property that is not set where standard input is read in its place; None where that is not read.
+
+        Asked with a `Config` that parsed. `penstock run` passes its own standard input on to one such task; in a pod it is
+        empty, and the plan warns.
+        """
+        return None
 
     @abstractmethod
     def source(self, config: Any) -> Source | PollingSource:

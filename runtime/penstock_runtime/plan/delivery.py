@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from penstock import Connector, SourceConnector
+from penstock.config import Config
 from penstock.connector_config import SourceConfig
 from penstock.worker_config import WorkerConfig
-from penstock_runtime.discovery import PluginRef
 from penstock_runtime.plan.findings import Findings
 
 __all__ = ["check_delivery", "exactly_once"]
@@ -17,21 +17,33 @@ def exactly_once(guarantee: str | None, worker: WorkerConfig) -> bool:
 
 
 def check_delivery(
-    framework: SourceConfig, worker: WorkerConfig, ref: PluginRef[Connector], findings: Findings
-) -> None:
-    """Refuse what is asked for and cannot be had; warn of what is not asked for and missing. Connect's words."""
-    able = issubclass(ref.cls, SourceConnector) and ref.cls.exactly_once
+    framework: SourceConfig, worker: WorkerConfig, connector: Connector | None, parsed: Config | None, alias: str,
+    findings: Findings,
+) -> None:  # fmt: skip
+    """Refuse what is asked for and cannot be had; warn of what is not asked for and missing. Connect's words.
+
+    Args:
+        framework: what is asked for.
+        worker: resolved.
+        connector: the plugin, None where it cannot be made.
+        parsed: its configuration, None where that is wrong: then nobody can be asked whether it delivers exactly once.
+        alias: the plugin's.
+        findings: gets problems and warnings.
+    """
+    able: bool | None = True
+    if isinstance(connector, SourceConnector) and parsed is not None:
+        able = findings.attempt_plugin("spec.config", f"{alias}.exactly_once", lambda: connector.exactly_once(parsed))
     for name in _asking(framework):
         if not worker.exactly_once:
             findings.refuse(name, "This worker does not have exactly-once source support enabled.")
-        if not able:
+        if able is False:
             findings.refuse(
                 name, "The connector does not support exactly-once semantics with the provided configuration."
             )
-    if not able and exactly_once(framework.delivery_guarantee, worker):
+    if able is False and exactly_once(framework.delivery_guarantee, worker):
         findings.warn(
             "delivery.guarantee",
-            f"{ref.alias} may read other records the second time, so a failure can lose or double some; "
+            f"{alias} may read other records the second time, so a failure can lose or double some; "
             f"exactly.once.support=required would refuse it",
         )
     if framework.transaction_boundary == "interval" and not exactly_once(framework.delivery_guarantee, worker):

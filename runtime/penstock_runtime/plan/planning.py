@@ -18,6 +18,7 @@ from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
 from penstock_runtime.plan.findings import Findings, names_of
 from penstock_runtime.plan.pinned import check_version
+from penstock_runtime.plan.standard_input import read_for_want_of
 from penstock_runtime.plan.tasks import fingerprint, own_properties, split, task_specs
 from penstock_runtime.plan.topics import check_topic_rules
 from penstock_runtime.plan.unknown import typed_properties, unknown_properties
@@ -35,6 +36,7 @@ class Plan:
         tasks: one spec per task, to be made alive by `TaskSpec.live`; none for a connector that is `Stopped`.
         framework: the framework's own properties, the worker's `errors.*` below them.
         exactly_once: records and offsets go in one transaction.
+        standard_input: the property for want of which its tasks read standard input; None where they do not.
         warnings: what the user should know; fit to be shown.
         plugins: by place, as a task spec has them.
         hash: equal as long as nothing changes that a plan depends on.
@@ -46,6 +48,7 @@ class Plan:
     tasks: tuple[TaskSpec, ...]
     framework: SourceConfig | SinkConfig
     exactly_once: bool
+    standard_input: str | None
     warnings: tuple[Problem, ...]
     plugins: Mapping[str, PluginReference]
     hash: str
@@ -93,8 +96,16 @@ def plan(
         kind = "source" if issubclass(ref.cls, SourceConnector) else "sink"
         framework = findings.attempt(lambda: config_class(kind).parse(config))
         parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
-        once = _check_kind(kind, ref, framework, config, resolved_worker, resource, findings)
-        connector = _made(ref, parsed, config_class(kind), own, resource, findings)
+        connector = findings.attempt_plugin("spec.class", ref.alias, ref.cls)
+        mine = {
+            *own_properties(own.values, config_class(kind), ref.cls),
+            *(p.name for p in ref.cls.Config.properties()),
+        }
+        # Nobody is asked about a configuration of which a part is known to be wrong.
+        sure = None if names_of([*own.problems, *resource.reading.flaws]) & mine else parsed
+        once = _check_kind(kind, ref.alias, connector, sure, framework, config, resolved_worker, resource, findings)
+        _validate(ref.alias, connector, sure, findings)
+        standard_input = read_for_want_of(connector, sure, ref.alias, findings)
     known = config_class(kind) if ref else CommonConfig
     findings.warnings += unknown_properties(own.values, known, ref.cls if ref else None, chain.plugins)
     typed = typed_properties(known, ref.cls if ref else None, chain.plugins)
@@ -108,7 +119,7 @@ def plan(
     tasks = _tasks(connector, parsed, resource, own, worker, places, framework, secrets_dir, findings)
     findings.raise_for(resource.reading, own.problems, redactor)
     return Plan(
-        resource.connect_name, kind, tasks, framework, once,
+        resource.connect_name, kind, tasks, framework, once, standard_input,
         tuple(redactor.problem(resource.reading.named(w)) for w in findings.warnings),
         {place: found.spec() for place, found in places.items()}, fingerprint(resource, places), redactor,
     )  # fmt: skip
@@ -125,27 +136,19 @@ def _find(resource: resources.Connector, plugins: Plugins, findings: Findings) -
     return ref
 
 
-def _made(
-    ref: PluginRef[Connector],
-    parsed: Config | None,
-    framework: type[Config],
-    own: Resolved,
-    resource: resources.Connector,
-    findings: Findings,
-) -> Connector | None:
-    """The connector, its configuration validated by itself, unless what it would look at is known to be wrong."""
-    connector = findings.attempt_plugin("spec.class", ref.alias, ref.cls)
-    mine = own_properties(own.values, framework, ref.cls)
-    if connector is None or parsed is None or names_of([*own.problems, *resource.reading.flaws]) & mine.keys():
-        return connector
-    found = findings.attempt_plugin("spec.config", f"{ref.alias}.validate", lambda: list(connector.validate(parsed)))
+def _validate(alias: str, connector: Connector | None, parsed: Config | None, findings: Findings) -> None:
+    """Let the connector look at its configuration, unless one of them is wrong."""
+    if connector is None or parsed is None:
+        return
+    found = findings.attempt_plugin("spec.config", f"{alias}.validate", lambda: list(connector.validate(parsed)))
     findings.problems += found or ()
-    return connector
 
 
 def _check_kind(
     kind: str,
-    ref: PluginRef[Connector],
+    alias: str,
+    connector: Connector | None,
+    parsed: Config | None,
     framework: CommonConfig | None,
     config: Mapping[str, str],
     worker: WorkerConfig,
@@ -155,7 +158,7 @@ def _check_kind(
     # Where `framework` does not parse, the rest is checked as for the guarantee that was asked for.
     once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
-        check_delivery(framework, worker, ref, findings)
+        check_delivery(framework, worker, connector, parsed, alias, findings)
     check_topic_rules(kind, config, worker, findings)
     check_clients(kind, config, worker, resource.connect_name, exactly_once=once, findings=findings)
     if not (framework is None or framework.tasks_max_enforce):

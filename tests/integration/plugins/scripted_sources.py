@@ -57,7 +57,8 @@ class ScriptedSource(SourceConnector):
 
 
 class InexactSource(ScriptedSource):
-    exactly_once = False
+    def exactly_once(self, config: Any) -> bool:
+        return False
 
 
 class Script:

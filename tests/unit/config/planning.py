@@ -60,7 +60,8 @@ class Tables(SourceConnector):
 
 
 class Unrepeatable(Tables):
-    exactly_once = False
+    def exactly_once(self, config: TableConfig) -> bool:
+        return config.table == "log"
 
 
 class Drain(SinkConnector):

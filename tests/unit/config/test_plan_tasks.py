@@ -52,6 +52,13 @@ def test_a_source_that_cannot_repeat_is_a_warning_where_nobody_insists() -> None
     assert warning.property == "delivery.guarantee"
 
 
+def test_a_plugin_answers_for_the_configuration_that_it_is_given() -> None:
+    log = {"table": "log", "exactly.once.support": "required"}
+    assert planned(log, cls="Unrepeatable").warnings == ()
+    broken = {"table": "log", "port": "0", "exactly.once.support": "required"}
+    assert [name for name, _ in problems(broken, cls="Unrepeatable")] == ["port"]
+
+
 @pytest.mark.parametrize(
     ("config", "refused"),
     [

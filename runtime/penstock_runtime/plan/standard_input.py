@@ -1,0 +1,24 @@
+"""Whether a source reads standard input, which a pod does not have."""
+
+from penstock import Connector, SourceConnector
+from penstock.config import Config
+from penstock_runtime.plan.findings import Findings
+
+__all__ = ["read_for_want_of"]
+
+
+def read_for_want_of(connector: Connector | None, parsed: Config | None, alias: str, findings: Findings) -> str | None:
+    """The property for want of which standard input is read, with a warning; None where it is not, or nobody knows.
+
+    Args:
+        connector: the plugin, None where it cannot be made.
+        parsed: its configuration, None where that is wrong.
+        alias: the plugin's.
+        findings: gets the warning, and what the plugin fails with.
+    """
+    if not isinstance(connector, SourceConnector) or parsed is None:
+        return None
+    name = findings.attempt_plugin("spec.config", f"{alias}.standard_input", lambda: connector.standard_input(parsed))
+    if name is not None:
+        findings.warn(name, "is not set, so standard input is read; in a pod that is empty, and nothing is ever read")
+    return name
