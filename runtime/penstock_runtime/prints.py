@@ -1,4 +1,4 @@
-"""What plugins print, as log lines: in a pod, and in a worker of Spark, nobody else takes secrets out of it.
+"""What plugins print, as log lines without secrets, whatever the level of the log is.
 
 What does not go through `sys.stdout` and `sys.stderr` (native code, other processes, `os.write`) is not seen here.
 """
@@ -85,6 +85,7 @@ def become_log_lines(redact: Callable[[str], str]) -> None:
     Args:
         redact: takes secrets out of a text. The log does so too, for whole lines; this is for what is cut.
     """
+    logging.getLogger("output").setLevel(logging.INFO)
     sys.stdout = _Lines("stdout", 1, redact)
     sys.stderr = _Lines("stderr", 2, redact)
 

@@ -124,10 +124,7 @@ class _Process:
         """Until its end."""
         self._log()
         logs.include_the_rest()
-        if self._pod is not None:
-            become_log_lines(lambda text: self._redact(text))
-        else:
-            sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # what a plugin prints is not held back
+        become_log_lines(lambda text: self._redact(text))
         with Scratch() as scratch:
             scratch.become_temporary()
             self._scratch = scratch

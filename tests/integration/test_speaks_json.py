@@ -33,7 +33,8 @@ def test_every_line_is_json_through_a_dying_jvm_a_plugins_print_and_a_warning(
     said = lines(run)
     for text in ("a plain word", "old hat", "half a line", "is STOPPED"):
         assert [line for line in said if text in line["message"]], text
-    assert {line["connector"] for line in said if line.get("logger") == "stderr"} == {resource["metadata"]["name"]}
+    foreign = [line for line in said if line.get("logger") in ("output.stdout", "output.stderr", "stderr")]
+    assert {line["connector"] for line in foreign} == {resource["metadata"]["name"]}
 
 
 def test_a_failure_is_told_once_with_its_reason_and_the_last_line_says_it(

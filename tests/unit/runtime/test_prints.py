@@ -41,6 +41,18 @@ def test_each_line_is_one_of_the_log(log: pytest.LogCaptureFixture) -> None:
     assert told(log) == [("output.stdout", "one"), ("output.stdout", "two"), ("output.stderr", "three")]
 
 
+def test_it_is_told_whatever_the_level_of_the_log_is(caplog: pytest.LogCaptureFixture) -> None:
+    root = logging.getLogger()
+    level = root.level
+    try:
+        root.setLevel(logging.ERROR)
+        with printing():
+            print("one")
+    finally:
+        root.setLevel(level)
+    assert told(caplog) == [("output.stdout", "one")]
+
+
 def test_a_last_line_without_an_end_is_told_too(log: pytest.LogCaptureFixture) -> None:
     with printing():
         print("no end", end="", flush=True)
