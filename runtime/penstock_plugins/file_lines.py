@@ -1,4 +1,4 @@
-r"""Where lines end in a file, and the lines between two places of it.
+r"""Where lines end in a file or in a block of bytes, and the lines up to there.
 
 Ends as Kafka Connect's file source knows them: `\n`, `\r\n` and a lone `\r`; a `\r` that is the last byte there is may yet
 become a `\r\n` and waits. Only ends are looked for when a batch is planned; texts are made when it is read.
@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock import Limits, RetriableError
 
-__all__ = ["split_lines", "whole_lines"]
+__all__ = ["last_end", "split_lines", "texts_of", "whole_lines"]
 
 _SAMPLE: Final = 64 << 10  # bytes
 _FAR: Final = 1 << 20  # bytes
@@ -40,7 +40,7 @@ def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0)
     if count:
         room = min(room, len(sample) * limits.records // count + 1)
     if room <= len(sample):
-        end = _last_end(sample[:room])
+        end = last_end(sample[:room])
         if end:
             return start + end
         looked = max(looked, start + room)
@@ -55,7 +55,7 @@ def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0)
 def _back(fd: int, floor: int, top: int) -> int:
     while top - floor > 0:
         low = max(floor, top - _SAMPLE)
-        end = _last_end(os.pread(fd, top - low, low))
+        end = last_end(os.pread(fd, top - low, low))
         if end:
             return low + end
         if low == floor:
@@ -76,7 +76,8 @@ def _forward(fd: int, low: int, size: int) -> int:
     return 0
 
 
-def _last_end(block: bytes) -> int:
+def last_end(block: bytes | bytearray) -> int:
+    """Where the last line of a block ends that is whole; 0 when none is."""
     return max(block.rfind(b"\n"), block.rfind(b"\r", 0, max(0, len(block) - 1))) + 1
 
 
@@ -93,8 +94,7 @@ def _first_end(block: bytes) -> int:
 def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
     """The lines from `start` to `end`, in lists of some thousands.
 
-    What stands between the last end of a line and `end` is a line too. Bytes that are no UTF-8 become U+FFFD as Java's
-    decoder makes them, but for surrogates in UTF-8 (`ED A0 80`): one U+FFFD in Java, one for each byte here.
+    What stands between the last end of a line and `end` is a line too. Texts are those of `texts_of`.
 
     Raises:
         RetriableError: the file has become shorter than `end`.
@@ -108,16 +108,21 @@ def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
         at += len(block)
         if rest and rest[-1].endswith(b"\r"):
             rest[-1], block = rest[-1][:-1], b"\r" + block
-        cut = len(block) if at >= end else _last_end(block)
+        cut = len(block) if at >= end else last_end(block)
         if cut:
             rest.append(block[:cut])
-            yield _texts(b"".join(rest))
+            yield texts_of(b"".join(rest))
             rest.clear()
         if cut < len(block):
             rest.append(block[cut:])
 
 
-def _texts(block: bytes) -> list[str]:
+def texts_of(block: bytes) -> list[str]:
+    """The lines of a block; what stands behind the last end of a line is one too.
+
+    Bytes that are no UTF-8 become U+FFFD as Java's decoder makes them, but for surrogates in UTF-8 (`ED A0 80`): one U+FFFD
+    in Java, one for each byte here.
+    """
     text = block.decode("utf-8", "replace")
     if b"\r" in block:
         text = text.replace("\r\n", "\n").replace("\r", "\n")

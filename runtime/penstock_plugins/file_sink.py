@@ -1,15 +1,13 @@
-"""FileStreamSink: one line for each record, as Kafka Connect's connector of that name writes them.
+"""FileStreamSink: one line for each record in a file, as Kafka Connect's connector of that name writes them.
 
 A line is the Java text of the value. Lines are appended whole or not at all where the file system allows it, and are on
 disk before their offsets are committed. Of a backlog, several processes make lines ready and one appends them in their
-order. Standard output, which Connect takes without `file`, is not written to.
+order. Without a file the lines go to standard output (`stdout_sink`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
-
-from pydantic import field_validator
 
 from penstock import (
     Config,
@@ -24,10 +22,10 @@ from penstock import (
     Writer,
     prop,
 )
-from penstock.batch import in_groups
 from penstock_plugins.file_append import CurrentFile, LineFile, make_durable
-from penstock_plugins.file_staging import Stage, append_staged, discard_staged
-from penstock_plugins.java_text import texts
+from penstock_plugins.file_staging import StagingWriter, append_staged, discard_staged
+from penstock_plugins.record_lines import lines_of
+from penstock_plugins.stdout_sink import StdoutSink, StdoutWriter
 
 __all__ = ["FileSink", "FileSinkConfig", "FileStreamSink", "FileWriter"]
 
@@ -35,23 +33,17 @@ __all__ = ["FileSink", "FileSinkConfig", "FileStreamSink", "FileWriter"]
 class FileSinkConfig(Config):
     """What FileStreamSink takes: Kafka Connect's names."""
 
-    file: str = prop(
+    file: str | None = prop(
         "file",
-        doc="The file to append lines to (Penstock does not write to standard output, as Kafka Connect does without this "
-        "property). It is created when missing; its directory must exist.",
+        None,
+        doc="The file to append lines to. It is created when missing; its directory must exist. Without it lines go to "
+        "standard output, which is the task's log.",
         importance=Importance.HIGH,
     )
 
-    @field_validator("file")
-    @classmethod
-    def _not_empty(cls, text: str) -> str:
-        if not text:
-            raise ValueError("String must be non-empty")
-        return text
-
 
 class FileStreamSink(SinkConnector):
-    """Writes records from Kafka to a file, a line each."""
+    """Writes records from Kafka to a file, or to standard output, a line each."""
 
     Config: ClassVar[type[Config]] = FileSinkConfig
     java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSinkConnector",)
@@ -60,21 +52,23 @@ class FileStreamSink(SinkConnector):
 
     def validate(self, config: FileSinkConfig) -> Iterable[Problem]:
         """Refuse what is wrong wherever the task runs, which may be another machine, with other folders, than this."""
+        if not config.file:
+            return
         if config.file.endswith("/") or Path(config.file).is_dir():
             yield Problem("file", f"{config.file} is a directory; property `file` must name a file.")
         elif "\0" in config.file:
             yield Problem("file", "The name of a file cannot hold the character NUL; property `file` must name a file.")
 
-    def sink(self, config: FileSinkConfig) -> "FileSink":
+    def sink(self, config: FileSinkConfig) -> Sink:
         """The driver half."""
-        return FileSink(config.file)
+        return FileSink(config.file) if config.file else StdoutSink()
 
-    def writer(self, config: FileSinkConfig) -> "FileWriter":
+    def writer(self, config: FileSinkConfig) -> Writer:
         """The task half."""
-        return FileWriter(config.file)
+        return FileWriter(config.file) if config.file else StdoutWriter()
 
     def alter_offsets(self, config: FileSinkConfig, offsets: Mapping[Any, Any]) -> bool:
-        """Any: nothing about offsets is kept in the file."""
+        """Any: nothing about offsets is kept beside the lines."""
         return True
 
 
@@ -109,7 +103,7 @@ class FileSink(Sink):
                 self._written.add((message["device"], message["inode"]))
             elif name not in self._appended:  # when this is called again
                 file = self._file.get()
-                append_staged(file, name, message["bytes"])
+                append_staged(file.append, name, message["bytes"])
                 self._appended.add(name)
                 self._written.add((file.device, file.inode))
         for device, inode in self._written:
@@ -126,53 +120,24 @@ class FileSink(Sink):
         discard_staged(self._path)
 
 
-class FileWriter(Writer):
-    """The task half: appends."""
+class FileWriter(StagingWriter):
+    """The task half: appends, or stages."""
 
     def __init__(self, path: str) -> None:
+        super().__init__(path)
         self._path = path
         self._file = CurrentFile(path)
-        self._stage = Stage(path)
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
         """Append the lines of all records, or none of them."""
-        data = _data(batches)
+        data = lines_of(batches)
         if not data:
             return None
         file = self._file.get()
         file.append(data)
         return {"path": self._path, "bytes": len(data), "device": file.device, "inode": file.inode}
 
-    def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Keep the lines of all records in a temporary file, for `FileSink.commit`."""
-        data = _data(batches)
-        if data:
-            self._stage.add(data)
-
-    def staged(self) -> Any:
-        """Where this process's lines are kept."""
-        part = self._stage.end()
-        return None if part is None else {"staged": part[0], "bytes": part[1]}
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-        self._stage.close()
-
-
-def _data(batches: Sequence[RecordBatch]) -> bytes:
-    lines = [line for batch in batches for line in _lines(batch)]
-    if not lines:
-        return b""
-    lines.append("")
-    # Lone surrogates become "?", as Java's encoder makes them.
-    return "\n".join(lines).encode("utf-8", "replace")
-
-
-def _lines(batch: RecordBatch) -> list[str]:
-    values = batch.value if batch.fields is None else batch.fields
-    if values is None:
-        return ["null"] * batch.length
-    if not isinstance(batch.value_schema, list):
-        return texts(batch.value_schema, values)
-    return in_groups(batch.value_schema, lambda schema, taken: texts(schema, taken(values)))
+        super().close()

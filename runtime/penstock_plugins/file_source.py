@@ -1,8 +1,8 @@
-"""FileStreamSource: the lines of a growing file, as Kafka Connect's connector of that name reads them.
+"""FileStreamSource: the lines of a growing file, or of standard input, as Kafka Connect's connector of that name reads them.
 
 Differences from it, all on purpose: positions count bytes (Connect's count characters while it reads and are skipped as
 bytes after a restart, so that files with other than ASCII text resume at wrong places); rotation and truncation are seen;
-standard input is not read.
+offsets of standard input, which say nothing, may be forgotten.
 """
 
 import os
@@ -23,6 +23,7 @@ from penstock import (
     Offset,
     Offsets,
     PartitionReader,
+    PollingSource,
     Problem,
     RecordBatch,
     RetriableError,
@@ -35,6 +36,7 @@ from penstock.schema import STRING
 from penstock_plugins.file_follow import Follower
 from penstock_plugins.file_handles import borrow, find_beside, open_again
 from penstock_plugins.file_lines import split_lines
+from penstock_plugins.stdin_source import StdinSource
 
 __all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
 
@@ -42,10 +44,11 @@ __all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
 class FileSourceConfig(Config):
     """What FileStreamSource takes: Kafka Connect's names."""
 
-    file: str = prop(
+    file: str | None = prop(
         "file",
-        doc="The file to read (Penstock does not read standard input, as Kafka Connect does without this property). It "
-        "may be created later, grow, be rotated or truncated.",
+        None,
+        doc="The file to read. It may be created later, grow, be rotated or truncated. Without it standard input is read, "
+        "which `penstock run` passes on, and which is empty in a pod.",
         importance=Importance.HIGH,
     )
     topic: str = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
@@ -56,7 +59,7 @@ class FileSourceConfig(Config):
         importance=Importance.LOW,
     )
 
-    @field_validator("file", "topic")
+    @field_validator("topic")
     @classmethod
     def _not_empty(cls, text: str) -> str:
         if not text:
@@ -65,7 +68,7 @@ class FileSourceConfig(Config):
 
 
 class FileStreamSource(SourceConnector):
-    """Reads lines from a file and publishes them to a topic."""
+    """Reads lines from a file, or from standard input, and publishes them to a topic."""
 
     Config: ClassVar[type[Config]] = FileSourceConfig
     java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSourceConnector",)
@@ -74,19 +77,34 @@ class FileStreamSource(SourceConnector):
 
     def validate(self, config: FileSourceConfig) -> Iterable[Problem]:
         """Refuse a directory; a file that is not there yet is fine."""
-        if Path(config.file).is_dir():
+        if config.file and Path(config.file).is_dir():
             yield Problem("file", f"{config.file} is a directory; property `file` must name a file.")
 
-    def source(self, config: FileSourceConfig) -> "FileSource":
-        """The driver half."""
+    def exactly_once(self, config: FileSourceConfig) -> bool:
+        """Of a file only."""
+        return bool(config.file)
+
+    def standard_input(self, config: FileSourceConfig) -> str | None:
+        """`file`, where it names none."""
+        return None if config.file else "file"
+
+    def source(self, config: FileSourceConfig) -> Source | PollingSource:
+        """The driver half; of standard input it is the whole."""
+        if not config.file:
+            return StdinSource(config.topic, _portion(config), config.file)
         return FileSource(config.file)
 
     def reader(self, config: FileSourceConfig) -> "FileReader":
         """The task half."""
-        return FileReader(config.topic, max(1, config.batch_size))
+        return FileReader(config.topic, _portion(config))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept byte positions of any file, with Kafka Connect's messages."""
+        """Accept byte positions of any file, and the forgetting of all, with Kafka Connect's messages."""
+        if not config.file and any(offset is not None for offset in offsets.values()):
+            raise ConnectError(
+                "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used for "
+                "input and offsets are not tracked."
+            )
         for partition, offset in offsets.items():
             if offset is None:
                 continue  # whatever is there may be cleared away
@@ -208,6 +226,10 @@ class FileReader(PartitionReader):
 
     def _batch(self, lines: list[str]) -> RecordBatch:
         return RecordBatch(length=len(lines), topic=self._topic, value=lines, value_schema=STRING, owned=True)
+
+
+def _portion(config: FileSourceConfig) -> int:
+    return max(1, config.batch_size)
 
 
 def _is_whole(number: object) -> TypeGuard[int]:

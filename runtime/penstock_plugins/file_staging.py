@@ -1,18 +1,22 @@
-"""Lines that several processes have made ready, each in a file of its own, until one process appends them in their order."""
+"""Lines that several processes have made ready, each in a file of its own, until one process appends them in their order.
+
+They go to the file at a path, or to standard output, whose path is empty.
+"""
 
 import mmap
 import os
 import tempfile
 import uuid
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from penstock import ConnectError, RetriableError
-from penstock_plugins.file_append import LineFile
+from penstock import ConnectError, RecordBatch, Reporter, RetriableError, Writer
+from penstock_plugins.record_lines import lines_of
 
-__all__ = ["Stage", "append_staged", "discard_staged"]
+__all__ = ["Stage", "StagingWriter", "append_staged", "discard_staged"]
 
 
 _AT_ONCE: Final = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
@@ -24,7 +28,7 @@ _FREE: Final = "free-"
 
 
 class Stage:
-    """One process's way to keep lines that are to go to the file at `path`, part after part, each in a file of its own.
+    """One process's way to keep lines that are to go to `path`, part after part, each in a file of its own.
 
     A part's file belongs to its message until `append_staged` or `discard_staged`; then any process may take it for another
     part. So many parts may wait at once as there are, whoever staged them.
@@ -32,7 +36,7 @@ class Stage:
 
     def __init__(self, path: str) -> None:
         self._folder = _folder(path)
-        self._path = path
+        self._target = f"file {path}" if path else "standard output"
         self._part: tuple[int, str] | None = None
         self._size = 0
 
@@ -51,7 +55,7 @@ class Stage:
                 left, at = left[written:], at + written
         except OSError as e:
             raise RetriableError(
-                f"Cannot keep {len(data)} bytes for file {self._path} in the temporary folder {self._folder}: {e.strerror}. "
+                f"Cannot keep {len(data)} bytes for {self._target} in the temporary folder {self._folder}: {e.strerror}. "
                 f"Make room there, or set TMPDIR to a folder that has some (twice `batch.max.bytes`)."
             ) from e
         self._size = at
@@ -87,12 +91,34 @@ class Stage:
         return tempfile.mkstemp(prefix=_PART, dir=self._folder)
 
 
-def append_staged(file: LineFile, name: str, size: int) -> None:
+class StagingWriter(Writer):
+    """The staging half of a writer whose driver half calls `append_staged` for each message."""
+
+    def __init__(self, path: str) -> None:
+        self._stage = Stage(path)
+
+    def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
+        """Keep the lines of all records in a temporary file, for `Sink.commit`."""
+        data = lines_of(batches)
+        if data:
+            self._stage.add(data)
+
+    def staged(self) -> Any:
+        """Where this process's lines are kept."""
+        part = self._stage.end()
+        return None if part is None else {"staged": part[0], "bytes": part[1]}
+
+    def close(self) -> None:
+        """Forget the part that is not at its end."""
+        self._stage.close()
+
+
+def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> None:
     """Append the first `size` bytes of a part's file, and free it for another part.
 
     Raises:
-        RetriableError: the file's device is full; nothing of it is appended, and the part stays.
         ConnectError: the part is gone.
+        Exception: as `append`; the part stays.
     """
     try:
         with Path(name).open("rb") as staged:
@@ -102,13 +128,13 @@ def append_staged(file: LineFile, name: str, size: int) -> None:
             f"Lines that were kept in {name} cannot be read: {e}. Somebody has removed them; nothing is lost: their "
             f"records are not committed and come again after a restart."
         ) from e
-    file.append(data)
+    append(data)
     with suppress(OSError):
         Path(name).rename(Path(name).with_name(f"{_FREE}{uuid.uuid4().hex}"))
 
 
 def discard_staged(path: str, *, only_free: bool = False) -> None:
-    """Forget what is kept for the file at `path`: the records come again. Or give back the room that no part needs."""
+    """Forget what is kept for `path`: the records come again. Or give back the room that no part needs."""
     with suppress(OSError):
         for staged in _folder(path).glob(f"{_FREE}*" if only_free else "*"):
             with suppress(OSError):
@@ -116,5 +142,5 @@ def discard_staged(path: str, *, only_free: bool = False) -> None:
 
 
 def _folder(path: str) -> Path:
-    """One for each file, the same in all processes of a task, which have a temporary folder of their own."""
+    """One for each path, the same in all processes of a task, which have a temporary folder of their own."""
     return Path(tempfile.gettempdir()) / f"staged-{sha256(os.path.abspath(path).encode()).hexdigest()[:16]}"  # noqa: PTH100

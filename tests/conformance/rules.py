@@ -121,10 +121,6 @@ _CONFIGURED: Final[Mapping[str, Callable[[Mapping[str, str]], bool]]] = {
 """Rules over the values of a plugin's properties that its `configure` has, and not their validators."""
 
 
-def _file_is_missing(case: Case) -> bool:
-    return _validated(case) and _is_of_files(case) and not str(case["config"].get("file", "")).strip()
-
-
 def _null_of_the_plugin(case: Case) -> bool:
     if not _validated(case) or not _is_of_files(case):
         return False
@@ -181,7 +177,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "taken-kindly": _taken_kindly,
     "undefined-predicate": _undefined_predicate,
     "found-too-late": _found_too_late,
-    "file-is-missing": _file_is_missing,
     "null-of-the-plugin": _null_of_the_plugin,
     "wrong-topic-rules": _wrong_topic_rules,
     "refused-by-clients": _refused_by_clients,

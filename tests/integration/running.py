@@ -117,7 +117,7 @@ def until(found: Callable[[], T | None], *, seconds: float = PATIENCE, what: str
 class Running:
     """A started process: its events, its log, its Spark, its end."""
 
-    def __init__(self, command: Sequence[str], folder: Path, *, env: Mapping[str, str], pipe: bool) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, *, env: Mapping[str, str], pipe: bool, stdin: int) -> None:
         self.mark = uuid.uuid4().hex
         self.log = folder / f"{self.mark}.log"
         self.events: list[dict[str, Any]] = []
@@ -127,7 +127,7 @@ class Running:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, *(["--report-fd", str(writing)] if pipe else [])],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(writing,) if pipe else (),
+                stdin=stdin, stdout=log, stderr=log, pass_fds=(writing,) if pipe else (),
                 env={**os.environ, **env, _MARK: self.mark, "PYTHONPATH": path}, start_new_session=True,
             )  # fmt: skip
         os.close(writing)
@@ -234,6 +234,8 @@ class Running:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still runs after {seconds:.0f} s\n{self.last_words()}") from None
         self._reader.join(5)
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         return code
 
     def stop(self, seconds: float = PATIENCE) -> None:
@@ -282,7 +284,7 @@ class Processes:
 
     def run(
         self, manifests: Sequence[Mapping[str, Any]], servers: str | None, *arguments: str,
-        worker: Mapping[str, str] | None = None, env: Mapping[str, str] | None = None,
+        worker: Mapping[str, str] | None = None, env: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL,
     ) -> Running:  # fmt: skip
         """`penstock run` of these manifests. Without `servers` it starts an embedded Kafka (give `--data-dir`)."""
         number = len(self._started)
@@ -295,10 +297,12 @@ class Processes:
             properties = self._folder / f"worker-{number}.properties"
             properties.write_text("".join(f"{k}={v}\n" for k, v in worker.items()))
             command += ["--worker", str(properties)]
-        return self._start(command, env, pipe=False)
+        return self._start(command, env, pipe=False, stdin=stdin)
 
-    def _start(self, command: Sequence[str], env: Mapping[str, str] | None, *, pipe: bool) -> Running:
-        self._started.append(Running(command, self._folder, env=env or {}, pipe=pipe))
+    def _start(
+        self, command: Sequence[str], env: Mapping[str, str] | None, *, pipe: bool, stdin: int = subprocess.DEVNULL
+    ) -> Running:
+        self._started.append(Running(command, self._folder, env=env or {}, pipe=pipe, stdin=stdin))
         return self._started[-1]
 
     def end(self) -> None:

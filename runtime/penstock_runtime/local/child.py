@@ -27,9 +27,12 @@ class Child:
         log_level: from which level on it logs.
         metrics_port: of its metrics; 0: any.
         log: a descriptor, to which it writes its log itself; what else its processes say comes through `events`.
+        reads_input: it gets this process's standard input, if there is one.
     """
 
-    def __init__(self, spec: TaskSpec, *, folder: Path, log_level: str, metrics_port: int, log: int) -> None:
+    def __init__(
+        self, spec: TaskSpec, *, folder: Path, log_level: str, metrics_port: int, log: int, reads_input: bool
+    ) -> None:
         self.spec = spec
         self.started = time.monotonic()
         path = folder / f"{spec.id.replace('/', '_')}.json"
@@ -45,7 +48,7 @@ class Child:
                     "--log-level", log_level, "--metrics-port", str(metrics_port), "--log-fd", str(log),
                 ],
                 pass_fds=(writing, log),
-                stdin=subprocess.DEVNULL,
+                stdin=None if reads_input and sys.stdin is not None else subprocess.DEVNULL,
                 stdout=self._words.writing,
                 stderr=self._words.writing,
                 start_new_session=True,

@@ -23,6 +23,7 @@ from penstock_runtime.engine.setup import Setup
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
 from penstock_runtime.local.signals import Signals
+from penstock_runtime.local.standard_input import check_standard_input
 from penstock_runtime.local.supervisor import Supervisor, Task
 from penstock_runtime.local.view import Lines, Table, View, present
 from penstock_runtime.logs import say
@@ -98,6 +99,7 @@ def run(options: RunOptions) -> ExitCode:
     with ExitStack() as stack:
         worker = worker_config(options)
         planned, warnings = plans(options.files, worker, options.secrets)
+        check_standard_input(planned, options.files)
         for warning in warnings:
             log.warning("%s", warning)
         if options.metrics_port:
@@ -146,7 +148,7 @@ def _prepared(
     state = State.PAUSED if paused else State.RUNNING
     announce(setup, state, live)
     setups.append((setup, state, live))
-    return [Task(s, manifest.connector.spec.restart) for s in live]
+    return [Task(s, manifest.connector.spec.restart, reads_input=one.standard_input is not None) for s in live]
 
 
 def _supervise(

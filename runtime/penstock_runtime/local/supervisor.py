@@ -33,6 +33,7 @@ class Task:
     Attributes:
         spec: of its present life.
         policy: `spec.restart` of its connector.
+        reads_input: it gets this process's standard input.
         state: Connect's word, or STARTING, LOST, SUPERSEDED.
         read, written, bytes, failures: totals of all lives.
         lag: of a sink, None when unknown.
@@ -44,6 +45,7 @@ class Task:
 
     spec: TaskSpec
     policy: Restart
+    reads_input: bool = False
     state: str = "STARTING"
     since: float = field(default_factory=time.monotonic)
     read: int = 0
@@ -196,7 +198,10 @@ class Supervisor:
 
     def _start(self, task: Task) -> None:
         port = self._metrics_port + self.tasks.index(task) if self._metrics_port else 0
-        child = Child(task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._log)
+        child = Child(
+            task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._log,
+            reads_input=task.reads_input,
+        )  # fmt: skip
         task.begin(child)
         for descriptor in child.descriptors:
             self._selector.register(descriptor, selectors.EVENT_READ, task)

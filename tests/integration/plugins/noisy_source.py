@@ -3,11 +3,12 @@
 import sys
 import warnings
 
-from penstock_plugins.file_source import FileSource, FileSourceConfig, FileStreamSource
+from penstock import PollingSource, Source
+from penstock_plugins.file_source import FileSourceConfig, FileStreamSource
 
 
 class Noisy(FileStreamSource):
-    def source(self, config: FileSourceConfig) -> FileSource:
+    def source(self, config: FileSourceConfig) -> Source | PollingSource:
         print("a plain word")
         warnings.warn("old hat", DeprecationWarning, stacklevel=1)
         sys.stderr.write("half a line")

@@ -37,11 +37,11 @@ def test_fields_types_and_properties_are_told_together(file: Path) -> None:
     found = told(
         file,
         f"{HEAD}spec:\n  class: FileStreamSource\n  restart: 5\n  tasksMax: two\n  state: running\n  config:\n"
-        "    topic: t\n    topic: u\n    errors.tolerance: x\n    transforms: h\n    x: null\n",
+        "    topic: t\n    topic: u\n    errors.tolerance: x\n    transforms: h\n    x: null\n    batch.size: z\n",
     )
     assert [f.split(": ")[0] for f in found] == [
         "line 11", "spec.tasksMax", "spec.state", "spec.config.x", "spec.restart", "transforms.h.type",
-        "errors.tolerance", "file",
+        "errors.tolerance", "batch.size",
     ]  # fmt: skip
 
 
@@ -52,8 +52,8 @@ def test_a_connector_whose_name_is_taken_is_checked_all_the_same(file: Path) -> 
 
 
 def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
-    found = told(file, f"{HEAD}spec:\n  config:\n    connector.class: FileStreamSource\n    topic: t\n")
-    assert [f.split(": ")[0] for f in found] == ["spec.class", "spec.config.connector.class", "file"]
+    found = told(file, f"{HEAD}spec:\n  config:\n    connector.class: FileStreamSource\n    file: /tmp/a\n")
+    assert [f.split(": ")[0] for f in found] == ["spec.class", "spec.config.connector.class", "topic"]
 
 
 @pytest.mark.parametrize(

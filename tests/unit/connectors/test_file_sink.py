@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigError, ConnectError, Record, RecordBatch, RetriableError, Schema, TopicPartition
+from penstock import ConnectError, Record, RecordBatch, RetriableError, Schema, TopicPartition
 from penstock.schema import INT64, STRING
 from penstock_plugins import file_handles
 from penstock_plugins.file_sink import FileSink, FileSinkConfig, FileStreamSink, FileWriter
@@ -152,12 +152,6 @@ def test_a_file_without_permission_is_refused_with_file_and_user(path: Path, mon
         monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ConnectError, match=f"No permission to write file {path} as user {file_handles.who()}"):
         FileSink(str(path)).start()
-
-
-@pytest.mark.parametrize("texts", [{}, {"file": ""}])
-def test_a_configuration_without_file_is_refused(texts: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="file"):
-        FileSinkConfig.parse(texts)
 
 
 def test_a_full_disk_leaves_nothing_half_written(path: Path) -> None:

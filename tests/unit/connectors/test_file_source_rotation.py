@@ -392,8 +392,6 @@ def test_a_read_goes_on_when_the_driver_half_closes_the_file(path: Path) -> None
 @pytest.mark.parametrize(
     ("texts", "says"),
     [
-        ({"topic": "t"}, 'Missing required configuration "file" .*does not read standard input'),
-        ({"file": "", "topic": "t"}, "Invalid value  for configuration file: String must be non-empty"),
         ({"file": "f"}, 'Missing required configuration "topic" which has no default value'),
         ({"file": "f", "topic": ""}, "Invalid value  for configuration topic: String must be non-empty"),
         (

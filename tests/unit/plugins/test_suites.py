@@ -109,6 +109,10 @@ class TestFileStreamSink(SinkSuite):
         return path.read_text().splitlines() if path.exists() else []
 
 
+class TestFileStreamSinkWithoutFile(SinkSuite):
+    plugin = FileStreamSink
+
+
 class TestSparkSink(SinkSuite):
     plugin = SparkSink
     properties = {"path": "out"}  # noqa: RUF012
