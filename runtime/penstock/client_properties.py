@@ -123,7 +123,7 @@ def refused(policy: str, allowlist: Sequence[str], overrides: Mapping[str, str],
 def _translate_one(kind: ClientKind, name: str, text: str, where: str, result: Translated) -> None:
     if name in _OWN[kind]:
         _own(kind, name, text, where, result)
-    elif name == "metadata.max.age.ms" and text.isdigit():
+    elif name == "metadata.max.age.ms" and text.isdigit() and int(text) < 2**63:
         # Java asks for metadata that often; librdkafka's property of that name is when it forgets them.
         result.own[name] = int(text)
         result.properties["topic.metadata.refresh.interval.ms"] = str(min(int(text), 3_600_000))

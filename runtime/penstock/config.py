@@ -154,7 +154,8 @@ class Config(BaseModel):
         except ValidationError as e:
             problems.extend(p for p in _problems(cls, e, prefix) if p.property not in known)
         except ConfigError as e:
-            problems.extend(Problem(prefix + p.property if p.property else "", p.message) for p in e.problems)
+            if not problems:  # else what is missing for a rule over several may be what could not be read
+                problems.extend(Problem(prefix + p.property if p.property else "", p.message) for p in e.problems)
         if problems:
             raise ConfigError(problems)
         config._keep_open(texts)  # noqa: SLF001 (its own class)

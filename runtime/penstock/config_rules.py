@@ -61,8 +61,8 @@ def _java_regex(text: str) -> str:
     return text
 
 
-def _long(number: int) -> int:
-    if not -(2**63) <= number < 2**63:
+def _long(number: int | None) -> int | None:
+    if number is not None and not -(2**63) <= number < 2**63:
         raise ValueError("Not a number of type LONG")
     return number
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Self
 from pydantic import field_validator
 
 from penstock.config import Importance, prop
-from penstock.config_rules import at_least, java_regex, not_blank, words
+from penstock.config_rules import at_least, java_regex, long, not_blank, words
 from penstock.errors import ConfigError, Problem
 from penstock.errors_config import ErrorsConfig
 from penstock.property_text import items, trimmed
@@ -100,7 +100,7 @@ class SourceConfig(CommonConfig):
     transaction_boundary: Annotated[str, words("poll", "interval", "connector", any_case=True)] = prop(
         "transaction.boundary", "poll", doc="`poll`: a transaction per batch; `interval`: at most one per interval."
     )
-    transaction_boundary_interval_ms: Annotated[int | None, at_least(0)] = prop(
+    transaction_boundary_interval_ms: Annotated[int | None, long, at_least(0)] = prop(
         "transaction.boundary.interval.ms",
         None,
         doc="That interval, in milliseconds. Default: the worker's `offset.flush.interval.ms`.",

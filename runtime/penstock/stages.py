@@ -89,12 +89,7 @@ def predicates(config: Mapping[str, str]) -> tuple[Place, ...]:
 
 
 def aliases(of: str, config: Mapping[str, str]) -> Sequence[str]:
-    """The list `transforms` or `predicates`, each alias once, empty ones left out."""
-    return [alias for alias in listed(of, config) if alias]
-
-
-def listed(of: str, config: Mapping[str, str]) -> Sequence[str]:
-    """The same with the empty alias, where there is a comma too many."""
+    """The list `transforms` or `predicates`, each alias once; a comma too many makes an empty one (Connect's rule)."""
     return list(dict.fromkeys(items(config.get(of, ""))))
 
 

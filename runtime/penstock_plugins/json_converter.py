@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import field_validator
 
-from penstock import Converter, Fields, Importance, Int, Schema, prop
+from penstock import ConfigError, Converter, DataError, Fields, Importance, Int, Problem, Schema, prop
 from penstock_plugins.converter_config import ConverterConfig
 from penstock_plugins.json_batch import encoded, is_plain
 from penstock_plugins.json_columns import ColumnWriter
@@ -72,7 +72,7 @@ class JsonConverter(Converter):
         """Take the parsed `Config`.
 
         Raises:
-            DataError: `schema.content` is no schema.
+            ConfigError: `schema.content` is no schema.
         """
         self._enveloped = config.schemas_enable
         self._replace_null = config.replace_null
@@ -81,12 +81,15 @@ class JsonConverter(Converter):
         self._columns = ColumnWriter(self._writer, replace_null=config.replace_null, cache_size=self._cache_size)
         self._envelopes: dict[Schema | None, bytes] = {}
         self._shapes: dict[Schema, Shape | None] = {}
-        self._reader = JsonReader(
-            enveloped=config.schemas_enable,
-            replace_null=config.replace_null,
-            schema_content=config.schema_content,
-            cache_size=self._cache_size,
-        )
+        try:
+            self._reader = JsonReader(
+                enveloped=config.schemas_enable,
+                replace_null=config.replace_null,
+                schema_content=config.schema_content,
+                cache_size=self._cache_size,
+            )
+        except DataError as e:
+            raise ConfigError(Problem("schema.content", str(e))) from e
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """The bytes of a value; None for a null without a schema."""

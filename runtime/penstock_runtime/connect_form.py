@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from penstock import Problem
 from penstock.config import nearest
+from penstock.property_text import trimmed
 from penstock.resource_parts import label
+from penstock.resource_values import NULL, text_of
 from penstock.resources import API_VERSION, NAME_LENGTH, Connector, Reading
 
 __all__ = ["connector", "is_connect_form", "looks_like_properties"]
@@ -27,8 +29,6 @@ _NAMES: Final = {
     "spec.tasksMax": "tasks.max",
     "spec.state": "initial_state",
 }
-_TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
-"""What Java takes off a text's ends."""
 _WORKER: Final = ("bootstrap.servers", "group.id", "offset.storage.topic", "offset.storage.file.filename")
 
 
@@ -64,13 +64,18 @@ def connector(document: Mapping[str, Any]) -> Connector:
     if "connector.class" in config:
         spec["class"] = config["connector.class"]
     if "connector.plugin.version" in config:
-        spec["version"] = config["connector.plugin.version"]
+        version = config["connector.plugin.version"]
+        if version is None:
+            flaws.append(Problem("spec.version", NULL))
+        else:
+            spec["version"] = str(version) if type(version) is int else version
     if "tasks.max" in config:
         spec["tasksMax"] = _number(config["tasks.max"])
     if initial is not None:
         spec["state"] = initial.capitalize() if isinstance(initial, str) else initial
     name = config.get("name")
-    name = name.strip(_TRIMMED) if isinstance(name, str) else name
+    if isinstance(name, (str, bool, int)):
+        name = trimmed(text_of(name))
     metadata: dict[str, Any] = {} if name is None else {"name": name}
     if isinstance(name, str) and _is_connects_alone(name):
         metadata, spec["connectName"] = {"name": _plain(name)}, name
@@ -140,4 +145,5 @@ def _texts(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,400}\s*", value) else value
+    text = trimmed(value) if isinstance(value, str) else ""
+    return int(text) if re.fullmatch(r"[+-]?\d{1,400}", text) else value

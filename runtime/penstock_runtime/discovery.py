@@ -1,7 +1,7 @@
 """Finds plugins by the names that configurations use, and loads them when they are asked for, not before.
 
-Names that find a class: its alias (`FileStreamSource`), the alias with Connect's ending (`FileStreamSourceConnector`)
-or without it (`Json` for `JsonConverter`), a Java name of Kafka Connect that the class stands in for, and its path
+Names that find a class: its alias (`FileStreamSource`), that of a connector with its ending (`FileStreamSourceConnector`),
+others without theirs (`Json` for `JsonConverter`), a Java name of Kafka Connect that the class stands in for, and its path
 (`module:Class` or `module.Class`). A `$Key` or `$Value` after any of them is a variant. Reading the installed entry
 points takes some 50 ms and imports no plugin; a plugin is imported when a name leads to it.
 """
@@ -16,10 +16,12 @@ from typing import Final, TypeVar, cast
 
 from penstock import (
     ConfigError,
+    Connector,
     Plugin,
     Problem,
 )
 from penstock.config import nearest
+from penstock.property_text import trimmed
 from penstock_runtime.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
 
 __all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "load"]
@@ -96,7 +98,7 @@ class Plugins:
         Raises:
             ConfigError: no such plugin, of another kind, broken, or too new; one problem, under `property_name`.
         """
-        name = name.strip()
+        name = trimmed(name)
         try:
             return self._find(kind, name)
         except _Unknown as e:
@@ -119,7 +121,10 @@ class Plugins:
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
         endings = next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
-        aliases = {name, *(name + e for e in endings), *(name.removesuffix(e) for e in endings)}
+        longer = ((name + e, endings[:n]) for n, e in enumerate(endings))
+        aliases = {name, *(alias for alias, before in longer if not before or not alias.endswith(before))}
+        if issubclass(kind, Connector):
+            aliases.add(name.removesuffix("Connector"))
         if found := [e for e in self._entries if e.alias == name] or [e for e in self._entries if e.alias in aliases]:
             return _only(found, name)
         if found := [e for e in self._entries if name in (e.path, e.path.replace(":", "."))]:
@@ -145,7 +150,7 @@ class Plugins:
         java = set(found.cls.java_names)
         for other in self.every():
             if isinstance(other, PluginRef) and issubclass(other.cls, kind) and java & set(other.cls.java_names):
-                return replace(other, alias=found.alias)
+                return replace(other, alias=found.alias, variant=found.variant)
         raise ConfigError(
             f"Class {name} does not implement the {kind.__name__} interface; it is a {kind_name(found.cls)}. "
             f"{self._offer(kind, name)[0]}"

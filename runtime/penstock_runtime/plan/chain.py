@@ -13,7 +13,7 @@ from penstock_runtime.discovery import PluginRef, Plugins
 from penstock_runtime.plan.findings import Findings
 from penstock_runtime.plan.pinned import check_syntax, check_version
 
-__all__ = ["Chain", "check_chain", "check_transforms"]
+__all__ = ["Chain", "check_chain", "check_converter_names", "check_transforms"]
 
 
 @dataclass
@@ -52,6 +52,15 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
     return chain
 
 
+def check_converter_names(config: Mapping[str, str], plugins: Plugins, findings: Findings) -> None:
+    """Refuse converters that are not there; nothing else is said of them. Arguments as of `check_chain`."""
+    for name in stages.CONVERTERS:
+        kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
+        if name in config:
+            findings.attempt(lambda: plugins.find(kind, config[name], property_name=name))  # noqa: B023 (called at once)
+        check_syntax(config.get(f"{name}.plugin.version"), f"{name}.plugin.version", findings)
+
+
 def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Findings, chain: Chain) -> None:
     """Find and try the transforms and predicates, and add them to the chain; arguments as of `check_chain`."""
     predicates = stages.predicates(config)
@@ -60,12 +69,10 @@ def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Find
     unused = dict.fromkeys(p.name.removeprefix("predicates.") for p in predicates)
     known = tuple(unused)
     for transform in stages.transforms(config):
-        _check(transform, Transform, plugins, findings, chain)
+        if _check(transform, Transform, plugins, findings, chain):
+            _check_negation(transform, config, findings)
         _check_guard(transform, known, config, findings)
         unused.pop(transform.predicate or "", None)
-    for of in ("predicates", "transforms"):
-        if "" in stages.listed(of, config):
-            findings.refuse(f"{of}..type", f"is missing for the empty alias; remove the comma too many from {of}")
     for alias in unused:
         findings.warn(
             f"predicates.{alias}.type",
@@ -73,27 +80,37 @@ def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Find
         )
 
 
-def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Findings, chain: Chain) -> None:
+def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Findings, chain: Chain) -> bool:
+    """Whether the plugin is there in the version asked for; only then can something be said of its properties."""
+    version = f"{place.name}.plugin.version"
     if place.type is None or not place.type.strip():
+        if place.name.endswith("."):
+            remedy = f"Remove the comma too many from {place.name[:-1]}."
+        else:
+            remedy = f"Write the class of {place.name.replace('.', ' ', 1)}."
         findings.refuse(
             place.type_property,
-            f'Missing required configuration "{place.type_property}" which has no default value. '
-            f"Write the class of {place.name.replace('.', ' ', 1)}.",
+            f'Missing required configuration "{place.type_property}" which has no default value. {remedy}',
         )
-        return
+        if place.type is not None:
+            check_syntax(place.version, version, findings)
+        return False
     name = place.type
     ref = findings.attempt(lambda: plugins.find(kind, name, property_name=place.type_property))
     if ref is None:
-        return
+        check_syntax(place.version, version, findings)
+        return False
     chain.plugins[place.name] = ref
     chain.secrets += literal_secrets(ref.cls.Config, place.properties)
-    names = (place.type_property, f"{place.name}.plugin.version")
-    check_version(ref, place.version, names, findings, of_step=kind in (Transform, Predicate))
+    names = (place.type_property, version)
+    if not check_version(ref, place.version, names, findings, of_step=kind in (Transform, Predicate)):
+        return False
     parsed = findings.attempt_plugin(
         place.type_property, f"{ref.alias}.Config", lambda: ref.cls.Config.parse(place.properties, place.prefix)
     )
     if parsed is not None:
         findings.attempt_plugin(place.type_property, f"{ref.alias}.configure", lambda: _configure(ref, place, parsed))
+    return True
 
 
 def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any) -> None:
@@ -123,7 +140,7 @@ def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any) -> None:
             plugin.close()
 
 
-def _check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[str, str], findings: Findings) -> None:
+def _check_negation(place: TransformPlace, config: Mapping[str, str], findings: Findings) -> None:
     predicate, negate = f"{place.name}.predicate", f"{place.name}.negate"
     if place.negate is not None and predicate not in config:
         findings.refuse(
@@ -137,6 +154,10 @@ def _check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[st
         )
     elif place.negate is not None and place.negate.strip() != place.negate and "true" in place.negate.lower():
         findings.warn(negate, "has blanks around it, which makes it false in Kafka Connect; write true")
+
+
+def _check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[str, str], findings: Findings) -> None:
+    predicate = f"{place.name}.predicate"
     asked = config.get(predicate) or ""  # with its blanks, as Kafka Connect takes it
     if asked and asked not in known:
         near = next((k for k in known if k.lower() == asked.strip().lower()), None) or nearest(asked, known)

@@ -8,7 +8,7 @@ from penstock.topic_creation import PREFIX
 from penstock.worker_config import CLIENT_KINDS, ClientKind, WorkerConfig
 from penstock_runtime.plan.findings import Findings
 
-__all__ = ["OVERRIDES", "check_clients", "unused_overrides"]
+__all__ = ["OVERRIDES", "check_clients", "unused_overrides", "used"]
 
 OVERRIDES: Mapping[ClientKind, str] = {kind: f"{kind}.override." for kind in CLIENT_KINDS}
 
@@ -32,7 +32,7 @@ def check_clients(
         exactly_once: the source's producers are transactional.
         findings: gets the problems.
     """
-    for client in _used(kind, config):
+    for client in used(kind, config):
         prefix = OVERRIDES[client]
         overrides = _below(prefix, config)
         findings.problems += refused(worker.override_policy, worker.override_allowlist, overrides, prefix)
@@ -56,11 +56,11 @@ def check_clients(
 
 def unused_overrides(kind: str, config: Mapping[str, str]) -> list[str]:
     """Overrides of clients that the connector does not have; no policy was asked about them, and no task gets them."""
-    unused = [OVERRIDES[client] for client in CLIENT_KINDS if client not in _used(kind, config)]
+    unused = [OVERRIDES[client] for client in CLIENT_KINDS if client not in used(kind, config)]
     return [name for name in config if name.startswith(tuple(unused))]
 
 
-def _used(kind: str, config: Mapping[str, str]) -> tuple[ClientKind, ...]:
+def used(kind: str, config: Mapping[str, str]) -> tuple[ClientKind, ...]:
     """The clients that carry a connector's overrides (Connect's rule)."""
     dead_letters = bool(config.get("errors.deadletterqueue.topic.name", "").strip())
     if kind == "sink":

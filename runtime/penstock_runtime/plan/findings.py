@@ -69,12 +69,11 @@ class Findings:
         found = [p for p in self.problems if not _covered(p.property, names)]
         if {"config", "spec", "spec.config"} & {p.property for p in reading.flaws}:  # all properties would be missing
             found = [p for p in found if p.property.startswith("spec.")]
-        problems = [*wrong, *found]
-        named = {p.property for p in problems}
-        # What is missing is often there under a mistyped name, which alone would be a warning.
-        problems += (w for w in self.warnings if w.message.rpartition("did you mean ")[2].rstrip("?") in named)
+        # What is missing is often there under a mistyped name, which is a warning.
+        meant = {w.message.rpartition("did you mean ")[2].rstrip("?"): w.property for w in self.warnings}
+        problems = [*wrong, *(_mistyped(p, meant.get(p.property)) for p in found)]
         if problems:
-            warnings = [w for w in self.warnings if w.property and w not in problems]
+            warnings = [w for w in self.warnings if w.property]
             raise ConfigError(
                 dict.fromkeys(redactor.problem(reading.named(p)) for p in problems),
                 [redactor.problem(reading.named(w)) for w in warnings],
@@ -89,6 +88,10 @@ def names_of(problems: Iterable[Problem]) -> set[str]:
         # Whoever wrote a wrong value for one of these has chosen it; with null nothing is chosen.
         names |= own if problem.message == NULL or not own & _EITHER else own | _EITHER
     return names
+
+
+def _mistyped(problem: Problem, written: str | None) -> Problem:
+    return Problem(problem.property, f"{problem.message} Was {written} meant?") if written else problem
 
 
 def _covered(name: str, names: set[str]) -> bool:

@@ -1,6 +1,7 @@
 """Versions that a configuration asks for (KIP-891), against what is installed: one version of each plugin, for now."""
 
 from penstock import Plugin
+from penstock.property_text import trimmed
 from penstock.versions import VersionRange
 from penstock_runtime.discovery import PluginRef
 from penstock_runtime.plan.findings import Findings
@@ -10,8 +11,8 @@ __all__ = ["check_syntax", "check_version"]
 
 def check_version(
     ref: PluginRef[Plugin], requested: str | None, names: tuple[str, ...], findings: Findings, *, of_step: bool = False
-) -> None:
-    """Refuse a version range that the installed version does not lie in.
+) -> bool:
+    """Whether the installed version is one that is asked for; refuses it where it is not.
 
     Args:
         ref: the plugin.
@@ -20,15 +21,17 @@ def check_version(
         findings: gets the problem; an unreadable range is one of the last of `names` alone.
         of_step: for a transform or a predicate, where it is one of all of `names` (Connect's rule).
     """
+    before = len(findings.problems)
     wanted = check_syntax(requested, names[-1], findings, *(names[:-1] if of_step else ()))
     if wanted is None or ref.version in wanted:
-        return
-    for name in names:
+        return len(findings.problems) == before
+    for name in names[:1] if of_step and trimmed(requested or "") == "latest" else names:
         findings.refuse(
             name,
             f"Plugin {ref.alias} not found that matches the version range {wanted}, "
             f"available versions: [{ref.version}]",
         )
+    return False
 
 
 def check_syntax(requested: str | None, name: str, findings: Findings, *more: str) -> VersionRange | None:

@@ -13,7 +13,7 @@ from penstock.taskspec import PluginReference, TaskSpec
 from penstock.variables import Resolved, dangling, resolve
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import PluginRef, Plugins
-from penstock_runtime.plan.chain import check_chain
+from penstock_runtime.plan.chain import check_chain, check_converter_names
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
 from penstock_runtime.plan.findings import Findings, names_of
@@ -83,12 +83,14 @@ def plan(
     inherited = {n: t for n, t in resolved_worker.errors.items() if n not in own.values}
     config = {**inherited, **own.values}
 
-    ref = _find(resource, plugins, findings)
-    chain = check_chain(own.values, resolved_worker.converters, plugins, findings)
+    ref, fits = _find(resource, plugins, findings)
+    chain = check_chain(own.values, resolved_worker.converters, plugins, findings if fits else Findings())
     redactor = Redactor([*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})])
     framework: CommonConfig | None
     connector: Connector | None = None
-    if ref is None:
+    if not fits:  # another version may have other properties (Connect's rule)
+        check_converter_names(own.values, plugins, findings)
+    if ref is None or not fits:
         framework, parsed = findings.attempt(lambda: CommonConfig.parse(config)), None
         kind = "source"
     else:
@@ -125,15 +127,17 @@ def plan(
     )  # fmt: skip
 
 
-def _find(resource: resources.Connector, plugins: Plugins, findings: Findings) -> PluginRef[Connector] | None:
+def _find(
+    resource: resources.Connector, plugins: Plugins, findings: Findings
+) -> tuple[PluginRef[Connector] | None, bool]:
+    """The connector's plugin, and whether it is in a version that is asked for."""
     name = resource.spec.class_name
     if name == PLACEHOLDER:
-        return None
+        return None, True
     called = resource.reading.names.get("spec.class", "spec.class")
     ref = findings.attempt(lambda: plugins.find(Connector, name, property_name=called))  # type: ignore[type-abstract]
-    if ref is not None:
-        check_version(ref, resource.spec.version, ("spec.class", "spec.version"), findings)
-    return ref
+    names = ("spec.class", "spec.version")
+    return ref, ref is None or check_version(ref, resource.spec.version, names, findings)
 
 
 def _validate(alias: str, connector: Connector | None, parsed: Config | None, findings: Findings) -> None:

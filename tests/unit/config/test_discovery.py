@@ -98,7 +98,6 @@ TRANSFORM: type[Plugin] = Transform
         (Transform, "org.example.HoistField$Key", Hoist, "Key"),
         (Transform, "Router", Router, None),
         (Predicate, "Tombstone", Tombstone, None),
-        (Predicate, "TombstonePredicate", Tombstone, None),
         (Predicate, "org.example.RecordIsTombstone", Tombstone, None),
         (Converter, "TextConverter", TextConverter, None),
         (Converter, "Text", TextConverter, None),

@@ -123,12 +123,29 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     found = problems(
         {"errors.tolerance": "x", "transforms": "a", "value.converter": "no.C", "topics": "", "topics.regex": "",
          "consumer.override.lingr": "1", "key.converter.schemas.enable": "${secret:a:b}"},
-        {"connector.client.config.override.policy": "None"}, version="[2,3)",
+        {"connector.client.config.override.policy": "None"},
     )  # fmt: skip
     assert sorted({name for name, _ in found}) == [
-        "consumer.override.lingr", "errors.tolerance", "key.converter.schemas.enable", "spec.class", "spec.version",
-        "topics", "topics.regex", "transforms.a.type", "value.converter",
+        "consumer.override.lingr", "errors.tolerance", "key.converter.schemas.enable", "topics", "topics.regex",
+        "transforms.a.type", "value.converter",
     ]  # fmt: skip
+
+
+def test_nothing_is_said_of_the_properties_of_another_version() -> None:
+    config = {"errors.tolerance": "x", "transforms": "a", "value.converter": "no.C", "topics": "", "table": ""}
+    found = problems(config, version="[2,3)")
+    assert {name for name, _ in found} == {"spec.class", "spec.version", "errors.tolerance", "value.converter"}
+
+
+def test_nothing_is_said_of_the_properties_of_another_version_of_a_transform() -> None:
+    found = problems({**SOURCE, **HOIST, "transforms.h.field": "", "transforms.h.plugin.version": "[2,3)",
+                      "transforms.h.negate": "x"})  # fmt: skip
+    assert {name for name, _ in found} == {"transforms.h.type", "transforms.h.plugin.version"}
+
+
+def test_an_empty_alias_is_one_as_any_other() -> None:
+    config = {**SOURCE, **HOIST, "transforms": "h,", "transforms..type": HOIST["transforms.h.type"]}
+    assert [name for name, _ in problems(config)] == ["transforms..field"]
 
 
 def test_the_connector_validates_beside_the_other_problems() -> None:
@@ -209,7 +226,9 @@ def test_what_nobody_reads_is_a_warning(config: dict[str, str], warned: str, mes
 
 
 def test_a_missing_property_is_told_with_its_mistyped_name() -> None:
-    assert [name for name, _ in problems({"tabel": "x"})] == ["table", "tabel"]
+    ((name, message),) = problems({"tabel": "x"})
+    assert name == "table"
+    assert message.endswith(" Was tabel meant?")
 
 
 def test_open_prefixes_are_the_plugins() -> None:

@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import DataError, Fields, Float32, Instant, Int8, Int32, Int64, Schema, SchemaBuilderError, Type
+from penstock import (
+    ConfigError,
+    DataError,
+    Fields,
+    Float32,
+    Instant,
+    Int8,
+    Int32,
+    Int64,
+    Schema,
+    SchemaBuilderError,
+    Type,
+)
 from penstock.schema import (
     BOOLEAN,
     DATE,
@@ -278,7 +290,7 @@ def test_schemas_that_the_builder_refuses_are_its_errors(schema: str, message: s
 
 @pytest.mark.parametrize("enabled", ["true", "false"])
 def test_a_fixed_schema_must_be_one_even_where_it_is_not_used(enabled: str) -> None:
-    with pytest.raises(DataError, match=r"schema\.content is no schema"):
+    with pytest.raises(ConfigError, match=r"schema\.content is no schema"):
         converter(schema_content="{", schemas_enable=enabled)
 
 
