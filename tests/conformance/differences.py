@@ -39,7 +39,8 @@ class Row:
         """Whether the row is about this case."""
         names = re.findall(r"`([^`]+)`", self.key)
         found = [rules.RULES[name] for name in names if name in rules.RULES]
-        return case["id"] in names or any(rule(case) for rule in found)
+        given = rules.as_texts(case)
+        return case["id"] in names or any(rule(given) for rule in found)
 
 
 def read(text: str) -> list[Row]:

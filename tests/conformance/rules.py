@@ -3,33 +3,49 @@
 Each is one line of the table in `docs/differences.md`, which tells what users see instead, and why.
 """
 
-import codecs
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from penstock import ConfigError
+from penstock import ConfigError, DataError, Predicate, Transform, stages
 from penstock.client_properties import translate
+from penstock.errors_config import ErrorsConfig
+from penstock.property_text import items, trimmed
 from penstock.topic_creation import TopicRules
 from penstock.variables import resolve
-from penstock.worker_config import ClientKind
+from penstock_plugins.java_charsets import Charset
+from penstock_plugins.json_reader import JsonReader
+from penstock_plugins.simple_date_format import PatternError, SimpleDateFormat
+from penstock_runtime.plan.clients import used
 
 from .case_files import Case
+from .connectors import PLUGINS
 
 Rule = Callable[[Case], bool]
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "as_texts"]
+
+
+def as_texts(case: Case) -> Case:
+    """The case with the numbers and truth values of its configuration as the texts that both read them as."""
+    config = case.get("config") or {}
+    return {**case, "config": {n: _text(v) for n, v in config.items()}}
+
+
+def _text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _validated(case: Case) -> bool:
-    """Whether Kafka Connect told which properties have errors."""
-    return case["area"] == "validation" and "errors" in case["expected"]
+    """Whether Kafka Connect told which properties have errors, of a connector in a version that there is."""
+    told = case["area"] == "validation" and "errors" in case["expected"]
+    return told and "connector.plugin.version" not in _expected(case)
 
 
 def _aliases(of: str, config: Case) -> list[str]:
-    text = (config.get(of) or "").strip()
-    return [alias for alias in re.split(r"\s*,\s*", text) if alias]
+    return list(dict.fromkeys(items(config.get(of) or "")))
 
 
 def _types(config: Case) -> Iterator[str]:
@@ -42,13 +58,43 @@ def _taken_kindly(case: Case) -> bool:
     if case["area"] not in ("smt", "transform-config", "predicate", "validation"):
         return False
     config, names = case["config"], [*_types(case["config"])]
+    if case["area"] == "validation":
+        return _validated_kindly(case)
     if any(re.fullmatch(r"\w+\$(Key|Value)", name.strip()) for name in names):
         return True
-    if case["area"] == "validation":  # which takes the others too, and leaves it to the task to fail
-        found = (config.get(f"{side}.converter") or "" for side in ("key", "value", "header"))
-        return any(name != name.strip() for name in found)
     asked = [config.get(f"transforms.{alias}.predicate") for alias in _aliases("transforms", config)]
     return "" in asked or any(name != name.strip() for name in names)
+
+
+def _validated_kindly(case: Case) -> bool:
+    """Validation takes the other names too, and leaves it to the task to fail."""
+    config = case["config"]
+    if "error" in case["expected"]:
+        connector = (config.get("connector.class") or "").removesuffix("Connector")
+        return trimmed(connector) != connector and connector.endswith(case["input"]["plugin"].removesuffix("Connector"))
+    converters = (config.get(f"{side}.converter") or "" for side in ("key", "value", "header"))
+    if any(name != trimmed(name) != "" for name in converters):
+        return True
+    given = {name: text for name, text in config.items() if text is not None}
+    for place in (*stages.transforms(given), *stages.predicates(given)):
+        name, refused = place.type or "", place.type_property in _expected(case)
+        if f"{place.name}.plugin.version" in _expected(case):
+            continue
+        if re.fullmatch(r"\w+\$(Key|Value)", name) and refused and place.type_property not in _problems(place):
+            return True
+        if name != trimmed(name) and not refused and _problems(place):
+            return True
+    return False
+
+
+def _problems(place: stages.Place) -> set[str]:
+    kind: type[Transform] | type[Predicate] = Transform if place.name.startswith("transforms.") else Predicate
+    try:
+        found = PLUGINS.find(kind, place.type or "")
+        found.cls.Config.parse(place.properties, place.prefix)
+    except ConfigError as e:
+        return {p.property or place.type_property for p in e.problems}
+    return set()
 
 
 def _undefined_predicate(case: Case) -> bool:
@@ -65,29 +111,30 @@ def _found_too_late(case: Case) -> bool:
     config = case["config"]
     if str(config.get("transaction.boundary")).strip().lower() == "connector" and _is_source(case):
         return "transaction.boundary" not in _expected(case)  # standalone workers have no transactions
+    known = _expected(case) - {name for name, text in config.items() if text is None}
     places = [(f"{side}.converter", config.get(f"{side}.converter")) for side in ("key", "value", "header")]
     places += [(f"transforms.{a}", config.get(f"transforms.{a}.type")) for a in _aliases("transforms", config)]
     for place, name in places:
         plugin = re.sub(r"^.*\.|\$.*$", "", (name or "").strip())
         own = {n.removeprefix(f"{place}."): t for n, t in config.items() if n.startswith(f"{place}.") and t is not None}
         wrong = _CONFIGURED.get(plugin)
-        if wrong is not None and wrong(own) and not any(e.startswith(f"{place}.") for e in _expected(case)):
+        if wrong is not None and wrong(own) and not any(e.startswith(f"{place}.") for e in known):
             return True
     return False
 
 
 def _is_encoding(name: str) -> bool:
     try:
-        codecs.lookup(name)
-    except LookupError:
+        Charset(trimmed(name))
+    except ConfigError:
         return False
     return True
 
 
-def _is_json(text: str) -> bool:
+def _is_schema(text: str) -> bool:
     try:
-        json.loads(text)
-    except ValueError:
+        JsonReader(enveloped=True, replace_null=True, schema_content=text, cache_size=1)
+    except DataError:
         return False
     return True
 
@@ -97,8 +144,11 @@ def _length(texts: Mapping[str, str], name: str) -> int:
 
 
 def _is_date_pattern(text: str) -> bool:
-    """Whether SimpleDateFormat takes it: letters that it knows, quotes in pairs."""
-    return re.fullmatch(r"(?:[^A-Za-z']|'[^']*'|[GyYMLwWDdFEuaHkKhmsSzZX])*", text) is not None
+    try:
+        SimpleDateFormat(text)
+    except PatternError:
+        return False
+    return True
 
 
 def _is_path(text: str) -> bool:
@@ -110,12 +160,12 @@ _CONFIGURED: Final[Mapping[str, Callable[[Mapping[str, str]], bool]]] = {
     "ExtractField": lambda c: c.get("field.syntax.version", "").upper() == "V2" and not _is_path(c.get("field", "")),
     "HeaderFrom": lambda c: _length(c, "fields") != _length(c, "headers"),
     "InsertField": lambda c: not any(n.endswith(".field") for n in c) or ("static.field" in c) > ("static.value" in c),
-    "JsonConverter": lambda c: bool(c.get("schema.content", "").strip()) and not _is_json(c["schema.content"]),
+    "JsonConverter": lambda c: not _is_schema(trimmed(c.get("schema.content", ""))),
     "SetSchemaMetadata": lambda c: not {"schema.name", "schema.version"} & c.keys(),
     "StringConverter": lambda c: not _is_encoding(c.get("converter.encoding", "utf-8")),
     "TimestampConverter": lambda c: (
         not _is_date_pattern(c.get("format", ""))
-        or (c.get("target.type") == "string" and not c.get("format", "").strip())
+        or (trimmed(c.get("target.type", "")) == "string" and not c.get("format", "").strip())
     ),
 }
 """Rules over the values of a plugin's properties that its `configure` has, and not their validators."""
@@ -132,7 +182,7 @@ def _wrong_topic_rules(case: Case) -> bool:
     if not _validated(case) or not _is_source(case):
         return False
     try:
-        TopicRules.of({n: str(t) for n, t in case["config"].items()}, enabled=True)
+        TopicRules.of({n: t for n, t in case["config"].items() if t is not None}, enabled=True)
     except ConfigError as e:
         return bool({p.property for p in e.problems} - _expected(case))
     return False
@@ -142,15 +192,24 @@ def _refused_by_clients(case: Case) -> bool:
     if not _validated(case):
         return False
     config = case["config"]
-    used: tuple[ClientKind, ...] = ("producer",) if _is_source(case) else ("consumer",)
-    if config.get("errors.deadletterqueue.topic.name"):
-        used = ("producer", "consumer", "admin")
-    for kind in used:
+    given = {name: text for name, text in config.items() if text is not None}
+    for kind in used("source" if _is_source(case) else "sink", given):
         prefix = f"{kind}.override."
-        overrides = {n.removeprefix(prefix): str(t) for n, t in config.items() if n.startswith(prefix) and n != prefix}
+        overrides = {n.removeprefix(prefix): t for n, t in given.items() if n.startswith(prefix) and n != prefix}
         found = translate(kind, overrides, prefix)
         if {p.property for p in (*found.problems, *found.meaningless)} - _expected(case):
             return True
+    return False
+
+
+def _dead_letters_of_sources(case: Case) -> bool:
+    if not _validated(case) or not _is_source(case):
+        return False
+    texts = {n: t for n, t in case["config"].items() if t is not None and n.startswith("errors.deadletterqueue.")}
+    try:
+        ErrorsConfig.parse(texts)
+    except ConfigError as e:
+        return bool({p.property for p in e.problems} - _expected(case))
     return False
 
 
@@ -158,7 +217,8 @@ def _variable_without_value(case: Case) -> bool:
     if "error" in case["expected"] and case["expected"]["error"]["phase"] != "apply":
         return False  # refused there too, if for another reason
     texts = {name: text for name, text in case["config"].items() if isinstance(text, str)}
-    return bool({p.property for p in resolve(texts, None).problems} - (_expected(case) if _validated(case) else set()))
+    told = _expected(case) if case["area"] == "validation" else set()
+    return bool({p.property for p in resolve(texts, None).problems} - told)
 
 
 def _expected(case: Case) -> set[str]:
@@ -180,5 +240,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "null-of-the-plugin": _null_of_the_plugin,
     "wrong-topic-rules": _wrong_topic_rules,
     "refused-by-clients": _refused_by_clients,
+    "dead-letters-of-sources": _dead_letters_of_sources,
     "variable-without-value": _variable_without_value,
 }
