@@ -211,7 +211,8 @@ def _made(name: str, group: _Group, default: TopicGroup, settings: Mapping[str, 
 
 
 def _below(group: str, own: Mapping[str, str]) -> dict[str, str]:
-    return {n[len(group) + 1 :]: t for n, t in own.items() if n.startswith(f"{group}.")}
+    prefix = f"{group}."
+    return {n.removeprefix(prefix): t for n, t in own.items() if n.startswith(prefix) and n != prefix}
 
 
 def _settings(group: str, own: Mapping[str, str]) -> dict[str, str]:

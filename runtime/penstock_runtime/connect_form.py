@@ -62,7 +62,11 @@ def connector(document: Mapping[str, Any]) -> Connector:
             config["name"] = document["name"]
     spec: dict[str, Any] = {"config": {n: v for n, v in config.items() if n not in _NAMES.values()}}
     if "connector.class" in config:
-        spec["class"] = config["connector.class"]
+        name = spec["class"] = config["connector.class"]
+        if isinstance(name, str) and trimmed(name) not in ("", name):
+            flaws.append(
+                Problem("spec.class", "has blanks around it, with which Kafka Connect finds no class; remove them")
+            )
     if "connector.plugin.version" in config:
         version = config["connector.plugin.version"]
         if version is None:

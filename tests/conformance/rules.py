@@ -70,10 +70,10 @@ def _validated_kindly(case: Case) -> bool:
     """Validation takes the other names too, and leaves it to the task to fail."""
     config = case["config"]
     if "error" in case["expected"]:
-        connector = (config.get("connector.class") or "").removesuffix("Connector")
-        return trimmed(connector) != connector and connector.endswith(case["input"]["plugin"].removesuffix("Connector"))
-    converters = (config.get(f"{side}.converter") or "" for side in ("key", "value", "header"))
-    if any(name != trimmed(name) != "" for name in converters):
+        return False
+    converters = [f"{side}.converter" for side in ("key", "value", "header")]
+    in_version = [name for name in converters if f"{name}.plugin.version" not in _expected(case)]
+    if any(config.get(name) != trimmed(config.get(name) or "") != "" for name in in_version):
         return True
     given = {name: text for name, text in config.items() if text is not None}
     for place in (*stages.transforms(given), *stages.predicates(given)):
