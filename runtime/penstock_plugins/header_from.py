@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import model_validator
 
-from penstock import Config, ConfigError, Field, Fields, Header, Importance, Record, RecordBatch, Same, Schema, prop
+from penstock import Config, ConfigError, Fields, Header, Importance, Record, RecordBatch, Same, Schema, prop
 from penstock.config_rules import words
 from penstock.fields import Column
 from penstock_plugins.connect_values import null_of
@@ -87,6 +87,21 @@ class _Source(NamedTuple):
         return [fill if v is None else v for v in column]
 
 
+class _Missing(_Source):
+    """A field that the struct, whose schema this holds, does not have: what is wrong with those before it is told first."""
+
+    def value(self, value: Any) -> Any:
+        """Raise TypeError."""
+        fields = () if self.schema is None else self.schema.fields
+        raise TypeError(
+            f"HeaderFrom: 'fields' names one that the struct does not have. It has: {', '.join(f.name for f in fields)}"
+        )
+
+    def column(self, values: Values) -> Column:
+        """Raise TypeError."""
+        return Same(self.value(None))
+
+
 class HeaderFrom(SideTransform):
     """Copy or move fields into headers, after those that are there."""
 
@@ -112,9 +127,9 @@ class HeaderFrom(SideTransform):
         """
         schema, value = side_of(record, self.side)
         there = self._there(schema, value)
-        left = super().apply(record) if self._moved else record
         sources = self._bare if schema is None else self._sources[schema]
         added = tuple([Header(s.header, s.value(there.get(s.name)), s.schema) for s in sources])
+        left = super().apply(record) if self._moved else record
         return left.replace(headers=record.headers + added)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
@@ -161,19 +176,13 @@ class HeaderFrom(SideTransform):
         return StructCopy(basics(schema, left), (Move(f, f) for f in left), replace_null=self._replace_null)
 
     def _sources_of(self, schema: Schema) -> tuple[_Source, ...]:
-        there = [(header, _required(schema.field(name), schema)) for header, name in self._pairs]
+        there = [(header, name, schema.field(name)) for header, name in self._pairs]
         return tuple(
-            _Source(header, f.name, f.schema, f.schema.default if self._replace_null else None) for header, f in there
+            _Missing(header, name, schema, None)
+            if field is None
+            else _Source(header, name, field.schema, field.schema.default if self._replace_null else None)
+            for header, name, field in there
         )
-
-
-def _required(field: Field | None, schema: Schema) -> Field:
-    if field is None:
-        raise TypeError(
-            "HeaderFrom: 'fields' names one that the struct does not have. It has: "
-            f"{', '.join(f.name for f in schema.fields)}"
-        )
-    return field
 
 
 def _headers(length: int, name: str, schema: Schema | None, column: Column) -> list[Header]:
