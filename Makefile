@@ -51,7 +51,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: java setup ## All tests: unit, conformance, integration, operator-life, e2e, cluster-test and images-test, four at a time
+test: java setup ## All tests: unit, conformance, integration, operator-life, e2e, cluster-test and images-test, five at a time
 	@scripts/test $(PY)
 
 .PHONY: unit

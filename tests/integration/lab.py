@@ -23,7 +23,7 @@ from penstock.taskspec import TaskSpec, TaskState
 
 from .journal import Journal
 from .reading import Read, create, read_all
-from .running import Processes, Running, manifest, new_name, specs, until
+from .running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
 STRING: Final = {
     "key.converter": "StringConverter", "value.converter": "StringConverter", "header.converter": "SimpleHeaderConverter",
@@ -137,19 +137,25 @@ class Lab:
 
     def committed(self, connector: str, topic: str, partition: int = 0, *, group: str | None = None) -> int | None:
         """What the sink's group has committed."""
-        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": group or f"connect-{connector}"})
-        try:
-            (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
-            return found.offset if found.offset >= 0 else None
-        finally:
-            consumer.close()
+        with self._group(group or f"connect-{connector}") as consumer:
+            return _committed(consumer, topic, partition)
 
     def wait_committed(self, connector: str, topic: str, offset: int, partition: int = 0) -> None:
         """Wait until the sink's group stands there."""
-        until(
-            lambda: self.committed(connector, topic, partition) == offset,
-            what=lambda: f"committed {self.committed(connector, topic, partition)}, not {offset}",
-        )
+        with self._group(f"connect-{connector}") as consumer:
+            until(
+                lambda: _committed(consumer, topic, partition) == offset,
+                seconds=2 * PATIENCE,
+                what=lambda: f"committed {_committed(consumer, topic, partition)}, not {offset}",
+            )
+
+    @contextmanager
+    def _group(self, name: str) -> Iterator[Consumer]:
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": name})
+        try:
+            yield consumer
+        finally:
+            consumer.close()
 
     def offset_records(self, connector: str, topic: str = "connect-offsets") -> list[Read]:
         """The committed records of an offsets topic that are this connector's."""
@@ -207,3 +213,8 @@ def failed(task: Running) -> str:
     assert task.await_exit() in (1, 2), task.last_words()
     assert task.failure is not None, task.last_words()
     return task.failure
+
+
+def _committed(consumer: Consumer, topic: str, partition: int) -> int | None:
+    (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
+    return found.offset if found.offset >= 0 else None
