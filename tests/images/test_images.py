@@ -114,6 +114,8 @@ def test_the_runtime_finds_its_plugins_and_its_command(image: Callable[[str], Im
 
 
 SPARK = """
+from pathlib import Path
+
 from penstock_runtime.engine.spark import Spark
 from penstock_runtime.scratch import Scratch
 
@@ -122,6 +124,8 @@ with Scratch() as scratch:
     spark = Spark(cores=2, conf={}, name="image", eager=True, scratch=scratch)
     session = spark.session()
     assert session.sparkContext.parallelize(range(100), 2).map(lambda n: n * 2).sum() == 9900
+    jvm = session.sparkContext._gateway.proc.pid
+    assert "penstock-classes.jsa" in Path(f"/proc/{jvm}/maps").read_text()
     folder = str(scratch.path / "rows")
     rows = session.range(1000).selectExpr("id", "cast(id as string) text", "id % 7 part")
     rows.write.option("compression", "zstd").parquet(folder)

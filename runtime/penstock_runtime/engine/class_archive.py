@@ -104,7 +104,7 @@ def _is_due() -> bool:
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if not ARCHIVE.exists() or java is None:
         return True
-    return ARCHIVE.stat().st_ctime < Path(java).resolve().stat().st_ctime
+    return ARCHIVE.stat().st_ctime < max(p.resolve().stat().st_ctime for p in (Path(java), _SPARK / "jars"))
 
 
 if __name__ == "__main__" and _is_due():
