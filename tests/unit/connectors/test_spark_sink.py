@@ -11,6 +11,7 @@ from penstock import ConfigError, ConnectError, Instant, Problem
 from penstock.schema import DATE, INT64, STRING, TIMESTAMP, array_of, decimal, map_of, struct
 from penstock.spark_schema import arrow_table, from_spark, to_spark
 from penstock_plugins.spark_sink import SparkSink, SparkSinkConfig
+from penstock_runtime.engine import class_archive
 
 SHAPE = struct(
     {
@@ -43,13 +44,16 @@ def row(n: int) -> dict[str, Any]:
 def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .getOrCreate()
-    )
+    conf = {
+        **class_archive.settings("-XX:+UseSerialGC -XX:TieredStopAtLevel=1"),
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "1",
+    }
+    builder = SparkSession.builder.master("local[1]")
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
     yield session
     session.stop()
 
