@@ -165,6 +165,7 @@ class SinkOffsets:
             del self.positions[tp]
             self._committed.pop(tp, None)
             self._ends.pop(tp, None)
+            self._marked.discard(tp)
 
     def close(self) -> None:
         """The sink writes no more."""

@@ -39,7 +39,7 @@ _RECORD_BYTES: Final = 8192.0
 _SOON: Final = 5.0
 """How often a topic that is listed and does not exist is looked for, in seconds."""
 _SILENCE: Final = 30.0
-"""After so many seconds without a record the broker is asked whether there is really none."""
+"""How often brokers are asked whether records wait that do not come, in seconds."""
 
 
 class SinkTask:
@@ -76,6 +76,8 @@ class SinkTask:
         self._record_bytes = _RECORD_BYTES
         self._ends: dict[TopicPartition, tuple[int, int]] = {}
         self._next_look = 0.0
+        self._waiting: dict[TopicPartition, int | None] = {}
+        """Where reading stood at the last look, of the partitions that had more."""
         self._doubtful = False
         """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
         self._waiting_for: str | None = None
@@ -143,9 +145,7 @@ class SinkTask:
             self._read_here = False
             return
         begun = self._clock()
-        if consumed or ends:
-            self._next_look = begun + _SILENCE
-        elif begun >= self._next_look:
+        if not consumed and begun >= self._next_look:
             self._look()
         if consumed:
             self._doubtful = True
@@ -156,16 +156,27 @@ class SinkTask:
         self._report_lag()
 
     def _look(self) -> None:
-        """Where records wait that the client does not bring, begin to read anew: it can miss that a broker is back."""
+        """Where records have waited since the last look, begin to read anew: the client can miss that a broker is back.
+
+        Looked when nothing is there to be written: what waits behind other records in the client's queue is not missed.
+        """
         self._next_look = self._clock() + _SILENCE
-        # Not of those that begin at their end and have not said where that is: anew, they would begin at a later one.
-        begun = [of for of, at in self._offsets.places.items() if at is not None or self._consumer.from_beginning]
-        ends = self._consumer.ends(begun)
-        waiting = [f"{of.topic}-{of.partition}" for of in begun if self._offsets.behind(of, 0, ends[of])]
-        if waiting:
-            log.warning(
-                "Records wait in %s, and none came for %.0f s: they are asked for anew", ", ".join(waiting), _SILENCE
-            )
+        places = self._offsets.places
+        if None in places.values() and not self._consumer.from_beginning:
+            return  # begun anew, a partition that has not said where its end is would begin at a later one
+        try:
+            ends = self._consumer.ends(places)
+        except RetriableError as e:
+            log.warning("Whether records wait is not known: %s", e)
+            self._next_refresh = 0.0
+            return  # what is assigned stays so: others may be read
+        before, self._waiting = (
+            self._waiting,
+            {of: p for of, p in places.items() if self._offsets.behind(of, 0, ends[of])},
+        )
+        missed = [f"{of.topic}-{of.partition}" for of, p in self._waiting.items() if (of, p) in before.items()]
+        if missed:
+            log.warning("Records in %s have not come for %.0f s: they are asked for anew", _few(missed), _SILENCE)
             self._read_here = False
 
     def _gathered(self) -> tuple[list[Consumed], dict[TopicPartition, int]]:
@@ -352,7 +363,10 @@ class SinkTask:
         if not positions:
             return None
         if not self._read_here:
-            marks = self._consumer.bounds(positions)
+            try:
+                marks = self._consumer.bounds(positions)
+            except RetriableError:  # of one of them perhaps; the others are read here meanwhile
+                return None
         else:
             marks = {of: self._consumer.watermarks(of) for of in positions}
             # Nothing was fetched of these yet: while others fill the client's queue, that may be long.
@@ -379,3 +393,7 @@ def _quietly(what: str, work: Callable[[], None]) -> None:
         work()
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
         log.warning("The sink could not %s: %s", what, e)
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

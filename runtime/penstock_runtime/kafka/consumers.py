@@ -127,6 +127,8 @@ class RecordConsumer:
         self.reset = _RESETS.get(str(config["auto.offset.reset"]).lower(), "earliest")
         """`auto.offset.reset`: `earliest`, `latest` or `none`."""
         config["auto.offset.reset"] = "error"  # librdkafka would skip what is gone without a word: see `OutOfRange`
+        # An answer may come behind one that the broker holds back.
+        self._patience = _SHORTLY + int(config["fetch.wait.max.ms"]) / 1000
         self._connections = Doubt(self._ask)
         config["error_cb"] = lambda error: self._connections.arise(_text(error))
         with translating(f"Starting a consumer for {self._servers}"):
@@ -209,13 +211,18 @@ class RecordConsumer:
 
     def _of_brokers(self, ask: Callable[[Consumer, list[TopicPartition], float], T], of: Iterable[TopicPartition]) -> T:
         wanted = list(of)
-        doing = f"Asking for the end of {', '.join(f'{t}-{p}' for t, p in wanted)}"
+        if not wanted:
+            return ask(self._consumer, wanted, 0.0)
+        more = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
+        doing = f"Asking for the end of {wanted[0].topic}-{wanted[0].partition}{more}"
         try:
-            return ask(self._consumer, wanted, _SHORTLY)
+            found = ask(self._consumer, wanted, self._patience)
         except KafkaException as e:
             if e.args[0].code() in _GONE:
-                raise RetriableError(f"{doing}: it is gone") from e
+                raise RetriableError(f"{doing}: a partition is gone, or has no leader") from e
             raise translated(e.args[0], doing) from e
+        self._connections.end()
+        return found
 
     def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
         """Records that are there, in order of each partition, and the partitions that came to their end (at an offset).

@@ -33,6 +33,10 @@ class Doubt:
         """The client has told of an error. Any broker may be meant, and it may be over already."""
         self._error = error
 
+    def end(self) -> None:
+        """Brokers have answered something else."""
+        self.trouble = self._error = None
+
     def settle(self) -> None:
         """Find out whether brokers answer, where that is in doubt; every two seconds, and a second long, at most."""
         if self._error is None or self._clock() < self._next:
@@ -43,4 +47,4 @@ class Doubt:
             self.trouble = self._error
             self._next = self._clock() + _PAUSE
         else:
-            self.trouble = self._error = None
+            self.end()
