@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.bench.peer import connect_jars
 
 from penstock import ConnectError
-from penstock_runtime.java import Java
+from penstock_runtime.java import Java, find_java
 
 from . import codec
 from .oracle import Oracle, OracleError, building
@@ -78,3 +79,12 @@ def test_a_missing_compiler_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_pa
     with pytest.raises(ConnectError, match=r"(?s)jdk.compiler not found.*apt-get install openjdk-17-jdk-headless"):
         building.compiled(Java(runtime, 17, "17"), tmp_path)
     assert not list((tmp_path / "conformance-oracle").glob("unfinished-*"))
+
+
+def test_it_is_compiled_on_a_machine_that_has_nothing_of_it_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = find_java()
+    jars = connect_jars(java)
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    assert (building.compiled(java, jars) / "Oracle.class").exists()

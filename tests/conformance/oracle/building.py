@@ -1,6 +1,7 @@
 """The oracle's classes: compiled once per source, Java and Kafka Connect into the cache, outside every checkout."""
 
 import hashlib
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -43,8 +44,10 @@ def _compile(java: Java, jars: Path, sources: Iterable[Path], classes: Path) -> 
         made = Path(name) / "classes"
         # The compiler is a module of Java: Debian's runtime has it too, without the command `javac`.
         compiler = [str(java.executable), "-Xmx256m", "-m", "jdk.compiler/com.sun.tools.javac.Main"]
+        # By name: it is Java's launcher that knows what `*` is, and it looks at its own class path only.
+        path = os.pathsep.join(map(str, sorted(jars.glob("*.jar"))))
         done = subprocess.run(
-            [*compiler, "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", str(made), *map(str, sources)],
+            [*compiler, "-encoding", "UTF-8", "-cp", path, "-d", str(made), *map(str, sources)],
             capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         if done.returncode != 0:
