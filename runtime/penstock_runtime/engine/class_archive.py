@@ -10,10 +10,9 @@ import os
 import shutil
 import sysconfig
 import tempfile
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["ARCHIVE", "make", "settings"]
 
@@ -67,25 +66,20 @@ def make(archive: Path = ARCHIVE) -> None:
         new.rename(archive)
 
 
-def _class_path() -> Mapping[str, str]:
+def _class_path() -> dict[str, str]:
     # Java compares class paths as texts, and Spark's own, `jars/*`, is in the order of the folder.
     return {"spark.driver.defaultExtraClassPath": ":".join(map(str, sorted((_SPARK / "jars").glob("*.jar"))))}
 
 
-def _run(conf: Mapping[str, str], rows: Path) -> None:
+def _run(conf: dict[str, Any], rows: Path) -> None:
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault(
-        "SPARK_LOCAL_IP", "127.0.0.1"
-    )  # else the name of the host is looked up, which a build may not have
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    # Else the name of the host is looked up, which a build may not have.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    session = SparkSession.builder.master("local[2]").config(map=conf).getOrCreate()
     session.sparkContext.parallelize([0], 1).map(_same).collect()
-    session.createDataFrame([(1, "a")], "id int, name string").selectExpr("id + 1 as id", "name").write.parquet(
-        str(rows)
-    )
+    frame = session.createDataFrame([(1, "a")], "id int, name string").selectExpr("id + 1 as id", "name")
+    frame.write.parquet(str(rows))
     session.read.parquet(str(rows)).where("id > 1").count()
     gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
     session.stop()

@@ -16,6 +16,7 @@ from penstock_runtime.engine import worker
 from penstock_runtime.engine.assignment import assigned
 from penstock_runtime.engine.dealing import Range, bounded, cut, dealt
 from penstock_runtime.engine.frames import FramePut
+from penstock_runtime.engine.missed import Missed
 from penstock_runtime.engine.pace import Appetite
 from penstock_runtime.engine.patience import rest, until_done
 from penstock_runtime.engine.reports import Reports
@@ -25,6 +26,7 @@ from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.spark import Spark, WorkerLost
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.consumers import Consumed, OutOfRange, RecordConsumer
+from penstock_runtime.kafka.marks import named
 from penstock_runtime.kafka.status_topic import State
 
 __all__ = ["SinkTask"]
@@ -76,8 +78,7 @@ class SinkTask:
         self._record_bytes = _RECORD_BYTES
         self._ends: dict[TopicPartition, tuple[int, int]] = {}
         self._next_look = 0.0
-        self._waiting: dict[TopicPartition, int | None] = {}
-        """Where reading stood at the last look, of the partitions that had more."""
+        self._missed = Missed(self._consumer, self._offsets)
         self._doubtful = False
         """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
         self._waiting_for: str | None = None
@@ -156,27 +157,16 @@ class SinkTask:
         self._report_lag()
 
     def _look(self) -> None:
-        """Where records have waited since the last look, begin to read anew: the client can miss that a broker is back.
-
-        Looked when nothing is there to be written: what waits behind other records in the client's queue is not missed.
-        """
+        """Where records are missed, begin to read anew."""
         self._next_look = self._clock() + _SILENCE
-        places = self._offsets.places
-        if None in places.values() and not self._consumer.from_beginning:
-            return  # begun anew, a partition that has not said where its end is would begin at a later one
         try:
-            ends = self._consumer.ends(places)
+            missed = self._missed.look()
         except RetriableError as e:
             log.warning("Whether records wait is not known: %s", e)
             self._next_refresh = 0.0
             return  # what is assigned stays so: others may be read
-        before, self._waiting = (
-            self._waiting,
-            {of: p for of, p in places.items() if self._offsets.behind(of, 0, ends[of])},
-        )
-        missed = [f"{of.topic}-{of.partition}" for of, p in self._waiting.items() if (of, p) in before.items()]
         if missed:
-            log.warning("Records in %s have not come for %.0f s: they are asked for anew", _few(missed), _SILENCE)
+            log.warning("Records in %s have not come for %.0f s: they are asked for anew", named(missed), _SILENCE)
             self._read_here = False
 
     def _gathered(self) -> tuple[list[Consumed], dict[TopicPartition, int]]:
@@ -393,7 +383,3 @@ def _quietly(what: str, work: Callable[[], None]) -> None:
         work()
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
         log.warning("The sink could not %s: %s", what, e)
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

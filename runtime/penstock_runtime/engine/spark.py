@@ -181,12 +181,11 @@ class Spark:
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             from pyspark.sql import SparkSession
 
-            builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
             fixed = {k: CONF[k] for k in ("spark.task.maxFailures", "spark.stage.maxConsecutiveAttempts",
                                           "spark.speculation")}  # fmt: skip
-            for key, value in {**CONF, **_sizes(), **_places(self._scratch), **self._conf, **fixed}.items():
-                builder = builder.config(key, value)
-            session = builder.getOrCreate()
+            conf: dict[str, Any] = {**CONF, **_sizes(), **_places(self._scratch), **self._conf, **fixed}
+            builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
+            session = builder.config(map=conf).getOrCreate()
             if _home() is None:
                 # Hadoop looks the user up by its number, and refuses one without a name, whatever the variables say.
                 users = session.sparkContext._jvm.org.apache.hadoop.security.UserGroupInformation  # type: ignore[union-attr] # noqa: SLF001 (no other way to Hadoop)

@@ -1,7 +1,7 @@
 """Reading a compacted topic to its end, and writing single records to it: the offsets topic and the status topic."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
-from penstock_runtime.kafka.marks import marks
+from penstock_runtime.kafka.marks import filled, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -71,20 +71,14 @@ def read_to_end(
             if past_open:  # a client's isolation level is also that of the ends that it is told
                 other = Consumer({**config, "isolation.level": "read_uncommitted"})
                 try:
-                    ends = _ends(other, topic, wanted)
+                    ends = filled(other, topic, wanted, _SECONDS / 2)
                 finally:
                     other.close()
             else:
-                ends = _ends(consumer, topic, wanted)
+                ends = filled(consumer, topic, wanted, _SECONDS / 2)
             return _read(consumer, topic, dict.fromkeys(ends, OFFSET_BEGINNING), ends, _SECONDS)
         finally:
             consumer.close()
-
-
-def _ends(consumer: Consumer, topic: str, wanted: Sequence[int]) -> dict[int, int]:
-    """The ends of the partitions that hold anything."""
-    found = marks(consumer, [TopicPartition(topic, p) for p in wanted], _SECONDS / 2)
-    return {of.partition: high for of, (low, high) in found.items() if high > low}
 
 
 def _read(

@@ -24,7 +24,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.doubt import Doubt
 from penstock_runtime.kafka.errors import translated, translating
-from penstock_runtime.kafka.marks import ends, marks
+from penstock_runtime.kafka.marks import ends, marks, named
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
@@ -213,8 +213,7 @@ class RecordConsumer:
         wanted = list(of)
         if not wanted:
             return ask(self._consumer, wanted, 0.0)
-        more = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
-        doing = f"Asking for the end of {wanted[0].topic}-{wanted[0].partition}{more}"
+        doing = f"Asking for the end of {named(wanted)}"
         try:
             found = ask(self._consumer, wanted, self._patience)
         except KafkaException as e:

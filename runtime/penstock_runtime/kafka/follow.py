@@ -6,11 +6,10 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
-from penstock.sink import TopicPartition
 from penstock_runtime.kafka.compacted import Entry, partitions
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
-from penstock_runtime.kafka.marks import marks
+from penstock_runtime.kafka.marks import filled
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -79,8 +78,7 @@ class Follower:
         if self._behind is None:
             count = len(partitions(self._consumer, self._topic, _LOOK_SECONDS))
             mine = sorted({partition_of(key, count) for key in self._keys})
-            found = marks(self._consumer, [TopicPartition(self._topic, p) for p in mine], _LOOK_SECONDS)
-            ends = {of.partition: high for of, (low, high) in found.items() if high > low}
+            ends = filled(self._consumer, self._topic, mine, _LOOK_SECONDS)
             self._consumer.assign([Position(self._topic, p, OFFSET_BEGINNING) for p in mine])
             self._behind = ends
         return self._consumer

@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as Position
 
 from penstock.sink import TopicPartition
 
-__all__ = ["ends", "marks"]
+__all__ = ["ends", "filled", "marks", "named"]
 
 _FIRST: Final = -2
 _END: Final = -1
@@ -41,6 +41,18 @@ def marks(
 def ends(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
     """The end of each, in one question. As `marks`."""
     return _asked(consumer, list(partitions), _END, seconds)
+
+
+def filled(consumer: Consumer, topic: str, numbers: Iterable[int], seconds: float) -> dict[int, int]:
+    """The ends of those of a topic's partitions that hold anything, by their numbers. As `marks`."""
+    found = marks(consumer, [TopicPartition(topic, number) for number in numbers], seconds)
+    return {of.partition: high for of, (low, high) in found.items() if high > low}
+
+
+def named(partitions: Iterable[TopicPartition]) -> str:
+    """Partitions in a message, which may be hundreds."""
+    names = [f"{topic}-{number}" for topic, number in partitions]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _asked(consumer: Consumer, wanted: list[TopicPartition], time: int, seconds: float) -> dict[TopicPartition, int]:

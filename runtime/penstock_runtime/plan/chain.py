@@ -46,7 +46,6 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
         _check(place, kind, plugins, own, chain)
         if place.from_worker:
             check_syntax(config.get(f"{name}.plugin.version"), f"{name}.plugin.version", findings)
-        if place.from_worker:
             findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in own.problems)
     check_transforms(config, plugins, findings, chain)
     return chain

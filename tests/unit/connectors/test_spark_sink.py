@@ -44,16 +44,13 @@ def row(n: int) -> dict[str, Any]:
 def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
-    conf = {
+    conf: dict[str, Any] = {
         **class_archive.settings("-XX:+UseSerialGC -XX:TieredStopAtLevel=1"),
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
     }
-    builder = SparkSession.builder.master("local[1]")
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.master("local[1]").config(map=conf).getOrCreate()
     yield session
     session.stop()
 
