@@ -7,13 +7,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ConnectError
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.embedded import EmbeddedKafka, formatting
+from penstock_runtime.embedded.jars import kafka_jars
+from penstock_runtime.embedded.jvm import Jvm
+from penstock_runtime.embedded.settings import Ports
+from penstock_runtime.java import find_java
 
 from .ports import free_port
 
@@ -208,6 +214,43 @@ def test_the_cluster_keeps_its_id(own_kafka: EmbeddedKafka) -> None:
     own_kafka.stop()
     own_kafka.start()
     assert json.loads((own_kafka.data_dir / "kafka.json").read_text()) == first
+    client = AdminClient({"bootstrap.servers": own_kafka.bootstrap_servers})
+    told = client.describe_cluster().result(30)
+    assert told.cluster_id == first["cluster_id"]
+
+
+def test_folders_after_the_first_are_what_kafkas_tool_made_with_ids_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = find_java()
+    jvm = Jvm(java, kafka_jars(java, print))
+    monkeypatch.setattr(formatting, "kafka_folder", lambda: tmp_path / "cache")
+    clusters = [formatting.new_id() for _ in range(3)]
+    for cluster in clusters:
+        (tmp_path / cluster).mkdir()
+        formatting.format_once(tmp_path / cluster, jvm, cluster, Ports(20001, 20002))
+        jvm = replace(jvm, jars=())  # the tool cannot run again
+    made = [tmp_path / cluster / "topics" for cluster in clusters]
+    assert len({(folder / "bootstrap.checkpoint").read_bytes() for folder in made}) == 1
+    ids = [dict(line.split("=") for line in (folder / "meta.properties").read_text().splitlines() if "=" in line)
+           for folder in made]  # fmt: skip
+    assert [found.pop("cluster.id") for found in ids] == clusters
+    assert len({found.pop("directory.id") for found in ids}) == 3
+    assert ids == [{"node.id": "1", "version": "1"}] * 3
+
+
+def test_where_the_cache_cannot_be_written_kafkas_tool_runs_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = find_java()
+    jvm = Jvm(java, kafka_jars(java, print))
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(formatting, "kafka_folder", lambda: tmp_path / "file")
+    formatting.format_once(tmp_path, jvm, formatting.new_id(), Ports(20001, 20002))
+    assert sorted(found.name for found in (tmp_path / "topics").iterdir()) == [
+        "bootstrap.checkpoint",
+        "meta.properties",
+    ]
 
 
 def test_nobody_listens_beyond_this_machine(own_kafka: EmbeddedKafka) -> None:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.errors import ConnectError
-from penstock_runtime.embedded.folder import choose_ports, format_once, read_identity
+from penstock_runtime.embedded.folder import choose_ports, read_identity
+from penstock_runtime.embedded.formatting import format_once
 from penstock_runtime.embedded.jars import exclusively, kafka_folder
 from penstock_runtime.embedded.jvm import SERVER, Jvm
 from penstock_runtime.embedded.lock import FolderLock
@@ -52,7 +53,7 @@ def _make(jvm: Jvm, archive: Path) -> None:
         new = folder / archive.name
         identity = read_identity(folder)
         ports = choose_ports(identity, 0)
-        format_once(folder, jvm, identity, ports)
+        format_once(folder, jvm, identity.cluster_id, ports)
         write_settings(folder, ports)
         lock = FolderLock(folder)
         lock.acquire()

@@ -12,7 +12,8 @@ from typing import Self
 
 from penstock.errors import ConnectError
 from penstock_runtime.embedded.archive import with_archive
-from penstock_runtime.embedded.folder import choose_ports, format_once, read_identity, require_free, write_identity
+from penstock_runtime.embedded.folder import choose_ports, read_identity, require_free, write_identity
+from penstock_runtime.embedded.formatting import format_once
 from penstock_runtime.embedded.jars import kafka_jars
 from penstock_runtime.embedded.jvm import SERVER, Jvm
 from penstock_runtime.embedded.lock import FolderInUse, FolderLock
@@ -180,7 +181,7 @@ class EmbeddedKafka:
         ports = choose_ports(identity, self._wanted)
         identity = replace(identity, broker_port=ports.broker, controller_port=ports.controller)
         write_identity(self._folder, identity)
-        format_once(self._folder, jvm, identity, ports)
+        format_once(self._folder, jvm, identity.cluster_id, ports)
         write_settings(self._folder, ports)
         command = jvm.command(SERVER, "server.properties")
         self._process = BrokerProcess(command, self._folder, self._folder / STDERR, self._lock.inheritable)

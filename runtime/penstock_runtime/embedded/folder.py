@@ -1,4 +1,4 @@
-"""The data folder of an embedded Kafka: what it remembers, and how it is made.
+"""The data folder of an embedded Kafka: what it remembers.
 
 kafka.json         cluster id and ports, kept so that clients find the broker again after a restart
 topics/            Kafka's own data
@@ -7,22 +7,18 @@ tmp/               what Java unpacks; emptied at every start
 *.lock             see `lock`
 """
 
-import base64
 import json
 import logging
 import secrets
-import shutil
 import socket
-import subprocess
-import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock.errors import ConnectError
-from penstock_runtime.embedded.jvm import FORMAT, Jvm
-from penstock_runtime.embedded.settings import TOPICS, Ports, write_settings
+from penstock_runtime.embedded.formatting import new_id
+from penstock_runtime.embedded.settings import Ports
 
-__all__ = ["Identity", "choose_ports", "format_once", "read_identity", "require_free", "write_identity"]
+__all__ = ["Identity", "choose_ports", "read_identity", "require_free", "write_identity"]
 
 _logger = logging.getLogger(__name__)
 
@@ -46,7 +42,7 @@ def read_identity(folder: Path) -> Identity:
     try:
         return Identity(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return Identity(_new_cluster_id())
+        return Identity(new_id())
     except (ValueError, TypeError) as error:
         raise ConnectError(f"{path} is damaged ({error}): restore it or choose another data folder") from error
 
@@ -88,28 +84,6 @@ def require_free(port: int) -> None:
         raise ConnectError(
             f"port {port} on 127.0.0.1 is taken: another program listens there. Choose another, or 0 for any"
         )
-
-
-def format_once(folder: Path, jvm: Jvm, identity: Identity, ports: Ports) -> None:
-    """Make Kafka's own folder unless it exists: prepared beside it, then renamed, so that it is whole or absent."""
-    topics = folder / TOPICS
-    if topics.exists():
-        return
-    unfinished = folder / f"{TOPICS}.new"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    write_settings(folder, ports, unfinished.name)
-    command = jvm.command(FORMAT, "format", "--cluster-id", identity.cluster_id, "--config", "server.properties")
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ConnectError(f"the data folder {folder} cannot be prepared: {(done.stderr or done.stdout).strip()}")
-    unfinished.rename(topics)
-
-
-def _new_cluster_id() -> str:
-    while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not text.startswith("-"):  # it is an argument of a command
-            return text
 
 
 def _free_port(taken: int = 0) -> int:
