@@ -143,12 +143,16 @@ class TaskReports:
         self._active: set[str] = set()
         self._total = Summary()
         self._trouble: str | None = None
+        self._state: State | None = None
         self.batches = 0
 
     def state(
         self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
     ) -> None:
-        """To all of them; a status topic that is out of reach does not stop the task."""
+        """To all of them, once; a status topic that is out of reach does not stop the task."""
+        if state is self._state:  # a task that starts paused says so at its start, and when it pauses
+            return
+        self._state = state
         self._metrics.state(state)
         if self._news is not None:
             self._news.state(state, message=message, trace=trace)

@@ -1,6 +1,7 @@
 """A broker that is stopped and comes back, and one that does not: nothing lost, nothing doubled, no spin, no growth."""
 
 import os
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from penstock import ConnectError, RetriableError, TopicPartition
 from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.kafka.settings import ClientSettings
 
 from .checking import assert_exactly_once
 from .reading import Reader, create, produce
@@ -113,3 +117,31 @@ def test_a_task_whose_broker_is_gone_stays_alive_says_so_costs_little_and_still_
     began = time.monotonic()
     task.stop(2 * GRACE)
     assert time.monotonic() - began < GRACE + 1
+
+
+def test_what_a_broker_was_asked_as_it_went_away_may_be_asked_again(own_kafka: EmbeddedKafka) -> None:
+    client = {"bootstrap.servers": own_kafka.bootstrap_servers}
+    reading = {**client, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 500}
+    settings = ClientSettings(producer=client, consumer=reading, admin=client)
+    create(own_kafka.bootstrap_servers, "asked", 1)
+    of = TopicPartition("asked", 0)
+    asking = threading.Barrier(2)
+    refused: list[ConnectError] = []
+
+    def ask() -> None:
+        consumer = RecordConsumer(settings, group="asking", client_id="asking")
+        consumer.assign({of: 0})
+        asking.wait()
+        while not refused:  # behind what the broker holds back, so that one is always under way
+            try:
+                consumer.ends([of])
+            except ConnectError as e:
+                refused.append(e)
+        consumer.close()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    asking.wait()
+    own_kafka.stop()
+    thread.join()
+    assert [type(e) for e in refused] == [RetriableError]

@@ -23,7 +23,7 @@ from confluent_kafka import TopicPartition as Position
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.doubt import Doubt
-from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.errors import passing, translated, translating
 from penstock_runtime.kafka.marks import ends, marks, named
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -44,16 +44,6 @@ _TIMESTAMP_TYPES: Final = {
     TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
 }
 _GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
-_PASSED_OVER: Final = {
-    KafkaError._TRANSPORT,  # noqa: SLF001 (librdkafka's own names of the codes)
-    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-    KafkaError._RESOLVE,  # noqa: SLF001
-    KafkaError._TIMED_OUT,  # noqa: SLF001
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-}
 
 
 class OutOfRange(RetriableError):
@@ -291,10 +281,8 @@ class RecordConsumer:
         self._consumer.close()
 
     def _trouble(self, error: KafkaError) -> None:
-        if error.code() not in _PASSED_OVER and not error.retriable():
-            ours = translated(error, "Reading records")
-            if not isinstance(ours, RetriableError):
-                raise ours
+        if error.code() not in _GONE and not passing(error):
+            raise translated(error, "Reading records")
         self._error = _text(error)
 
     def _ask(self, seconds: float) -> None:

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConnectError, RetriableError
 
-__all__ = ["REFUSED", "Fenced", "TransactionAborted", "translated", "translating"]
+__all__ = ["REFUSED", "Fenced", "TransactionAborted", "passing", "translated", "translating"]
 
 
 class Fenced(ConnectError):
@@ -54,6 +54,13 @@ _PASSING: Final = {
     KafkaError._WAIT_COORD,  # noqa: SLF001
     KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
     KafkaError._RETRY,  # noqa: SLF001
+    # A broker that goes away takes with it what it was asked.
+    KafkaError._DESTROY_BROKER,  # noqa: SLF001
+    KafkaError._FAIL,  # noqa: SLF001
+    KafkaError._NODE_UPDATE,  # noqa: SLF001
+    KafkaError._OUTDATED,  # noqa: SLF001
+    KafkaError._UNKNOWN_BROKER,  # noqa: SLF001
+    KafkaError._WAIT_CACHE,  # noqa: SLF001
     # Not every call of the client says of these that they may be tried again.
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -72,6 +79,11 @@ _PASSING: Final = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
 }
+
+
+def passing(error: KafkaError) -> bool:
+    """Whether to try again, or to wait, may help."""
+    return bool(error.retriable()) or error.code() in _PASSING
 
 
 def translated(error: KafkaError, doing: str) -> ConnectError:
@@ -97,7 +109,7 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
         return TransactionAborted(text)
     if error.txn_requires_abort():
         return TransactionAborted(text)
-    if error.retriable() or code in _PASSING:
+    if passing(error):
         return RetriableError(text)
     return ConnectError(text)
 
