@@ -140,6 +140,16 @@ def test_the_rate_is_that_of_the_task_whatever_its_partitions() -> None:
     assert len(source.latest_offsets(end, PLENTY)) == 1
 
 
+def test_what_a_twentieth_of_a_second_makes_due_comes_together() -> None:
+    now = 100.0
+    source = DatagenSource(config(rate="1000"), lambda: now)
+    source.start({})
+    now += 0.048
+    assert not source.latest_offsets({}, PLENTY)
+    now += 0.048
+    assert [o["count"] for o in source.latest_offsets({}, PLENTY).values()] == [50]
+
+
 def test_limits_hold_for_the_task_as_a_whole() -> None:
     source = DatagenSource(config(partitions="4"))
     source.start({})
