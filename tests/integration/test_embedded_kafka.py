@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -16,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ConnectError
 from penstock_runtime.embedded import EmbeddedKafka, formatting
-from penstock_runtime.embedded.jars import kafka_jars
+from penstock_runtime.embedded.jars import kafka_folder, kafka_jars
 from penstock_runtime.embedded.jvm import Jvm
 from penstock_runtime.embedded.settings import Ports
 from penstock_runtime.java import find_java
@@ -224,6 +225,7 @@ def test_folders_after_the_first_are_what_kafkas_tool_made_with_ids_of_their_own
 ) -> None:
     java = find_java()
     jvm = Jvm(java, kafka_jars(java, print))
+    (tmp_path / "cache").mkdir()
     monkeypatch.setattr(formatting, "kafka_folder", lambda: tmp_path / "cache")
     clusters = [formatting.new_id() for _ in range(3)]
     for cluster in clusters:
@@ -237,6 +239,47 @@ def test_folders_after_the_first_are_what_kafkas_tool_made_with_ids_of_their_own
     assert [found.pop("cluster.id") for found in ids] == clusters
     assert len({found.pop("directory.id") for found in ids}) == 3
     assert ids == [{"node.id": "1", "version": "1"}] * 3
+
+
+@pytest.mark.parametrize("damage", ["half of it", "another file", "no ids"])
+def test_what_is_kept_and_damaged_is_made_again(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = find_java()
+    jvm = Jvm(java, kafka_jars(java, print))
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setattr(formatting, "kafka_folder", lambda: cache)
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    formatting.format_once(tmp_path / "first", jvm, formatting.new_id(), Ports(20001, 20002))
+    [kept] = cache.iterdir()
+    whole = kept.read_bytes()
+    second = formatting.new_id()
+    if damage == "half of it":
+        kept.write_bytes(whole[: len(whole) // 2])
+    else:
+        with ZipFile(kept, "w") as archive:
+            archive.writestr("meta.properties" if damage == "no ids" else "other", b"")
+    formatting.format_once(tmp_path / "second", jvm, second, Ports(20001, 20002))
+    topics = tmp_path / "second" / "topics"
+    assert sorted(found.name for found in topics.iterdir()) == ["bootstrap.checkpoint", "meta.properties"]
+    assert f"cluster.id={second}\n" in (topics / "meta.properties").read_text()
+    assert [len(found.read_bytes()) for found in cache.iterdir()] == [len(whole)]
+
+
+def test_a_cache_that_holds_only_jars_is_filled_by_the_first_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = kafka_folder()
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    kafka_folder().mkdir()
+    (kafka_folder() / "libs").symlink_to(filled / "libs")
+    said: list[str] = []
+    with EmbeddedKafka(tmp_path / "data", say=said.append) as kafka:
+        produce(kafka.bootstrap_servers, "t", b"a")
+    assert said == ["Preparing Kafka for quick starts (once)..."]
+    assert sorted(found.name.partition("-")[0] for found in kafka_folder().iterdir()) == [
+        "classes", "formatted", "libs", "lock"
+    ]  # fmt: skip
 
 
 def test_where_the_cache_cannot_be_written_kafkas_tool_runs_each_time(

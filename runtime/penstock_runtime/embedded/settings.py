@@ -3,12 +3,11 @@
 Paths are relative to the data folder, which is the broker's working directory: properties files cannot hold every path.
 """
 
-import hashlib
 import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DIGEST", "LOG", "STDERR", "TEMPORARY", "TOPICS", "Ports", "write_settings"]
+__all__ = ["LOG", "STDERR", "TEMPORARY", "TOPICS", "Ports", "template", "write_settings"]
 
 TOPICS = "topics"  # the folder that holds Kafka's own data
 LOG = "kafka.log"
@@ -54,7 +53,6 @@ share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=5
 group.initial.rebalance.delay.ms=0
 """
-DIGEST = hashlib.sha256(_SERVER.encode()).hexdigest()[:12]  # of all that is not chosen at a start
 
 # Standard output carries one thing, the line that says that the broker is up: `process` waits for it.
 _LOG4J = f"""\
@@ -75,6 +73,11 @@ _LOG4J = f"""\
   </Loggers>
 </Configuration>
 """
+
+
+def template() -> str:
+    """The settings but for what is chosen at a start."""
+    return _SERVER
 
 
 def write_settings(folder: Path, ports: Ports, topics: str = TOPICS) -> None:
