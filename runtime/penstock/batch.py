@@ -6,22 +6,22 @@ list) or a list with one entry per record. `value` and `key` are lists or, where
 maps or structs of the same fields may be held as a column for each field: `fields`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Final, Self, TypeVar
 
 from penstock.fields import Fields, chosen
 from penstock.record import Header, Original, Record
 from penstock.schema import Schema
+from penstock.unread_headers import UnreadHeaders
 
 __all__ = ["RecordBatch", "in_groups"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-_COLUMNS: Final = (
-    "topic", "partition", "key", "key_schema", "value_schema", "headers", "timestamp", "offset",
-)  # fmt: skip
+_PLAIN: Final = ("topic", "partition", "key", "key_schema", "value_schema", "timestamp", "offset")
+_COLUMNS: Final = (*_PLAIN, "headers")
 _OTHERS: Final = ("length", "original_partition", "original_topic", "owned", "positions")
-_COPIED: Final = (*_COLUMNS, *_OTHERS)
+_COPIED: Final = (*_PLAIN, *_OTHERS)
 
 
 class RecordBatch:
@@ -34,7 +34,8 @@ class RecordBatch:
         fields: the same values by columns, where they are held so, else None. `value` makes dicts of them when it is read;
             from then on an owned batch holds only those.
         key_schema, value_schema: the schema of every record (None: without a schema), or a list.
-        headers: `()` when no record has any, else a list of tuples of `Header`.
+        headers: `()` when no record has any, else a list of tuples of `Header`. Those of sink records may be read from bytes
+            when they are first looked at; `has_header` and `without_headers` do with their names.
         timestamp: milliseconds, None, or a list.
         offset: None, or the offsets in Kafka of sink records, rising.
         positions: which rows of the first batch these are; dropped rows leave gaps.
@@ -43,10 +44,11 @@ class RecordBatch:
         original_topic, original_partition: where sink records came from (KIP-793); the offset is `offset`.
     """
 
-    __slots__ = (*_COPIED, "_value", "fields")
+    __slots__ = (*_COPIED, "_headers", "_value", "fields")
 
     fields: Fields | None
     _value: list[Any] | None
+    _headers: tuple[()] | list[tuple[Header, ...]] | UnreadHeaders
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class RecordBatch:
         value_schema: Schema | None | list[Schema | None] = None,
         key: list[Any] | None = None,
         key_schema: Schema | None | list[Schema | None] = None,
-        headers: tuple[()] | list[tuple[Header, ...]] = (),
+        headers: tuple[()] | list[tuple[Header, ...]] | UnreadHeaders = (),
         partition: int | None | list[int | None] = None,
         timestamp: int | None | list[int | None] = None,
         offset: Sequence[int] | None = None,
@@ -72,7 +74,7 @@ class RecordBatch:
         self.value_schema = value_schema
         self.key = key
         self.key_schema = key_schema
-        self.headers = headers
+        self._headers = headers
         self.partition = partition
         self.timestamp = timestamp
         self.offset = offset
@@ -93,6 +95,27 @@ class RecordBatch:
                 self.fields = None
         return self._value
 
+    @property
+    def headers(self) -> tuple[()] | list[tuple[Header, ...]]:
+        """`()` when no record has any, else a list of tuples."""
+        held = self._headers
+        return held.rows if isinstance(held, UnreadHeaders) else held
+
+    def has_header(self, name: str) -> bool | list[bool]:
+        """Whether each record has a header of that name; one answer where no record has any."""
+        if isinstance(self._headers, UnreadHeaders):
+            return self._headers.named(name)
+        return [name in [header[0] for header in headers] for headers in self._headers] if self._headers else False
+
+    def without_headers(self, names: Set[str]) -> Self:
+        """A batch without the headers of these names; the others keep their order."""
+        if isinstance(self._headers, UnreadHeaders):
+            return self.replace(headers=self._headers.without(names))
+        if not self._headers:
+            return self
+        kept = [tuple([h for h in headers if h[0] not in names]) for headers in self._headers]
+        return self.replace(headers=kept if any(kept) else ())
+
     def _hold(self, value: list[Any] | Fields | None) -> None:
         if isinstance(value, Fields):
             if len(value) != self.length:
@@ -110,6 +133,7 @@ class RecordBatch:
             new._hold(columns["value"])
         else:
             new._value, new.fields = self._value, self.fields
+        new._headers = columns.get("headers", self._headers)
         return new
 
     def column(self, name: str) -> list[Any]:
@@ -123,10 +147,14 @@ class RecordBatch:
         """The rows with these indexes (into this batch, rising)."""
         taken = chosen(rows)
         changes: dict[str, Any] = {"length": len(rows), "positions": taken(self.positions)}
-        for name in _COLUMNS:
+        for name in _PLAIN:
             column = getattr(self, name)
             if isinstance(column, list) or (name == "offset" and column is not None):
                 changes[name] = taken(column)
+        if isinstance(self._headers, UnreadHeaders):
+            changes["headers"] = self._headers.take(taken)
+        elif self._headers:
+            changes["headers"] = taken(self._headers)
         if self.fields is not None:
             changes["value"] = self.fields.take(rows)
         elif self._value is not None:

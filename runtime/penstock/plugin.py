@@ -141,6 +141,9 @@ class Converter(Plugin):
 class HeaderConverter(Plugin):
     """Between Connect's data and the bytes of a header."""
 
+    reads_anything: ClassVar[bool] = False
+    """`to_connect` cannot fail: the headers of sink records are then read only when somebody asks for their values."""
+
     def configure(self, config: Any) -> None:
         """Take the parsed `Config`. Called once, before the first record."""
 

@@ -35,12 +35,8 @@ class DropHeaders(Transform):
         return record if headers is record.headers else record.replace(headers=headers)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`; a batch without headers is left as it is."""
-        if not batch.headers:
-            return batch
-        names = self._names
-        kept = [tuple([h for h in headers if h[0] not in names]) for headers in batch.headers]
-        return batch.replace(headers=kept if any(kept) else ())
+        """As `apply`."""
+        return batch.without_headers(self._names)
 
     def _rest(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:
         names = self._names

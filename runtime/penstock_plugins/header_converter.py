@@ -24,6 +24,7 @@ class SimpleHeaderConverter(HeaderConverter):
     """
 
     java_names = ("org.apache.kafka.connect.storage.SimpleHeaderConverter",)
+    reads_anything = True
 
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
         """The literal as UTF-8; None for null."""

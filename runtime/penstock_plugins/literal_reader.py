@@ -13,6 +13,8 @@ __all__ = ["parsed"]
 _TOKEN: Final = re.compile(r'[:,{}\[\]"]')
 _WORDS: Final = frozenset(("null", "true", "false"))
 _SIGNS: Final = ("+", "-")
+_DEEPEST: Final = 200
+"""Lists and maps within each other, as deep as Python's stack allows for wherever this is called."""
 _BLANK: Final = "".join(map(chr, range(33)))  # what Java's trim cuts
 
 
@@ -22,7 +24,10 @@ def parsed(text: str) -> Typed:
         return STRING, text
     if _TOKEN.search(text) is None and (bare := text.strip(_BLANK)) not in _WORDS:
         return _single(bare) or (STRING, text)
-    found = _Parser(text).parse(inside=False)
+    try:
+        found = _Parser(text).parse(inside=False)
+    except _TooDeep:
+        return STRING, text
     return (None, None) if found is None else found
 
 
@@ -34,6 +39,10 @@ def _single(token: str) -> Typed | None:
     return number_of(token) if digit or token[:1] in _SIGNS else None
 
 
+class _TooDeep(Exception):
+    pass
+
+
 class _Parser:
     """`Values.Parser` and `Values.ValueParser`: tokens end at each of `: , { } [ ] "` that no backslash precedes."""
 
@@ -41,6 +50,7 @@ class _Parser:
         self._text = text
         self._at = 0
         self._next: str | None = None
+        self._depth = 0
 
     def parse(self, *, inside: bool) -> Typed | None:
         """One value; None for null."""
@@ -152,6 +162,16 @@ class _Parser:
         content = "".join(pieces)
         return moment_of(content) or (STRING, content)
 
+    def _inside(self) -> Typed | None:
+        """A member of a list or map."""
+        if self._depth == _DEEPEST:
+            raise _TooDeep
+        self._depth += 1
+        try:
+            return self.parse(inside=True)
+        finally:
+            self._depth -= 1
+
     def _list(self) -> Typed:
         items: list[Typed | None] = []
         common = Common()
@@ -164,7 +184,7 @@ class _Parser:
                 return Schema(Type.ARRAY, items=schema if common.compatible else None), values
             if self._consume(","):
                 raise NotALiteralError
-            item = self.parse(inside=True)
+            item = self._inside()
             common.add(item)
             items.append(item)
             at = self._mark()
@@ -187,10 +207,10 @@ class _Parser:
                 }
             if self._consume(","):
                 raise NotALiteralError
-            key = self.parse(inside=True)
+            key = self._inside()
             if key is None or key[1] is None or not self._consume(":"):
                 raise NotALiteralError
-            value = self.parse(inside=True)
+            value = self._inside()
             entries.append((key, value))
             self._consume(",")
             keys.add(key)

@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import field_validator
 
-from penstock import Config, Header, Importance, Predicate, Record, RecordBatch, prop
+from penstock import Config, Importance, Predicate, Record, RecordBatch, prop
 from penstock.java_regex import compile_java
 
 __all__ = ["HasHeaderKey", "RecordIsTombstone", "TopicNameMatches"]
@@ -81,16 +81,11 @@ class HasHeaderKey(Predicate):
 
     def test(self, record: Record) -> bool:
         """Whether a header has the name."""
-        return self._has(record.headers)
+        return self._name in map(_NAME_OF, record.headers)
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
         """One answer where no record has headers."""
-        if not batch.headers:
-            return False
-        return list(map(self._has, batch.headers))
-
-    def _has(self, headers: tuple[Header, ...]) -> bool:
-        return self._name in map(_NAME_OF, headers)
+        return batch.has_header(self._name)
 
 
 class RecordIsTombstone(Predicate):

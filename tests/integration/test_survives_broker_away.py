@@ -119,29 +119,72 @@ def test_a_task_whose_broker_is_gone_stays_alive_says_so_costs_little_and_still_
     assert time.monotonic() - began < GRACE + 1
 
 
+def reading(servers: str) -> ClientSettings:
+    client = {"bootstrap.servers": servers}
+    return ClientSettings(
+        producer=client, consumer={**client, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 500}, admin=client
+    )
+
+
+def test_a_commit_whose_broker_goes_away_under_it_is_given_up_in_time_and_made_again(own_kafka: EmbeddedKafka) -> None:
+    settings = reading(own_kafka.bootstrap_servers)
+    create(own_kafka.bootstrap_servers, "committed", 1)
+    of = TopicPartition("committed", 0)
+    committed, refused, back = threading.Event(), threading.Event(), threading.Event()
+    last = 0
+
+    def commit() -> None:
+        nonlocal last
+        consumer = RecordConsumer(settings, group="committing", client_id="committing")
+        while not (refused.is_set() and back.is_set() and committed.is_set()):
+            last += 1
+            try:
+                consumer.commit({of: last})
+                committed.set()
+            except RetriableError:
+                if stopping.is_set():
+                    refused.set()
+        consumer.close()
+
+    stopping = threading.Event()
+    thread = threading.Thread(target=commit)
+    thread.start()
+    assert committed.wait(60)
+    stopping.set()
+    own_kafka.stop()  # in all likelihood in the midst of one
+    assert refused.wait(25)
+    committed.clear()
+    back.set()
+    own_kafka.start()
+    thread.join(60)
+    consumer = RecordConsumer(settings, group="committing", client_id="looking")
+    assert consumer.committed([of]) == {of: last}
+    consumer.close()
+
+
 def test_what_a_broker_was_asked_as_it_went_away_may_be_asked_again(own_kafka: EmbeddedKafka) -> None:
-    client = {"bootstrap.servers": own_kafka.bootstrap_servers}
-    reading = {**client, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 500}
-    settings = ClientSettings(producer=client, consumer=reading, admin=client)
+    settings = reading(own_kafka.bootstrap_servers)
     create(own_kafka.bootstrap_servers, "asked", 1)
     of = TopicPartition("asked", 0)
-    asking = threading.Barrier(2)
+    asked, stopping = threading.Event(), threading.Event()
     refused: list[ConnectError] = []
 
     def ask() -> None:
         consumer = RecordConsumer(settings, group="asking", client_id="asking")
         consumer.assign({of: 0})
-        asking.wait()
-        while not refused:  # behind what the broker holds back, so that one is always under way
+        while not refused:  # behind what the broker holds back, so that one question is always under way
             try:
                 consumer.ends([of])
+                asked.set()
             except ConnectError as e:
-                refused.append(e)
+                if stopping.is_set():
+                    refused.append(e)
         consumer.close()
 
     thread = threading.Thread(target=ask)
     thread.start()
-    asking.wait()
+    assert asked.wait(60)
+    stopping.set()
     own_kafka.stop()
-    thread.join()
+    thread.join(60)
     assert [type(e) for e in refused] == [RetriableError]

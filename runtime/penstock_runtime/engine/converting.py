@@ -10,6 +10,7 @@ from penstock.fields import Fields
 from penstock.plugin import Converter, HeaderConverter
 from penstock.record import Header
 from penstock.schema import Schema
+from penstock.unread_headers import RawHeader, UnreadHeaders
 from penstock_runtime.engine.chain import has_own
 from penstock_runtime.engine.tolerance import Operator, Stage
 from penstock_runtime.kafka.consumers import Consumed
@@ -133,9 +134,9 @@ def _says_nothing(converter: Converter, topic: str) -> bool:
 
 def _headers_out(
     converters: Converters, batch: RecordBatch, operator: Operator
-) -> tuple[RecordBatch, list[list[tuple[str, bytes | None]]]]:
+) -> tuple[RecordBatch, list[list[RawHeader]]]:
     convert = converters.header.from_connect
-    known: dict[int, tuple[str, bytes | None]] = {}
+    known: dict[int, RawHeader] = {}
     failed: dict[int, Exception] = {}
     if isinstance(batch.topic, str) and isinstance(batch.headers, list):
         # Most headers are one object in many records.
@@ -146,13 +147,13 @@ def _headers_out(
             return batch, [[known[id(header)] for header in headers] for headers in batch.headers]
         except Exception as e:  # noqa: BLE001 (the records go one by one below; this was the first try of one of them)
             failed[mark] = e
-    made: list[list[tuple[str, bytes | None]]] = []
+    made: list[list[RawHeader]] = []
     rows: list[int] = []
     for row, (position, topic, headers) in enumerate(
         zip(batch.positions, batch.column("topic"), batch.column("headers"), strict=True)
     ):
 
-        def work(topic: str = topic, headers: tuple[Header, ...] = headers) -> list[tuple[str, bytes | None]]:
+        def work(topic: str = topic, headers: tuple[Header, ...] = headers) -> list[RawHeader]:
             found = []
             for h in headers:
                 if id(h) in failed:
@@ -180,7 +181,11 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Opera
     )
     keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
     headers: Any = ()
-    if consumed.headers is not None:
+    if consumed.headers is None:
+        pass
+    elif converters.header.reads_anything:
+        headers = _headers_later(converters.header, topic, consumed.headers, rows)
+    elif any(consumed.headers):
         positions = rows
         headers, rows = _headers_in(converters, topic, consumed.headers, rows, operator)
         keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
@@ -244,8 +249,18 @@ def _column_in(
     return found, ((shapes[0] if shapes else None) if one_shape else shapes), (rows if len(good) == len(rows) else good)
 
 
+def _headers_later(
+    converter: HeaderConverter, topic: str, headers: Sequence[Sequence[RawHeader]], rows: Sequence[int]
+) -> UnreadHeaders:
+    def read(raw: Sequence[Sequence[RawHeader]]) -> list[tuple[Header, ...]]:
+        convert = _KnownHeaders(converter, topic).__getitem__
+        return [tuple(map(convert, row)) for row in raw]
+
+    return UnreadHeaders(lambda: list(headers) if len(rows) == len(headers) else [headers[row] for row in rows], read)
+
+
 def _headers_in(
-    converters: Converters, topic: str, headers: Sequence[Sequence[tuple[str, bytes | None]]], rows: Sequence[int],
+    converters: Converters, topic: str, headers: Sequence[Sequence[RawHeader]], rows: Sequence[int],
     operator: Operator,
 ) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
     known = _KnownHeaders(converters.header, topic)
@@ -267,16 +282,16 @@ def _headers_in(
     return made, (rows if len(good) == len(rows) else good)
 
 
-class _KnownHeaders(dict[tuple[str, bytes | None], Header]):
+class _KnownHeaders(dict[RawHeader, Header]):
     """The headers of a batch by name and bytes: few differ from one record to the next."""
 
     def __init__(self, converter: HeaderConverter, topic: str) -> None:
         super().__init__()
         self._convert = converter.to_connect
         self._topic = topic
-        self._failed: dict[tuple[str, bytes | None], Exception] = {}
+        self._failed: dict[RawHeader, Exception] = {}
 
-    def __missing__(self, pair: tuple[str, bytes | None]) -> Header:
+    def __missing__(self, pair: RawHeader) -> Header:
         try:
             found = self[pair] = self._convert(self._topic, *pair)
         except Exception as e:
@@ -284,7 +299,7 @@ class _KnownHeaders(dict[tuple[str, bytes | None], Header]):
             raise
         return found
 
-    def again(self, pair: tuple[str, bytes | None]) -> Header:
+    def again(self, pair: RawHeader) -> Header:
         """The header; what has failed before fails once more with that, which was its first try."""
         if pair in self._failed:
             raise self._failed.pop(pair)

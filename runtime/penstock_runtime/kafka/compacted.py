@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as Position
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import available
-from penstock_runtime.kafka.errors import passing, translated, translating
+from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.marks import filled, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
@@ -108,7 +108,7 @@ def _consume(consumer: Consumer, topic: str, ends: dict[int, int], entries: list
             partition = message.partition()
             if partition in ends and (message.offset() or 0) >= ends[partition]:
                 del ends[partition]
-        elif not passing(error):
+        elif not error.retriable() and error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):  # noqa: SLF001
             raise translated(error, f"Reading topic '{topic}'")
 
 

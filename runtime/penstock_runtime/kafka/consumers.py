@@ -4,12 +4,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
-    OFFSET_INVALID,
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     TIMESTAMP_NOT_AVAILABLE,
@@ -20,11 +19,14 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as Position
 
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
+from penstock.unread_headers import RawHeader
+from penstock_runtime.kafka.commits import GONE, GroupCommits
 from penstock_runtime.kafka.doubt import Doubt
 from penstock_runtime.kafka.errors import passing, translated, translating
 from penstock_runtime.kafka.marks import ends, marks, named
+from penstock_runtime.kafka.message_headers import MessageHeaders
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
@@ -43,7 +45,6 @@ _TIMESTAMP_TYPES: Final = {
     TIMESTAMP_CREATE_TIME: "CreateTime",
     TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
 }
-_GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
 
 
 class OutOfRange(RetriableError):
@@ -63,7 +64,7 @@ class Consumed:
     offset: list[int]
     value: list[bytes | None]
     key: list[bytes | None] | None
-    headers: list[list[tuple[str, bytes | None]]] | None
+    headers: Sequence[list[RawHeader]] | None
     timestamp: list[int | None]
     timestamp_type: int | list[int] = TIMESTAMP_CREATE_TIME
     """The client's number for it; one for all, or one for each record."""
@@ -120,6 +121,7 @@ class RecordConsumer:
         # An answer may come behind one that the broker holds back.
         self._patience = _SHORTLY + int(config["fetch.wait.max.ms"]) / 1000
         self._connections = Doubt(self._ask)
+        self._commits = GroupCommits(config)
         config["error_cb"] = lambda error: self._connections.arise(_text(error))
         with translating(f"Starting a consumer for {self._servers}"):
             self._consumer = Consumer(config)
@@ -148,17 +150,8 @@ class RecordConsumer:
         return {name: len(t.partitions) for name, t in topics.items() if t.error is None}
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """What the group has committed of these.
-
-        Raises:
-            RetriableError, ConnectError: no answer, or not authorised.
-        """
-        with translating(f"Reading the offsets of group '{self.group}' at {self._servers}"):
-            found = self._consumer.committed([Position(t, p) for t, p in partitions], timeout=_SECONDS)
-        for f in found:
-            if f.error is not None:
-                raise translated(f.error, f"Reading the offsets of group '{self.group}' at {self._servers}")
-        return {TopicPartition(f.topic, f.partition): f.offset for f in found if f.offset != OFFSET_INVALID}
+        """As `GroupCommits.committed`."""
+        return self._commits.committed(partitions)
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
         """Read these from now on, from these offsets; None is where `auto.offset.reset` says."""
@@ -207,7 +200,7 @@ class RecordConsumer:
         try:
             found = ask(self._consumer, wanted, self._patience)
         except KafkaException as e:
-            if e.args[0].code() in _GONE:
+            if e.args[0].code() in GONE:
                 raise RetriableError(f"{doing}: a partition is gone, or has no leader") from e
             raise translated(e.args[0], doing) from e
         self._connections.end()
@@ -248,40 +241,16 @@ class RecordConsumer:
         return [_columns(of, run) for of, run in _runs(messages, self._only).items()], ends
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit to the group, as a client that is no member of it.
-
-        Raises:
-            RetriableError: no answer in time.
-            ConnectError: refused; with members in the group somebody else owns this connector.
-        """
-        try:
-            done: list[Any] | None = self._consumer.commit(
-                offsets=[Position(t, p, o) for (t, p), o in offsets.items()], asynchronous=False
-            )
-        except KafkaException as e:
-            error = e.args[0]
-            if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
-                raise ConnectError(
-                    f"Committing offsets to group '{self.group}' was refused because the group has members: somebody "
-                    f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
-                ) from e
-            if error.code() in _GONE:  # all of them are
-                names = ", ".join(f"{t}-{p}" for t, p in offsets)
-                raise RetriableError(f"Committing offsets to group '{self.group}': {names} is gone") from e
-            raise translated(error, f"Committing offsets to group '{self.group}' at {self._servers}") from e
-        for d in done or ():
-            if d.error is None:
-                continue
-            if d.error.code() in _GONE:  # the next look for topics lets go of it; the others are committed
-                raise RetriableError(f"Committing offsets to group '{self.group}': {d.topic}-{d.partition} is gone")
-            raise translated(d.error, f"Committing offsets to group '{self.group}' at {self._servers}")
+        """As `GroupCommits.commit`."""
+        self._commits.commit(offsets)
 
     def close(self) -> None:
         """Let go of the connections; nothing is committed."""
         self._consumer.close()
+        self._commits.close()
 
     def _trouble(self, error: KafkaError) -> None:
-        if error.code() not in _GONE and not passing(error):
+        if error.code() not in GONE and not passing(error):
             raise translated(error, "Reading records")
         self._error = _text(error)
 
@@ -323,7 +292,6 @@ def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPar
 
 def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
     keys = list(map(Message.key, run))
-    headers = list(map(Message.headers, run))
     timestamp: list[int | None] = list(map(_MILLISECONDS, map(Message.timestamp, run)))
     # A topic changes from one type to another once in its life, if ever: to ask each record would cost and tell nothing.
     kind: int | list[int] = run[0].timestamp()[0]
@@ -336,7 +304,7 @@ def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
         offset=list(map(Message.offset, run)),  # type: ignore[arg-type]
         value=list(map(Message.value, run)),
         key=None if keys.count(None) == len(keys) else keys,
-        headers=[h or [] for h in headers] if any(headers) else None,  # type: ignore[misc]
+        headers=MessageHeaders(run),
         timestamp=timestamp,
         timestamp_type=kind,
     )

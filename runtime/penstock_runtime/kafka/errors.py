@@ -54,13 +54,7 @@ _PASSING: Final = {
     KafkaError._WAIT_COORD,  # noqa: SLF001
     KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
     KafkaError._RETRY,  # noqa: SLF001
-    # A broker that goes away takes with it what it was asked.
-    KafkaError._DESTROY_BROKER,  # noqa: SLF001
-    KafkaError._FAIL,  # noqa: SLF001
-    KafkaError._NODE_UPDATE,  # noqa: SLF001
-    KafkaError._OUTDATED,  # noqa: SLF001
-    KafkaError._UNKNOWN_BROKER,  # noqa: SLF001
-    KafkaError._WAIT_CACHE,  # noqa: SLF001
+    KafkaError._DESTROY_BROKER,  # noqa: SLF001 (a broker that goes away takes with it what it was asked)
     # Not every call of the client says of these that they may be tried again.
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,

@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition as Position
 
 from penstock_runtime.kafka.compacted import Entry, partitions
 from penstock_runtime.kafka.consumers import available
-from penstock_runtime.kafka.errors import passing, translated, translating
+from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.marks import filled
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
@@ -19,6 +19,7 @@ _LOOK_SECONDS: Final = 2.0
 _FETCH_WAIT_MS: Final = 500
 """How long the broker keeps a request while nothing comes; what comes is answered at once. Ten times as long would save
 0.01 % of a core, and a first look that ends with an end event would wait for it."""
+_PASSING: Final = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}  # noqa: SLF001 (librdkafka's own names)
 
 
 class Follower:
@@ -57,7 +58,7 @@ class Follower:
                     self._reached(partition, offset + 1)
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                     self._reached(partition, offset)
-                elif not passing(error):
+                elif not error.retriable() and error.code() not in _PASSING:
                     raise translated(error, f"Reading topic '{self._topic}'")
         return found
 

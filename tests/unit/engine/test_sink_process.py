@@ -11,10 +11,12 @@ from penstock import (
     ConnectError,
     DataError,
     Header,
+    HeaderConverter,
     Record,
     RecordBatch,
     Reporter,
     RetriableError,
+    Schema,
     TopicPartition,
     Transform,
     Writer,
@@ -133,7 +135,10 @@ class Queue:
 Act = Callable[[list[Record], Reporter, int], Any]
 
 
-class HeaderText:
+class HeaderText(HeaderConverter):
+    def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
+        raise NotImplementedError
+
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
         return Header(name, data)
 

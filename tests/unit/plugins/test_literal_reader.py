@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock import Header
+from penstock import Header, Type
 from penstock.schema import STRING
 from penstock_plugins.header_converter import SimpleHeaderConverter
 from penstock_plugins.java_text import utf8_text
@@ -44,3 +44,27 @@ def test_the_bytes_of_a_header_are_read_as_their_text_is(data: bytes) -> None:
     found = SimpleHeaderConverter().to_connect("t", "name", data)
     assert type(found) is Header
     assert repr(found) == repr(Header("name", value, schema))
+
+
+_ANY = st.lists(
+    st.sampled_from(["[", "]", "{", "}", ":", ",", '"', "\\", "1", "-", "e9", "a", " ", "true", "null", "2024-02-30"])
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.one_of(st.binary(max_size=40), _ANY.map("".join).map(str.encode)))
+@example(b"9" * 5_000)
+@example(b"1e999999999")
+@example(b"1e-99999999999999999999")
+@example(b'{"a":' * 5_000)
+def test_no_bytes_of_a_header_cannot_be_read(data: bytes) -> None:
+    assert SimpleHeaderConverter().to_connect("t", "h", data).name == "h"
+
+
+@pytest.mark.parametrize("deep", [200, 201, 50_000])
+def test_a_literal_that_is_too_deep_for_any_stack_is_a_string(deep: int) -> None:
+    text = "[" * (deep + 1) + "]" * (deep + 1)
+    schema, value = parsed(text)
+    assert schema is not None
+    assert (schema.type is Type.ARRAY) is (deep == 200)
+    assert deep == 200 or value == text

@@ -1,0 +1,111 @@
+"""Committing offsets to a consumer group from outside, as a client that is no member of it."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as Position
+
+from penstock.errors import ConnectError, RetriableError
+from penstock.sink import TopicPartition
+from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.marks import named
+
+__all__ = ["GONE", "GroupCommits"]
+
+GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+_READ_SECONDS: Final = 30.0
+_PATIENCE: Final = 10.0
+_SHORTEST, _LONGEST = 0.001, 0.05  # seconds between two looks for an answer
+
+
+class GroupCommits:
+    """The offsets of a group. Used by one thread.
+
+    A client of its own, made when it is first needed, that has no partitions: looking for the answer to a commit brings no
+    records. The client's synchronous commit would wait without a bound when its broker goes away under it.
+
+    Args:
+        config: the client's properties, `group.id` among them.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, config: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = {**config, "on_commit": self._answered}
+        self._clock = clock
+        self._client: Consumer | None = None
+        self._under_way = False
+        self._answer: tuple[KafkaError | None, list[Position]] = (None, [])
+        self._group = config["group.id"]
+        self._where = f"group '{self._group}' at {config.get('bootstrap.servers')}"
+
+    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """What the group has committed of these.
+
+        Raises:
+            RetriableError, ConnectError: no answer, or not authorised.
+        """
+        doing = f"Reading the offsets of {self._where}"
+        with translating(doing):
+            found = self._made().committed([Position(t, p) for t, p in partitions], timeout=_READ_SECONDS)
+        for f in found:
+            if f.error is not None:
+                raise translated(f.error, doing)
+        return {TopicPartition(f.topic, f.partition): f.offset for f in found if f.offset != OFFSET_INVALID}
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit these; one that was given up is waited for first, so that none comes after a later one.
+
+        Raises:
+            RetriableError: no answer in time.
+            ConnectError: refused; with members in the group somebody else owns this connector.
+        """
+        doing = f"Committing offsets to {self._where}"
+        with translating(doing):
+            client = self._made()
+            self._await(client, doing)
+            client.commit(offsets=[Position(t, p, o) for (t, p), o in offsets.items()], asynchronous=True)
+            self._under_way = True
+            self._await(client, doing)
+        self._check(doing, offsets)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._client is not None:
+            self._client.close()
+
+    def _made(self) -> Consumer:
+        if self._client is None:
+            self._client = Consumer(self._config)
+        return self._client
+
+    def _answered(self, error: KafkaError | None, partitions: list[Position]) -> None:
+        self._answer = (error, partitions)
+        self._under_way = False
+
+    def _await(self, client: Consumer, doing: str) -> None:
+        deadline = self._clock() + _PATIENCE
+        pause = _SHORTEST
+        while self._under_way:
+            if self._clock() > deadline:
+                raise RetriableError(f"{doing}: no answer for {_PATIENCE:.0f} s")
+            client.poll(pause)  # it does not return for an answer
+            pause = min(_LONGEST, 2 * pause)
+
+    def _check(self, doing: str, offsets: Iterable[TopicPartition]) -> None:
+        error, partitions = self._answer
+        if error is not None:
+            if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
+                raise ConnectError(
+                    f"Committing offsets to group '{self._group}' was refused because the group has members: somebody "
+                    f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
+                ) from KafkaException(error)
+            if error.code() in GONE:  # all of them are
+                raise RetriableError(f"{doing}: {named(offsets)} is gone")
+            raise translated(error, doing)
+        for p in partitions:
+            if p.error is not None:
+                if p.error.code() in GONE:  # the next look for topics lets go of it; the others are committed
+                    raise RetriableError(f"{doing}: {p.topic}-{p.partition} is gone")
+                raise translated(p.error, doing)

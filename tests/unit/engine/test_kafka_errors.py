@@ -1,0 +1,22 @@
+"""Kafka's errors become ours: what may pass is tried again, what needs a person is told."""
+
+import pytest
+from confluent_kafka import KafkaError
+
+from penstock import ConnectError, RetriableError
+from penstock_runtime.kafka.errors import translated
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError.NOT_COORDINATOR]
+)
+def test_a_broker_that_goes_away_is_trouble_that_may_pass(code: int) -> None:
+    assert isinstance(translated(KafkaError(code), "Asking"), RetriableError)
+
+
+@pytest.mark.parametrize("code", [KafkaError._INVALID_ARG, KafkaError._FAIL, KafkaError.TOPIC_AUTHORIZATION_FAILED])
+def test_what_no_time_heals_is_told(code: int) -> None:
+    error = translated(KafkaError(code), "Asking")
+    assert isinstance(error, ConnectError)
+    assert not isinstance(error, RetriableError)
+    assert str(error).startswith("Asking: ")
