@@ -35,7 +35,7 @@ class RecordBatch:
             from then on an owned batch holds only those.
         key_schema, value_schema: the schema of every record (None: without a schema), or a list.
         headers: `()` when no record has any, else a list of tuples of `Header`. Those of sink records may be read from bytes
-            when they are first looked at; `has_header` and `without_headers` do with their names.
+            when they are first looked at; `has_header`, `with_header` and `without_headers` do without their values.
         timestamp: milliseconds, None, or a list.
         offset: None, or the offsets in Kafka of sink records, rising.
         positions: which rows of the first batch these are; dropped rows leave gaps.
@@ -44,11 +44,11 @@ class RecordBatch:
         original_topic, original_partition: where sink records came from (KIP-793); the offset is `offset`.
     """
 
-    __slots__ = (*_COPIED, "_headers", "_value", "fields")
+    __slots__ = (*_COPIED, "held_headers", "_value", "fields")
 
     fields: Fields | None
     _value: list[Any] | None
-    _headers: tuple[()] | list[tuple[Header, ...]] | UnreadHeaders
+    held_headers: tuple[()] | list[tuple[Header, ...]] | UnreadHeaders
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class RecordBatch:
         self.value_schema = value_schema
         self.key = key
         self.key_schema = key_schema
-        self._headers = headers
+        self.held_headers = headers
         self.partition = partition
         self.timestamp = timestamp
         self.offset = offset
@@ -98,22 +98,31 @@ class RecordBatch:
     @property
     def headers(self) -> tuple[()] | list[tuple[Header, ...]]:
         """`()` when no record has any, else a list of tuples."""
-        held = self._headers
+        held = self.held_headers
         return held.rows if isinstance(held, UnreadHeaders) else held
 
     def has_header(self, name: str) -> bool | list[bool]:
         """Whether each record has a header of that name; one answer where no record has any."""
-        if isinstance(self._headers, UnreadHeaders):
-            return self._headers.named(name)
-        return [name in [header[0] for header in headers] for headers in self._headers] if self._headers else False
+        if isinstance(self.held_headers, UnreadHeaders):
+            return self.held_headers.named(name)
+        return (
+            [name in [header[0] for header in headers] for headers in self.held_headers] if self.held_headers else False
+        )
+
+    def with_header(self, header: Header) -> Self:
+        """A batch with one more header at the end of each record's."""
+        if isinstance(self.held_headers, UnreadHeaders):
+            return self.replace(headers=self.held_headers.having(header))
+        added = (header,)
+        return self.replace(headers=[headers + added for headers in self.column("headers")])
 
     def without_headers(self, names: Set[str]) -> Self:
         """A batch without the headers of these names; the others keep their order."""
-        if isinstance(self._headers, UnreadHeaders):
-            return self.replace(headers=self._headers.without(names))
-        if not self._headers:
+        if isinstance(self.held_headers, UnreadHeaders):
+            return self.replace(headers=self.held_headers.without(names))
+        if not self.held_headers:
             return self
-        kept = [tuple([h for h in headers if h[0] not in names]) for headers in self._headers]
+        kept = [tuple([h for h in headers if h[0] not in names]) for headers in self.held_headers]
         return self.replace(headers=kept if any(kept) else ())
 
     def _hold(self, value: list[Any] | Fields | None) -> None:
@@ -133,7 +142,7 @@ class RecordBatch:
             new._hold(columns["value"])
         else:
             new._value, new.fields = self._value, self.fields
-        new._headers = columns.get("headers", self._headers)
+        new.held_headers = columns.get("headers", self.held_headers)
         return new
 
     def column(self, name: str) -> list[Any]:
@@ -151,10 +160,10 @@ class RecordBatch:
             column = getattr(self, name)
             if isinstance(column, list) or (name == "offset" and column is not None):
                 changes[name] = taken(column)
-        if isinstance(self._headers, UnreadHeaders):
-            changes["headers"] = self._headers.take(taken)
-        elif self._headers:
-            changes["headers"] = taken(self._headers)
+        if isinstance(self.held_headers, UnreadHeaders):
+            changes["headers"] = self.held_headers.take(taken)
+        elif self.held_headers:
+            changes["headers"] = taken(self.held_headers)
         if self.fields is not None:
             changes["value"] = self.fields.take(rows)
         elif self._value is not None:
@@ -219,7 +228,12 @@ class RecordBatch:
         order = sorted(range(len(both)), key=both.__getitem__)
         ordered = chosen(order)
         changes: dict[str, Any] = {"length": len(both), "positions": ordered(both)}
-        for name in _COLUMNS:
+        if (
+            isinstance(one.held_headers, UnreadHeaders)
+            and (unread := one.held_headers.merged(other.held_headers, ordered)) is not None
+        ):
+            changes["headers"] = unread
+        for name in _PLAIN if "headers" in changes else _COLUMNS:
             a, b = getattr(one, name), getattr(other, name)
             if isinstance(a, (list, range)) or isinstance(b, (list, range)) or (a is not b and a != b):
                 changes[name] = ordered(one.column(name) + other.column(name))

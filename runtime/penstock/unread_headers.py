@@ -18,35 +18,52 @@ class UnreadHeaders:
     Args:
         raw: gives those of each record as they came; called once, when anything is asked.
         read: makes the headers of them; must not fail.
+        added: come after those of each record.
     """
 
-    __slots__ = ("_raw", "_read", "_rows")
+    __slots__ = ("_raw", "_rows", "added", "read")
 
     def __init__(
         self,
         raw: Callable[[], Sequence[Sequence[RawHeader]]],
         read: Callable[[Sequence[Sequence[RawHeader]]], list[tuple[Header, ...]]],
+        added: tuple[Header, ...] = (),
     ) -> None:
         self._raw: Callable[[], Sequence[Sequence[RawHeader]]] | Sequence[Sequence[RawHeader]] = raw
-        self._read = read
+        self.read = read
+        self.added = added
         self._rows: tuple[()] | list[tuple[Header, ...]] | None = None
 
     @property
     def rows(self) -> tuple[()] | list[tuple[Header, ...]]:
         """The column: `()` when no record has any."""
         if self._rows is None:
-            raw = self._as_came()
-            self._rows = self._read(raw) if any(raw) else ()
+            raw, added = self.as_came(), self.added
+            if any(raw):
+                self._rows = self.read(raw)
+                if added:
+                    self._rows = [headers + added for headers in self._rows]
+            else:
+                self._rows = [added] * len(raw) if added else ()
         return self._rows
 
     def named(self, name: str) -> list[bool]:
         """Of each record whether it has a header of that name."""
-        return [name in [header[_NAME] for header in headers] for headers in self._as_came()]
+        raw = self.as_came()
+        if any(header.name == name for header in self.added):
+            return [True] * len(raw)
+        return [name in [header[_NAME] for header in headers] for headers in raw]
+
+    def having(self, header: Header) -> "UnreadHeaders":
+        """With one more at the end of each record's."""
+        return UnreadHeaders(self.as_came, self.read, (*self.added, header))
 
     def without(self, names: Set[str]) -> "UnreadHeaders":
         """Without the headers of these names."""
         return UnreadHeaders(
-            lambda: [[h for h in headers if h[_NAME] not in names] for headers in self._as_came()], self._read
+            lambda: [[h for h in headers if h[_NAME] not in names] for headers in self.as_came()],
+            self.read,
+            tuple(h for h in self.added if h.name not in names),
         )
 
     def take(
@@ -54,10 +71,17 @@ class UnreadHeaders:
     ) -> "UnreadHeaders | list[tuple[Header, ...]] | tuple[()]":
         """Those of the records that `taken` picks."""
         if self._rows is None:
-            return UnreadHeaders(lambda: taken(self._as_came()), self._read)
+            return UnreadHeaders(lambda: taken(self.as_came()), self.read, self.added)
         return taken(self._rows) if self._rows else ()
 
-    def _as_came(self) -> Sequence[Sequence[RawHeader]]:
+    def merged(self, other: object, ordered: Callable[[Sequence[Any]], list[Any]]) -> "UnreadHeaders | None":
+        """Those of the records of both, in an order; None where they have to be read for that."""
+        if not isinstance(other, UnreadHeaders) or self.read is not other.read or self.added is not other.added:
+            return None
+        return UnreadHeaders(lambda: ordered([*self.as_came(), *other.as_came()]), self.read, self.added)
+
+    def as_came(self) -> Sequence[Sequence[RawHeader]]:
+        """Names and bytes of each record's, without those that were added."""
         if callable(self._raw):
             self._raw = self._raw()
         return self._raw

@@ -26,15 +26,12 @@ class InsertHeader(Transform):
     def configure(self, config: InsertHeaderConfig) -> None:
         """Take the parsed `Config`, and read the literal as header converters do."""
         schema, value = parsed(config.literal)
-        self._added = (Header(config.header, value, schema),)
+        self._header = Header(config.header, value, schema)
 
     def apply(self, record: Record) -> Record:
         """The record with the header."""
-        return record.replace(headers=record.headers + self._added)
+        return record.replace(headers=(*record.headers, self._header))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`; records without headers share the one tuple."""
-        added = self._added
-        if not batch.headers:
-            return batch.replace(headers=[added] * batch.length)
-        return batch.replace(headers=[headers + added for headers in batch.headers])
+        """As `apply`."""
+        return batch.with_header(self._header)

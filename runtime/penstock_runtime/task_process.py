@@ -1,6 +1,7 @@
 """One task in this process, from its spec to its end, with or without a pod around it."""
 
 import argparse
+import faulthandler
 import logging
 import os
 import signal
@@ -74,6 +75,7 @@ def run(arguments: list[str] | None, stopping: Stopping) -> int:
     """The process's work; its exit code."""
     options = _options(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the parent, which then sends SIGTERM
+    faulthandler.register(signal.SIGQUIT, sys.__stderr__ or sys.stderr)  # as a JVM tells where its threads stand
     pod = None
     try:
         spec = TaskSpec.from_json(options.spec.read_bytes())
