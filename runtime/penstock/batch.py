@@ -228,12 +228,12 @@ class RecordBatch:
         order = sorted(range(len(both)), key=both.__getitem__)
         ordered = chosen(order)
         changes: dict[str, Any] = {"length": len(both), "positions": ordered(both)}
-        if (
-            isinstance(one.held_headers, UnreadHeaders)
-            and (unread := one.held_headers.merged(other.held_headers, ordered)) is not None
-        ):
-            changes["headers"] = unread
-        for name in _PLAIN if "headers" in changes else _COLUMNS:
+        names: tuple[str, ...] = _COLUMNS
+        if isinstance(one.held_headers, UnreadHeaders):
+            unread = one.held_headers.merged(other.held_headers, ordered)
+            changes["headers"] = one.headers if unread is None else unread
+            names = _COLUMNS if unread is None else _PLAIN
+        for name in names:
             a, b = getattr(one, name), getattr(other, name)
             if isinstance(a, (list, range)) or isinstance(b, (list, range)) or (a is not b and a != b):
                 changes[name] = ordered(one.column(name) + other.column(name))

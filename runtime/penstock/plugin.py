@@ -142,7 +142,15 @@ class HeaderConverter(Plugin):
     """Between Connect's data and the bytes of a header."""
 
     reads_anything: ClassVar[bool] = False
-    """`to_connect` cannot fail: the headers of sink records are then read only when somebody asks for their values."""
+    """`to_connect` cannot fail: the headers of sink records are then read only when somebody asks for their values.
+
+    Said by the class that has that `to_connect`; one that has another is not bound by it.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "to_connect" in vars(cls) and "reads_anything" not in vars(cls):
+            cls.reads_anything = False
 
     def configure(self, config: Any) -> None:
         """Take the parsed `Config`. Called once, before the first record."""

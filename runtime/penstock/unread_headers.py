@@ -37,12 +37,10 @@ class UnreadHeaders:
     @property
     def rows(self) -> tuple[()] | list[tuple[Header, ...]]:
         """The column: `()` when no record has any."""
-        if self._rows is None:
+        if self._rows is None:  # assigned whole: a writer may look from several threads
             raw, added = self.as_came(), self.added
             if any(raw):
-                self._rows = self.read(raw)
-                if added:
-                    self._rows = [headers + added for headers in self._rows]
+                self._rows = [headers + added for headers in self.read(raw)] if added else self.read(raw)
             else:
                 self._rows = [added] * len(raw) if added else ()
         return self._rows
@@ -82,6 +80,11 @@ class UnreadHeaders:
 
     def as_came(self) -> Sequence[Sequence[RawHeader]]:
         """Names and bytes of each record's, without those that were added."""
-        if callable(self._raw):
-            self._raw = self._raw()
-        return self._raw
+        raw = self._raw
+        if callable(raw):
+            raw = self._raw = raw()
+        return raw
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """A copy, and what another process is sent, is the plain column."""
+        return (list if self.rows else tuple), (self.rows,)

@@ -147,7 +147,7 @@ def test_a_commit_whose_broker_goes_away_under_it_is_given_up_in_time_and_made_a
         consumer.close()
 
     stopping = threading.Event()
-    thread = threading.Thread(target=commit)
+    thread = threading.Thread(target=commit, daemon=True)
     thread.start()
     assert committed.wait(60)
     stopping.set()
@@ -181,7 +181,7 @@ def test_what_a_broker_was_asked_as_it_went_away_may_be_asked_again(own_kafka: E
                     refused.append(e)
         consumer.close()
 
-    thread = threading.Thread(target=ask)
+    thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     assert asked.wait(60)
     stopping.set()

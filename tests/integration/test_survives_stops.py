@@ -179,7 +179,7 @@ def test_sigquit_prints_where_each_thread_stands_and_the_task_goes_on(
     task = processes.task(specs(resource, kafka)[0])
     until(lambda: file.exists() and file.read_text() == "a\n", what=task.last_words)
     task.process.send_signal(signal.SIGQUIT)
-    until(lambda: "Current thread" in task.log_text() and "in consume" in task.log_text(), what=task.last_words)
+    until(lambda: "Current thread" in task.log_text() and "in _once" in task.log_text(), what=task.last_words)
     produce(kafka, topic, [b"b"])
     until(lambda: file.read_text() == "a\nb\n", what=task.last_words)
     task.stop(2 * GRACE)

@@ -71,7 +71,7 @@ def _keep(made: Path, known: Path) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="unfinished-", dir=known.parent) as name:
             new = Path(name) / known.name
-            with ZipFile(new, "w") as archive:
+            with ZipFile(new, "w", strict_timestamps=False) as archive:
                 for file in made.iterdir():
                     archive.write(file, file.name)
             new.replace(known)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
@@ -32,10 +32,11 @@ class GroupCommits:
     """
 
     def __init__(self, config: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
-        self._config = {**config, "on_commit": self._answered}
+        self._config = {**config, "on_commit": self._answered, "error_cb": self._heard}
         self._clock = clock
         self._client: Consumer | None = None
-        self._under_way = False
+        self._under_way: dict[TopicPartition, int] | None = None
+        self._trouble: KafkaError | None = None
         self._answer: tuple[KafkaError | None, list[Position]] = (None, [])
         self._group = config["group.id"]
         self._where = f"group '{self._group}' at {config.get('bootstrap.servers')}"
@@ -62,17 +63,26 @@ class GroupCommits:
             ConnectError: refused; with members in the group somebody else owns this connector.
         """
         doing = f"Committing offsets to {self._where}"
+        self._trouble = None
         with translating(doing):
-            client = self._made()
+            client, given_up = self._made(), self._under_way
             self._await(client, doing)
-            client.commit(offsets=[Position(t, p, o) for (t, p), o in offsets.items()], asynchronous=True)
-            self._under_way = True
+            if given_up == offsets and self._refusal(doing) is None:
+                return  # they have come through meanwhile
+            self._under_way = dict(offsets)
+            try:
+                client.commit(offsets=[Position(t, p, o) for (t, p), o in offsets.items()], asynchronous=True)
+            except BaseException:
+                self._under_way = None
+                raise
             self._await(client, doing)
-        self._check(doing, offsets)
+        refusal = self._refusal(doing)
+        if refusal is not None:
+            raise refusal
 
     def close(self) -> None:
-        """Let go of the connection."""
-        if self._client is not None:
+        """Let go of the connection; not of one that waits for a broker's answer, which would be waited for."""
+        if self._client is not None and self._under_way is None:
             self._client.close()
 
     def _made(self) -> Consumer:
@@ -80,32 +90,38 @@ class GroupCommits:
             self._client = Consumer(self._config)
         return self._client
 
+    def _heard(self, error: KafkaError) -> None:
+        self._trouble = error
+
     def _answered(self, error: KafkaError | None, partitions: list[Position]) -> None:
         self._answer = (error, partitions)
-        self._under_way = False
+        self._under_way = None
 
     def _await(self, client: Consumer, doing: str) -> None:
         deadline = self._clock() + _PATIENCE
         pause = _SHORTEST
-        while self._under_way:
+        while self._under_way is not None:
             if self._clock() > deadline:
-                raise RetriableError(f"{doing}: no answer for {_PATIENCE:.0f} s")
+                why = "" if self._trouble is None else f": {self._trouble.str()} ({self._trouble.name()})"
+                raise RetriableError(f"{doing}: no answer for {_PATIENCE:.0f} s{why}")
             client.poll(pause)  # it does not return for an answer
             pause = min(_LONGEST, 2 * pause)
 
-    def _check(self, doing: str, offsets: Iterable[TopicPartition]) -> None:
+    def _refusal(self, doing: str) -> ConnectError | None:
+        """What the last answer says against its offsets."""
         error, partitions = self._answer
         if error is not None:
             if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
-                raise ConnectError(
+                return ConnectError(
                     f"Committing offsets to group '{self._group}' was refused because the group has members: somebody "
                     f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
-                ) from KafkaException(error)
+                )
             if error.code() in GONE:  # all of them are
-                raise RetriableError(f"{doing}: {named(offsets)} is gone")
-            raise translated(error, doing)
+                return RetriableError(f"{doing}: {named((p.topic, p.partition) for p in partitions)} is gone")
+            return translated(error, doing)
         for p in partitions:
             if p.error is not None:
                 if p.error.code() in GONE:  # the next look for topics lets go of it; the others are committed
-                    raise RetriableError(f"{doing}: {p.topic}-{p.partition} is gone")
-                raise translated(p.error, doing)
+                    return RetriableError(f"{doing}: {p.topic}-{p.partition} is gone")
+                return translated(p.error, doing)
+        return None

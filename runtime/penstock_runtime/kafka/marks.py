@@ -49,7 +49,7 @@ def filled(consumer: Consumer, topic: str, numbers: Iterable[int], seconds: floa
     return {of.partition: high for of, (low, high) in found.items() if high > low}
 
 
-def named(partitions: Iterable[TopicPartition]) -> str:
+def named(partitions: Iterable[tuple[str, int]]) -> str:
     """Partitions in a message, which may be hundreds."""
     names = [f"{topic}-{number}" for topic, number in partitions]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

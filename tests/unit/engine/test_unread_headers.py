@@ -1,13 +1,14 @@
 """Headers of sink records are read when somebody asks for their values, and are what they would be if read at once."""
 
+import pickle
 from collections.abc import Iterable
 from operator import methodcaller
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import Header, RecordBatch
+from penstock import DataError, Header, RecordBatch
 from penstock import TopicPartition as Partition
 from penstock.unread_headers import RawHeader, UnreadHeaders
 from penstock_plugins.header_converter import SimpleHeaderConverter
@@ -19,6 +20,8 @@ from penstock_runtime.kafka.consumers import Consumed
 
 class Counting(SimpleHeaderConverter):
     """Knows what it was asked."""
+
+    reads_anything = True
 
     def __init__(self) -> None:
         self.asked: list[bytes | None] = []
@@ -93,6 +96,12 @@ _STEPS = st.lists(
             ),
             lambda batch: batch.headers is not None and batch,  # asks
             lambda batch: RecordBatch.merged(
+                batch.take(range(0, batch.length, 2)),
+                RecordBatch.of(
+                    batch.take(range(1, batch.length, 2)).records(), like=batch, positions=batch.positions[1::2]
+                ),
+            ),
+            lambda batch: RecordBatch.merged(
                 batch.take(range(0, batch.length, 2)), batch.take(range(1, batch.length, 2)).without_headers({"c"})
             ),
         ]
@@ -101,6 +110,7 @@ _STEPS = st.lists(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(_RAW, max_size=3), min_size=1, max_size=6), _STEPS)
 def test_they_are_what_they_would_be_if_they_were_read_at_once(rows: list[list[RawHeader]], steps: list) -> None:  # type: ignore[type-arg]
     later, now = converted(Counting(), rows), converted(AtOnce(), rows)
@@ -112,3 +122,15 @@ def test_they_are_what_they_would_be_if_they_were_read_at_once(rows: list[list[R
     assert has[0] == has[1]
     assert later.column("headers") == now.column("headers")
     assert [*later.positions] == [*now.positions]
+    assert pickle.loads(pickle.dumps(later)).column("headers") == now.column("headers")
+
+
+def test_a_converter_that_reads_in_another_way_than_its_base_has_to_say_that_it_cannot_fail() -> None:
+    class Strict(SimpleHeaderConverter):
+        def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+            raise DataError("not mine")
+
+    class Same(SimpleHeaderConverter):
+        pass
+
+    assert (SimpleHeaderConverter.reads_anything, Same.reads_anything, Strict.reads_anything) == (True, True, False)
