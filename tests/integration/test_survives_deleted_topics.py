@@ -66,7 +66,8 @@ def test_a_task_whose_topic_goes_before_its_offsets_are_committed_goes_on(lab: L
     lab.produce(topic, "a")
     lab.journal.count("commit")
     delete(lab.servers, topic)
-    task.await_log(f"Committing offsets to group 'connect-{resource['metadata']['name']}': {topic}-0 is gone")
+    group = f"connect-{resource['metadata']['name']}"
+    task.await_log(f"Committing offsets to group '{group}' at {lab.servers}: {topic}-0 is gone")
     lab.produce(other, "b")
     assert lab.journal.values(2) == ["a", "b"]
     task.stop()
