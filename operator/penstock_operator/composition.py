@@ -182,7 +182,7 @@ class Operator:
         self.queue.start()
         events = Events(self._index, self.queue.add, self._settings.plugins.shared_namespaces)
         watching = Watching(
-            self._kube, self._settings, events, deliver=self._from_thread, kinds=kinds, streams=self._streams,
+            self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, streams=self._streams,
             beat=self._kopf_heart.beat,
         )  # fmt: skip
         watching.start(lambda: self._from_thread(self._watching_ended, watching))

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import kopf
 
+from penstock_operator.api_server import ApiServer
 from penstock_operator.connector.names import CONNECTOR_LABEL, MANAGED_BY, OPERATOR_LABEL
 from penstock_operator.index import ConnectorIndex
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
-from penstock_operator.kube import Kube
 from penstock_operator.session import open_session
 from penstock_operator.settings import Settings
 from penstock_operator.streams import Streams
@@ -123,7 +123,7 @@ class Watching:
     """kopf, watching.
 
     Args:
-        kube: how to reach the API server.
+        server: that is watched.
         settings: of the release.
         events: told of every event, in `deliver`'s thread.
         deliver: takes a call and an event over to that thread.
@@ -134,7 +134,7 @@ class Watching:
 
     def __init__(
         self,
-        kube: Kube,
+        server: ApiServer,
         settings: Settings,
         events: Events,
         *,
@@ -143,7 +143,7 @@ class Watching:
         streams: Streams,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        self._kube = kube
+        self._server = server
         self._settings = settings
         self._events = events
         self._deliver = deliver
@@ -232,7 +232,7 @@ class Watching:
         @kopf.on.login(registry=registry, id="login")
         async def login(**_: object) -> kopf.AiohttpSession:
             return kopf.AiohttpSession(
-                server=self._kube.connection.server, aiohttp_session=open_session(self._kube, self._streams)
+                server=self._server.connection.server, aiohttp_session=open_session(self._server, self._streams)
             )
 
         @kopf.on.cleanup(registry=registry, id="cleanup")

@@ -1,153 +1,48 @@
-"""The API server: plain JSON objects in and out, errors of ours. The only module that knows the `kubernetes` package.
+"""Kubernetes objects: plain JSON in and out, errors of ours.
 
 Calls block, with time limits, and may come from many threads. Nothing is cached: what is read is what is.
 """
 
 import json
 import os
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-from urllib.parse import urlencode
+from typing import Any, Final
 
-import urllib3
-from kubernetes.client.configuration import Configuration
-from kubernetes.client.exceptions import ApiException
-from kubernetes.client.rest import RESTClientObject
-from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.incluster_config import load_incluster_config
-
-from penstock.errors import ConfigError, Problem
 from penstock_operator.api_errors import Answer, error_of, status_of
+from penstock_operator.api_server import COMPONENT, ApiServer
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Unavailable
 from penstock_operator.event_memory import EventMemory, event
-from penstock_operator.kinds import (
-    CONFIG_MAP,
-    CONNECTOR,
-    CRD,
-    EVENT,
-    LEASE,
-    NAMESPACE,
-    NODE,
-    PLUGIN_VERSION,
-    POD,
-    POLICY,
-    SECRET,
-    Kind,
-    kind_of,
-)
+from penstock_operator.kinds import POD, Kind, kind_of
 
-__all__ = ["CONFIG_MAP", "CONNECTOR", "CRD", "EVENT", "LEASE", "NAMESPACE", "NODE", "PLUGIN_VERSION", "POD", "POLICY",
-           "SECRET", "Connection", "Kind", "Kube", "kind_of"]  # fmt: skip
+__all__ = ["Kube"]
 
-_CONNECT_SECONDS: Final = 5.0
-_READ_SECONDS: Final = 30.0
 _PAGE: Final = 500
-_JSON: Final = "application/json"
 _MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
-_CONNECTIONS: Final = 32
 _STATUS_TRIES: Final = 4
 
 Object = dict[str, Any]
 Objects = list[Object]
 
 
-class Connection(NamedTuple):
-    """How to reach the API server, for another client of the same process.
-
-    Attributes:
-        server: its URL.
-        ca, certificate, key: files; None: none.
-        verify: whether its certificate is checked.
-        server_name: that the certificate is for; None: the host's.
-        proxy: a URL.
-    """
-
-    server: str
-    ca: str | None
-    certificate: str | None
-    key: str | None
-    verify: bool
-    server_name: str | None
-    proxy: str | None
-
-
 class Kube:
-    """The API server.
+    """The objects of an API server."""
 
-    Args:
-        configuration: of the client.
-        component: who writes Events and asks for things.
-        on_request: told of every answer: verb, kind, HTTP status or 0.
-        timeouts: seconds to connect, seconds to wait for an answer.
-    """
-
-    def __init__(
-        self,
-        configuration: Configuration,
-        *,
-        component: str = "penstock-operator",
-        on_request: Callable[[str, str, int], None] = lambda verb, kind, code: None,
-        timeouts: tuple[float, float] = (_CONNECT_SECONDS, _READ_SECONDS),
-    ) -> None:
-        self._configuration = configuration
-        # One more try on a connection that was closed while it lay idle; of requests that change something only where
-        # nothing had been sent. Everything else is tried again by who asked.
-        configuration.retries = urllib3.Retry(
-            total=1, status=0, redirect=0, allowed_methods={"GET"}, respect_retry_after_header=False
-        )
-        configuration.connection_pool_maxsize = _CONNECTIONS
-        self._rest = RESTClientObject(configuration)
-        self._component = component
-        self._instance = os.environ.get("HOSTNAME", component)
-        self._on_request = on_request
-        self._timeouts = timeouts
-        self._credentials = threading.Lock()
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+        self._instance = os.environ.get("HOSTNAME", COMPONENT)
         self._events = EventMemory()
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "Kube":
-        """The API server of the cluster that this pod runs in, or of a kubeconfig file.
+        """That of the cluster that this pod runs in, or of a kubeconfig file; `more` as `ApiServer` takes it.
 
         Raises:
             ConfigError: there is neither, or the file does not say enough.
         """
-        configuration = Configuration()
-        try:
-            if kubeconfig is None:
-                load_incluster_config(configuration)  # type: ignore[no-untyped-call]
-            else:
-                from kubernetes.config.kube_config import load_kube_config
-
-                load_kube_config(  # type: ignore[no-untyped-call]
-                    str(kubeconfig), context=context, client_configuration=configuration, persist_config=False
-                )
-        except ConfigException as e:
-            where = "in this pod" if kubeconfig is None else str(kubeconfig)
-            hint = " Outside of a cluster give --kubeconfig." if kubeconfig is None else ""
-            raise ConfigError(Problem(where, f"holds no access to an API server: {e}.{hint}")) from e
-        except OSError as e:
-            raise ConfigError(Problem(str(kubeconfig), f"cannot be read: {e.strerror}")) from e
-        return cls(configuration, **more)
-
-    @property
-    def connection(self) -> Connection:
-        """How it is reached."""
-        c = self._configuration
-        return Connection(
-            c.host, c.ssl_ca_cert, c.cert_file, c.key_file, bool(c.verify_ssl), c.tls_server_name, c.proxy
-        )
-
-    def authorization(self) -> str | None:
-        """The `Authorization` header as of now; a service account's token is read again every minute."""
-        with self._credentials:
-            token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-        if token is not None:
-            return str(token)
-        return str(self._configuration.get_basic_auth_token()) if self._configuration.username else None
+        return cls(ApiServer.connect(kubeconfig=kubeconfig, context=context, **more))
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
         """An object; None: there is none.
@@ -156,7 +51,7 @@ class Kube:
             NotYet, Unavailable, Refused: as everywhere here.
         """
         doing = f"Reading {_named(kind, namespace, name)}"
-        answer = self._request("GET", kind, kind.path(namespace, name), doing)
+        answer = self.server.request("GET", kind, kind.path(namespace, name), doing)
         if _absent(answer, kind):
             return None
         return _object(answer, doing)
@@ -193,7 +88,7 @@ class Kube:
         kind, namespace, name = _of(manifest)
         doing = f"Creating {_named(kind, namespace, name)}"
         path = kind.path(namespace)
-        answer = self._request("POST", kind, path, doing, body=manifest, query={"fieldManager": manager})
+        answer = self.server.request("POST", kind, path, doing, body=manifest, query={"fieldManager": manager})
         if answer.code == 409 and status_of(answer).get("reason") == "AlreadyExists":
             return None
         return _object(answer, doing)
@@ -207,7 +102,7 @@ class Kube:
         kind, namespace, name = _of(manifest)
         doing = f"Replacing {_named(kind, namespace, name)}"
         path = kind.path(namespace, name)
-        answer = self._request("PUT", kind, path, doing, body=manifest, query={"fieldManager": manager})
+        answer = self.server.request("PUT", kind, path, doing, body=manifest, query={"fieldManager": manager})
         return None if _absent(answer, kind) else _object(answer, doing)
 
     def apply(self, manifest: Mapping[str, Any], *, manager: str) -> Object:
@@ -287,7 +182,7 @@ class Kube:
             options["preconditions"] = {"uid": uid}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
-        answer = self._request("DELETE", kind, kind.path(namespace, name), doing, body=options)
+        answer = self.server.request("DELETE", kind, kind.path(namespace, name), doing, body=options)
         if _absent(answer, kind):
             return False
         try:
@@ -307,7 +202,7 @@ class Kube:
         """Put these finalizers in the place of those that were read; False: changed meanwhile, or gone."""
         doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
         body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
-        answer = self._request(
+        answer = self.server.request(
             "PATCH", kind, kind.path(namespace, name), doing,
             body=body, content_type=_MERGE, query={"fieldManager": "penstock"},
         )  # fmt: skip
@@ -334,7 +229,7 @@ class Kube:
         """
         doing = f"Reading the log of Pod {namespace}/{pod}"
         query = {"container": container, "limitBytes": str(limit_bytes), "tailLines": str(tail_lines)}
-        answer = self._request("GET", POD, POD.path(namespace, pod, "log"), doing, query=query, verb="log")
+        answer = self.server.request("GET", POD, POD.path(namespace, pod, "log"), doing, query=query, verb="log")
         if _absent(answer, POD):
             return ""
         if answer.code == 400:
@@ -359,39 +254,37 @@ class Kube:
             return
         manifest = event(
             involved, type_=type_, reason=reason, message=message, action=action,
-            controller=self._component, instance=self._instance, now=now,
+            controller=COMPONENT, instance=self._instance, now=now,
         )  # fmt: skip
         try:
             self.create(manifest)
         except OperatorError:
             self._events.forget(mark)
 
-    def count(self, verb: str, kind: str, code: int) -> None:
-        """Tell of a request that another client of this process made."""
-        self._on_request(verb, kind, code)
-
     def serves(self, kind: Kind) -> bool:
         """Whether the API server knows such objects: the CRD is there."""
         doing = f"Asking for {kind.plural}"
-        answer = self._request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
+        answer = self.server.request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
         if answer.code == 404:
             return False
         return any(r.get("name") == kind.plural for r in _object(answer, doing).get("resources") or ())
 
     def close(self) -> None:
         """Let go of the connections."""
-        self._rest.close()
+        self.server.close()
 
     def _apply(self, kind: Kind, path: str, doing: str, manifest: Mapping[str, Any], manager: str) -> Answer:
         query = {"fieldManager": manager, "force": "true"}
-        return self._request("PATCH", kind, path, doing, body=manifest, content_type=_APPLY, query=query, verb="apply")
+        return self.server.request(
+            "PATCH", kind, path, doing, body=manifest, content_type=_APPLY, query=query, verb="apply"
+        )
 
     def _pages(self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str) -> Objects | None:
         found: Objects = []
         more = ""
         while True:
             page = {**query, "continue": more} if more else query
-            answer = self._request("GET", kind, kind.path(namespace), doing, query=page, verb="list")
+            answer = self.server.request("GET", kind, kind.path(namespace), doing, query=page, verb="list")
             if answer.code == 410 and more:
                 return None
             body = _object(answer, doing)
@@ -399,52 +292,6 @@ class Kube:
             more = body.get("metadata", {}).get("continue") or ""
             if not more:
                 return found
-
-    def _request(
-        self,
-        method: str,
-        kind: Kind,
-        path: str,
-        doing: str,
-        *,
-        body: Mapping[str, Any] | None = None,
-        content_type: str = _JSON,
-        query: Mapping[str, str] | None = None,
-        verb: str = "",
-    ) -> Answer:
-        headers = {"Accept": "application/json, */*", "User-Agent": self._component}
-        try:
-            if (authorization := self.authorization()) is not None:
-                headers["Authorization"] = authorization
-        except (ConfigException, OSError) as e:
-            raise Unavailable(f"{doing}: the credentials cannot be read: {e}") from e
-        if body is not None:
-            headers["Content-Type"] = content_type
-        url = self._configuration.host.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
-        code = 0
-        try:
-            response = self._rest.request(  # type: ignore[no-untyped-call]
-                method, url, headers=headers, body=None if body is None else dict(body), _request_timeout=self._timeouts
-            )
-            answer = Answer(response.status, response.headers, response.read())
-            code = answer.code
-        except (urllib3.exceptions.HTTPError, ApiException, OSError) as e:
-            raise Unavailable(f"{doing}: no answer from {self._configuration.host}: {_cause(e)}") from e
-        finally:
-            self._on_request(verb or _VERBS[method], kind.kind, code)
-        return answer
-
-
-_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-
-
-def _cause(error: BaseException) -> str:
-    """What lies under urllib3's layers, without the URL and the names of its classes."""
-    inner: object = error
-    while isinstance(getattr(inner, "reason", None), BaseException):
-        inner = inner.reason  # type: ignore[attr-defined]
-    text = str(inner).rpartition("): ")[2].removeprefix("Failed to establish a new connection: ")
-    return text or type(error).__name__
 
 
 def _absent(answer: Answer, kind: Kind) -> bool:

@@ -9,9 +9,9 @@ from typing import Any, Final
 import aiohttp
 from yarl import URL
 
+from penstock_operator.api_server import ApiServer, Connection
 from penstock_operator.errors import Refused
 from penstock_operator.kinds import PLUGIN_VERSION, POD, SECRET, name_of_plural
-from penstock_operator.kube import Connection, Kube
 from penstock_operator.streams import Streams
 
 __all__ = ["open_session"]
@@ -20,8 +20,32 @@ _METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET, PLUGIN_VER
 _AS: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
 
+class _Content(aiohttp.StreamReader):
+    """Tells of a connection that was closed here as of any other that is closed.
+
+    A watch that begins while new credentials close its session meets a bare RuntimeError of aiohttp, at which kopf would
+    end, and the operator with it.
+    """
+
+    __slots__ = ()
+
+    async def read(self, n: int = -1) -> bytes:
+        try:
+            return await super().read(n)
+        except RuntimeError as e:
+            if self._protocol.connected:
+                raise
+            raise aiohttp.ClientConnectionError(str(e)) from e
+
+
 class _Response(aiohttp.ClientResponse):
-    """An empty list of metadata comes as `items: null` (Go's way), which kopf does not expect."""
+    """Mends two things that kopf does not expect: see `_Content`, and `items: null`, Go's empty list of metadata."""
+
+    async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        started = await super().start(connection)
+        if type(self.content) is aiohttp.StreamReader:
+            self.content.__class__ = _Content
+        return started
 
     async def json(self, **how: Any) -> Any:
         found = await super().json(**how)
@@ -30,16 +54,16 @@ class _Response(aiohttp.ClientResponse):
         return found
 
 
-def open_session(kube: Kube, streams: Streams) -> aiohttp.ClientSession:
+def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
     """A session for one event loop; its owner closes it."""
-    connection = kube.connection
+    connection = server.connection
     tracing = aiohttp.TraceConfig()
 
     async def begins(_: Any, __: Any, request: aiohttp.TraceRequestStartParams) -> None:
         path, is_watch = request.url.path, "watch" in request.url.query
         if request.method.upper() != "GET":
             raise Refused(f"{request.method} {path}", answer="whoever watches may only read")
-        if (authorization := kube.authorization()) is not None:
+        if (authorization := server.authorization()) is not None:
             request.headers["Authorization"] = authorization
         if path.rpartition("/")[2] in _METADATA_OF:
             request.headers["Accept"] = _AS.format("" if is_watch else "List")
@@ -53,10 +77,10 @@ def open_session(kube: Kube, streams: Streams) -> aiohttp.ClientSession:
 
     async def answered(_: Any, __: Any, end: aiohttp.TraceRequestEndParams) -> None:
         streams.sign(end.url.path)
-        kube.count(_verb(end.url), _kind(end.url.path), end.response.status)
+        server.count(_verb(end.url), _kind(end.url.path), end.response.status)
 
     async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:
-        kube.count(_verb(end.url), _kind(end.url.path), 0)
+        server.count(_verb(end.url), _kind(end.url.path), 0)
 
     tracing.on_request_start.append(begins)
     tracing.on_response_chunk_received.append(heard)

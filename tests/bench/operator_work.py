@@ -131,7 +131,7 @@ def _server(folder: Path) -> Iterator[ApiServer]:
 def _site(server: ApiServer, servers: str, folder: Path, workers: int) -> Iterator[Site]:
     kube, stable = Kube.connect(kubeconfig=server.kubeconfig), Stable()
     try:
-        site = Site(server, kube.connection, servers, folder, stable, workers=workers)
+        site = Site(server, kube.server.connection, servers, folder, stable, workers=workers)
         try:
             yield site
         finally:

@@ -11,7 +11,8 @@ import yaml
 from penstock.errors import ConfigError
 from penstock_operator import kube as module
 from penstock_operator.errors import Conflict, NotYet, Refused, Unavailable
-from penstock_operator.kube import CONFIG_MAP, CONNECTOR, EVENT, NODE, POD, Kind, Kube
+from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, EVENT, NODE, POD, Kind
+from penstock_operator.kube import Kube
 from penstock_operator.metrics import Metrics
 
 from ..cluster_api.api import Api
@@ -365,11 +366,11 @@ def test_a_service_account_s_token_is_read_again(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     kube = Kube.connect()
-    assert kube.authorization() == "bearer first"
-    assert kube.connection.server == "https://10.0.0.1:443"
+    assert kube.server.authorization() == "bearer first"
+    assert kube.server.connection.server == "https://10.0.0.1:443"
     (tmp_path / "token").write_text("second")
     monkeypatch.setattr(incluster_config, "datetime", _InTwoMinutes)
-    assert kube.authorization() == "bearer second"
+    assert kube.server.authorization() == "bearer second"
 
 
 class _InTwoMinutes:

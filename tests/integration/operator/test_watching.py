@@ -1,5 +1,6 @@
 """kopf on a real API server, watching: every change becomes a key, nothing is written, nothing ends it in silence."""
 
+import asyncio
 import queue
 import time
 from collections.abc import Callable, Iterator
@@ -7,14 +8,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import aiohttp
 import pytest
 
+from penstock_operator.errors import Refused
 from penstock_operator.handlers import Event, Events, Watching
 from penstock_operator.index import ConnectorIndex
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET
 from penstock_operator.kube import Kube
 from penstock_operator.metrics import Metrics
+from penstock_operator.session import open_session
 from penstock_operator.settings import Settings
 from penstock_operator.streams import Streams
 
@@ -51,7 +55,7 @@ class Watcher:
             KINDS, namespaces, on_gap=lambda: self.gaps.put(None), on_listed=lambda: self.listed.put(None)
         )
         self.watching = Watching(
-            self.kube, settings, Events(self.index, self.keys.put), deliver=self._deliver, kinds=KINDS,
+            self.kube.server, settings, Events(self.index, self.keys.put), deliver=self._deliver, kinds=KINDS,
             streams=self.streams,
         )  # fmt: skip
         self.watching.start(lambda: self.ended.put(None))
@@ -271,6 +275,24 @@ def test_credentials_that_expire_are_renewed(watch: Watch, api: Api, faults: Fau
     assert rule.hits == 1
 
 
+def test_a_watch_whose_session_was_closed_says_that_its_connection_is_gone(
+    faults: FaultProxy, metrics: Metrics, namespace: str
+) -> None:
+    """As new credentials close it. kopf knows this error, and would end at the RuntimeError that aiohttp raises."""
+    kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
+
+    async def read() -> None:
+        session = open_session(kube.server, Streams([POD], (namespace,)))
+        async with session.get(f"{faults.url}{POD.path(namespace)}?watch=true") as response:
+            assert response.status == 200
+            await session.close()
+            with pytest.raises(aiohttp.ClientConnectionError):
+                await response.content.read(1024)
+
+    asyncio.run(read())
+    kube.close()
+
+
 def test_a_watch_that_kopf_gives_up_is_told_within_seconds(watch: Watch, faults: FaultProxy, namespace: str) -> None:
     watcher = watch(namespace).ready()
     faults.spoil(fail(404, reason="NotFound"), path="connectors", times=None)
@@ -282,15 +304,10 @@ def test_a_watch_that_kopf_gives_up_is_told_within_seconds(watch: Watch, faults:
 
 
 def test_the_session_refuses_to_write(faults: FaultProxy, metrics: Metrics, tmp_path: Path) -> None:
-    import asyncio
-
-    from penstock_operator.errors import Refused
-    from penstock_operator.session import open_session
-
     kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
 
     async def write() -> None:
-        async with open_session(kube, Streams([])) as session:
+        async with open_session(kube.server, Streams([])) as session:
             await session.patch(f"{faults.url}/api/v1/namespaces/default/configmaps/a", json={})
 
     with pytest.raises(Refused, match="may only read"):

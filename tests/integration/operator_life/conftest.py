@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.kube import Connection, Kube
+from penstock_operator.api_server import Connection
+from penstock_operator.kube import Kube
 
 from ..cluster_api.api import Api
 from ..cluster_api.conftest import ROOT, ApiServer, run
@@ -49,7 +50,7 @@ def life_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]
 def connection(life_server: ApiServer) -> Iterator[Connection]:
     """How to reach it."""
     kube = Kube.connect(kubeconfig=life_server.kubeconfig)
-    yield kube.connection
+    yield kube.server.connection
     kube.close()
 
 

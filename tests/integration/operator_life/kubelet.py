@@ -22,8 +22,8 @@ from penstock.life import Life
 from penstock.pod_layout import LIFE_VARIABLE
 from penstock.report import Control, LastWord, Report
 from penstock.taskspec import TaskSpec
+from penstock_operator.api_server import Connection
 from penstock_operator.connector import names
-from penstock_operator.kube import Connection
 
 from ..cluster_api.api import Api, ApiRefused
 from .answers import Answers, template

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from penstock_operator.api_server import Connection
 from penstock_operator.connector.names import CONNECTOR_LABEL
-from penstock_operator.kube import Connection
 
 from ..cluster_api.api import Api, ApiRefused
 from ..cluster_api.conftest import ApiServer

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from penstock_operator.kube import Connection
+from penstock_operator.api_server import Connection
 
 __all__ = ["Json", "Watched", "key_of"]
 
