@@ -10,20 +10,19 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Final, TypeVar
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError
-from penstock.record import Original, Record
-from penstock.sink import Reporter, Writer
+from penstock.record import Record
+from penstock.sink import Writer
 from penstock_runtime.engine import chain
 from penstock_runtime.engine.converting import Converters, convert_consumed
+from penstock_runtime.engine.dead_letters import DeadLetters
+from penstock_runtime.engine.errant_records import ErrantRecords, ReportedUnderNone, coordinates
 from penstock_runtime.engine.summary import Summary, error_line
-from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, describe, fatal
+from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, describe, fatal
 from penstock_runtime.kafka.consumers import Consumed
-from penstock_runtime.kafka.outbox import Outgoing
-from penstock_runtime.kafka.plain import LAST_WORDS, PlainProducer
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["PutRetries", "SinkProcess"]
@@ -71,7 +70,6 @@ class SinkProcess:
         trouble: Callable[[str | None], None] = lambda text: None, lost: Callable[[Summary], None] = lambda summary: None,
         redact: Callable[[str], str] = str, patient: bool = True,
     ) -> None:  # fmt: skip
-        self._settings = settings
         self._connector = connector
         self._task = task
         self._steps = steps
@@ -83,10 +81,10 @@ class SinkProcess:
         self._stopping = stopping
         self._sleep = sleep
         self._trouble = trouble
-        self._lost = lost
-        self._redact = redact
         self._patient = patient
-        self._dead_letters: PlainProducer | None = None
+        self._dead_letters = DeadLetters(
+            settings, connector=connector, task=task, policy=policy, redact=redact, lost=lost
+        )
         self._late: list[ConnectError] = []
         """Of reports that came when their batch was over."""
 
@@ -100,7 +98,7 @@ class SinkProcess:
         self._check_reports()
         batches = [b for c in consumed for b in [self.convert(c, summary)] if b.length]
         if summary.dead_letters:  # a writer may store offsets beyond them, so that these records never come again
-            self.finish(summary)
+            self._dead_letters.finish(summary)
         if batches:
             started = time.perf_counter()
             self._write(batches, consumed, summary, stage=stage)
@@ -140,13 +138,19 @@ class SinkProcess:
             self._settle(operator.failures, consumed, summary)
         return result
 
+    def finish(self, summary: Summary) -> None:
+        """Wait until the dead letters of that summary are in Kafka.
+
+        Raises: as `DeadLetters.finish`.
+        """
+        self._dead_letters.finish(summary)
+
     def close(self) -> None:
         """Let go of everything."""
         if self._writer is not None:
             with suppress(Exception):
                 self._writer.close()
-        if self._dead_letters is not None:
-            self._dead_letters.close()
+        self._dead_letters.close()
 
     def _write(
         self, batches: Sequence[RecordBatch], consumed: Sequence[Consumed], summary: Summary, *, stage: bool
@@ -154,10 +158,10 @@ class SinkProcess:
         if self._writer is None:
             self._writer = self._make_writer()
         put = self._writer.stage if stage else self._writer.write
-        reports = _Reports(tolerate=self._policy.tolerate, late=self._late.append)
+        reports = ErrantRecords(tolerate=self._policy.tolerate, late=self._late.append)
         try:
             message = self.retrying(lambda: reports.during(lambda report: put(batches, report)), summary)
-        except _ReportedUnderNone as e:
+        except ReportedUnderNone as e:
             raise self._fatal_report(e.record, e.error, consumed) from e.error
         except (_GivenUp, RetriableError):  # of a worker of Spark: the driver waits, and reads the batch again
             raise
@@ -178,7 +182,7 @@ class SinkProcess:
         found = Summary()
         for record, error in reported:
             self._settle_report(record, error, consumed, found)
-        self.finish(found)
+        self._dead_letters.finish(found)
         return found
 
     def retrying(self, work: Callable[[], T], summary: Summary) -> T:
@@ -239,7 +243,7 @@ class SinkProcess:
                 if of.offset[row : row + 1] == [original.offset]:
                     self._settle([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
                     return
-        raise ConnectError(f"The sink handed back a record that it was not given: {_coordinates(record)}") from error
+        raise ConnectError(f"The sink handed back a record that it was not given: {coordinates(record)}") from error
 
     def _settle(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
         topic, partition = consumed.source
@@ -250,24 +254,12 @@ class SinkProcess:
                 log.error("%s", error_line(first, task, self._detail(consumed, first.position)))
             where = f"record at {topic}-{partition} offset {consumed.offset[first.position]}"
             error = fatal(first, where=where, task=task)
-            self._bury_last(first, consumed)
+            self._dead_letters.bury_last(first, consumed)
             raise error
         for failure in failures:
-            row = failure.position
-            summary.failed(failure, task, log=self._policy.log, detail=self._detail(consumed, row))
-            if self._policy.dead_letter_topic is not None:
-                summary.dead_letters += 1
-                self._bury(failure, consumed, row, summary)
-
-    def _bury_last(self, failure: Failure, consumed: Consumed) -> None:
-        """The record that fails the task is a dead letter too, as in Kafka Connect."""
-        if self._policy.dead_letter_topic is None:
-            return
-        try:
-            self._bury(failure, consumed, failure.position, Summary(dead_letters=1))
-            self.finish(Summary(dead_letters=1), within=LAST_WORDS)
-        except ConnectError as e:  # the task fails anyway, and for another reason
-            log.warning("The record that fails the task is not in the dead letter queue: %s", e)
+            detail = self._detail(consumed, failure.position)
+            summary.failed(failure, task, log=self._policy.log, detail=detail)
+            self._dead_letters.bury(failure, consumed, summary)
 
     def _detail(self, consumed: Consumed, row: int) -> str:
         if not self._policy.log_messages:
@@ -279,112 +271,6 @@ class SinkProcess:
             f"timestamp={-1 if timestamp is None else timestamp}, timestampType={consumed.timestamp_type_of(row)}}}"
         )
 
-    def _bury(self, failure: Failure, consumed: Consumed, row: int, summary: Summary) -> None:
-        """The original bytes and headers to the dead letter queue, with what happened (KIP-298)."""
-        if self._dead_letters is None:
-            client = f"connector-dlq-producer-{self._connector}-{self._task}"
-            self._dead_letters = PlainProducer(self._settings, client_id=client)
-        headers = list(consumed.headers[row]) if consumed.headers is not None else []
-        if self._policy.dead_letter_headers:
-            coordinates = {
-                "topic": consumed.source.topic, "partition": consumed.source.partition, "offset": consumed.offset[row],
-                "connector.name": self._connector, "task.id": self._task,
-            }  # fmt: skip
-            headers += context_headers(failure, coordinates, self._redact)
-        refused = self._dead_letters.send(
-            Outgoing(
-                length=1,
-                topic=self._policy.dead_letter_topic or "",
-                key=None if consumed.key is None else [consumed.key[row]],
-                value=[consumed.value[row]],
-                headers=[headers],
-                timestamp=consumed.timestamp[row],
-            )
-        )
-        if refused:
-            self._tell_lost(1, summary)
-            raise ConnectError(
-                f"Record at {consumed.source.topic}-{consumed.source.partition} offset {consumed.offset[row]} could "
-                f"not be written to the dead letter queue '{self._policy.dead_letter_topic}': {refused[0].error}"
-            )
-
-    def finish(self, summary: Summary, *, within: float = inf) -> None:
-        """Wait until the dead letters are in Kafka, so many seconds at most; offsets may not pass them before.
-
-        Raises:
-            RetriableError: Kafka is away, or the topic.
-            ConnectError: Kafka refuses one.
-        """
-        if self._dead_letters is None:
-            return
-        where = f"the dead letter queue '{self._policy.dead_letter_topic}'"
-        try:
-            lost = self._dead_letters.flush(within=within)
-        except RetriableError as e:
-            self._tell_lost(summary.dead_letters, summary)
-            raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
-        if lost:
-            self._tell_lost(len(lost), summary)
-            # Trouble that may pass is no reason to fail, whatever else was lost.
-            passing = next((e for e in lost if isinstance(e, RetriableError)), None)
-            if passing is not None:
-                raise RetriableError(f"Records could not be written to {where} yet: {passing}") from passing
-            raise ConnectError(f"Records could not be written to {where}: {lost[0]}")
-
-    def _tell_lost(self, count: int, summary: Summary) -> None:
-        self._lost(Summary(dead_letters=summary.dead_letters, dead_letters_lost=count))
-
-
-class _Reports:
-    """What a writer hands back of one batch, however often the batch is tried; from any of its threads."""
-
-    def __init__(self, *, tolerate: bool, late: Callable[[ConnectError], None]) -> None:
-        self._tolerate = tolerate
-        self._late = late
-        self._made: dict[Original | int, tuple[Record, Exception]] = {}
-        self._open = False
-
-    @property
-    def made(self) -> list[tuple[Record, Exception]]:
-        """Each record once, with what was said of it last, in the order in which they came."""
-        return list(self._made.values())
-
-    def during(self, write: Callable[[Reporter], T]) -> T:
-        """Write, and take reports meanwhile.
-
-        Raises:
-            _ReportedUnderNone: a record was handed back and nothing is tolerated, whatever the plugin made of that: a try
-                that follows might not name the record again, and it would be lost.
-            Exception: whatever `write` raises.
-        """
-        self._open = True
-        try:
-            result = write(self._report)
-        except Exception as e:
-            self._forbid(e)
-            raise
-        finally:
-            self._open = False
-        self._forbid(None)
-        return result
-
-    def _forbid(self, cause: Exception | None) -> None:
-        if self._made and not self._tolerate:
-            raise _ReportedUnderNone(*self.made[0]) from cause
-
-    def _report(self, record: Record, error: Exception) -> None:
-        if not self._open:
-            late = ConnectError(
-                f"The sink handed back a {_coordinates(record)} when `write` had returned, too late for its offset to wait: "
-                f"{describe(error)}. Tell the plugin's author."
-            )
-            self._late(late)
-            raise late
-        # Kept from try to try: a writer may not name a record again that it has handed back.
-        self._made[record.original or id(record)] = (record, error)
-        if not self._tolerate:
-            raise _ReportedUnderNone(record, error)
-
 
 class _GivenUp(ConnectError):
     """`sink.retry.timeout.ms` is over."""
@@ -392,18 +278,6 @@ class _GivenUp(ConnectError):
 
 class _Stopped(RetriableError):
     """The task is to stop while the sink asks to wait."""
-
-
-class _ReportedUnderNone(ConnectError):
-    def __init__(self, record: Record, error: Exception) -> None:
-        super().__init__(f"Tolerance exceeded in error handler: {describe(error)}")
-        self.record = record
-        self.error = error
-
-
-def _coordinates(record: Record) -> str:
-    o = record.original
-    return f"record of topic '{record.topic}'" if o is None else f"record at {o.topic}-{o.partition} offset {o.offset}"
 
 
 def _range(consumed: Sequence[Consumed]) -> str:

@@ -164,7 +164,7 @@ def sink(act: Act, policy: ErrorPolicy, **more: Any) -> tuple[SinkProcess, Scrip
         **more,
     )  # fmt: skip
     queue = Queue()
-    made._dead_letters = cast("Any", queue)
+    made._dead_letters._producer = cast("Any", queue)
     return made, writer, queue
 
 
