@@ -83,7 +83,7 @@ class ApiServer:
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "ApiServer":
-        """That of the cluster that this pod runs in, or of a kubeconfig file.
+        """That of the cluster that this pod runs in, or of a kubeconfig file; `more` as the constructor takes it.
 
         Raises:
             ConfigError: there is neither, or the file does not say enough.

@@ -103,7 +103,7 @@ class Operator:
         servers = [
             Server(
                 self._settings.probes.port,
-                {"/healthz": probe_page(self._alive()), "/readyz": probe_page(self._ready())},
+                {"/healthz": probe_page(self._alive(), fatal=True), "/readyz": probe_page(self._ready())},
             ),
             Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.registry)}),
         ]

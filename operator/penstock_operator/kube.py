@@ -28,7 +28,11 @@ Objects = list[Object]
 
 
 class Kube:
-    """The objects of an API server."""
+    """The objects of an API server.
+
+    Attributes:
+        server: that one, for other clients of the same process.
+    """
 
     def __init__(self, server: ApiServer) -> None:
         self.server = server

@@ -51,11 +51,22 @@ class Heart:
         return f"the {self._name} has stood still for {age:.0f} s" if age > self._most else None
 
 
-def probe_page(checks: Mapping[str, Check]) -> Page:
-    """200 with `ok`, or 503 with everything that is wrong, by name."""
+def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
+    """200 with `ok`, or 503 with everything that is wrong, by name.
+
+    Args:
+        checks: by name.
+        fatal: whoever asks ends this process where something stays wrong, so the log says what it was, once.
+    """
+    told: set[str] = set()
 
     def page() -> tuple[int, str, bytes]:
         wrong = {name: text for name, check in checks.items() if (text := _asked(name, check)) is not None}
+        if fatal:
+            for name in wrong.keys() - told:
+                log.error("The liveness probe fails, and the kubelet will restart the operator: %s", wrong[name])
+            told.clear()
+            told.update(wrong)
         body = json.dumps({"status": "failed" if wrong else "ok", **({"wrong": wrong} if wrong else {})})
         return (503 if wrong else 200), "application/json", body.encode() + b"\n"
 

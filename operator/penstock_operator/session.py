@@ -4,7 +4,8 @@ Of Secrets and pods it asks for the metadata alone, so that no value of a Secret
 """
 
 import ssl
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, cast
 
 import aiohttp
 from yarl import URL
@@ -20,31 +21,43 @@ _METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET, PLUGIN_VER
 _AS: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
 
-class _Content(aiohttp.StreamReader):
-    """Tells of a connection that was closed here as of any other that is closed.
+class _Content:
+    """What a response holds, as kopf reads it: every part is a sign of life; a connection that was closed here is closed.
 
-    A watch that begins while new credentials close its session meets a bare RuntimeError of aiohttp, at which kopf would
-    end, and the operator with it.
+    aiohttp tells its traces of parts only where a whole body is read, which of a watch is never. And a watch that begins
+    while new credentials close its session meets a bare RuntimeError, at which kopf would end, and the operator with it.
     """
 
-    __slots__ = ()
+    def __init__(self, inner: aiohttp.StreamReader, heard: Callable[[], None]) -> None:
+        self._inner = inner
+        self._heard = heard
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     async def read(self, n: int = -1) -> bytes:
         try:
-            return await super().read(n)
+            found = await self._inner.read(n)
         except RuntimeError as e:
-            if self._protocol.connected:
+            if self._inner._protocol.connected:  # noqa: SLF001
                 raise
             raise aiohttp.ClientConnectionError(str(e)) from e
+        self._heard()
+        return found
+
+    async def iter_chunked(self, n: int) -> AsyncIterator[bytes]:
+        while part := await self.read(n):
+            yield part
 
 
 class _Response(aiohttp.ClientResponse):
-    """Mends two things that kopf does not expect: see `_Content`, and `items: null`, Go's empty list of metadata."""
+    """A response that tells of what it hears, and holds no `items: null`, Go's empty list, which kopf does not expect."""
+
+    streams: Streams
 
     async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
         started = await super().start(connection)
-        if type(self.content) is aiohttp.StreamReader:
-            self.content.__class__ = _Content
+        self.content = cast("Any", _Content(self.content, lambda: self.streams.sign(self.url.path)))
         return started
 
     async def json(self, **how: Any) -> Any:
@@ -57,6 +70,8 @@ class _Response(aiohttp.ClientResponse):
 def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
     """A session for one event loop; its owner closes it."""
     connection = server.connection
+
+    response = type("Response", (_Response,), {"streams": streams})
     tracing = aiohttp.TraceConfig()
 
     async def begins(_: Any, __: Any, request: aiohttp.TraceRequestStartParams) -> None:
@@ -72,9 +87,6 @@ def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
         elif "continue" not in request.url.query:
             streams.lists(path)
 
-    async def heard(_: Any, __: Any, chunk: aiohttp.TraceResponseChunkReceivedParams) -> None:
-        streams.sign(chunk.url.path)
-
     async def answered(_: Any, __: Any, end: aiohttp.TraceRequestEndParams) -> None:
         streams.sign(end.url.path)
         server.count(_verb(end.url), _kind(end.url.path), end.response.status)
@@ -83,14 +95,13 @@ def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
         server.count(_verb(end.url), _kind(end.url.path), 0)
 
     tracing.on_request_start.append(begins)
-    tracing.on_response_chunk_received.append(heard)
     tracing.on_request_end.append(answered)
     tracing.on_request_exception.append(failed)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=_ssl(connection)),
         headers={"User-Agent": "penstock-operator/watch"},
         trace_configs=[tracing],
-        response_class=_Response,
+        response_class=response,
         proxy=connection.proxy,
     )
 

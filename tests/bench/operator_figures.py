@@ -22,6 +22,8 @@ _SAMPLE: Final = re.compile(r"^(\w+)(?:\{([^}]*)\})? (\S+)$")
 _WRITES: Final = frozenset(("create", "apply", "patch", "update", "delete"))
 _BESIDE: Final = frozenset(("Lease", "Event"))
 _REST: Final = 5.0
+_PROBED: Final = 10.0
+"""Seconds between two probes of the kubelet."""
 _MB: Final = 1e6
 
 
@@ -155,7 +157,11 @@ def idle(operator: OperatorProcess, seconds: float) -> Idle:
     rests(operator)
     process = psutil.Process(operator.pid)
     before, begun, written = process.cpu_times(), time.monotonic(), writes(operator)
-    time.sleep(seconds)
+    while time.monotonic() - begun < seconds:
+        time.sleep(min(_PROBED, seconds))
+        status, text = operator.probe("healthz")
+        if status != 200:
+            raise RuntimeError(f"the idle operator would have been restarted: {status} {text}")
     after, took = process.cpu_times(), time.monotonic() - begun
     used = after.user + after.system - before.user - before.system
     return Idle(process.memory_info().rss / _MB, used / took, writes(operator) - written)

@@ -275,6 +275,33 @@ def test_credentials_that_expire_are_renewed(watch: Watch, api: Api, faults: Fau
     assert rule.hits == 1
 
 
+def test_every_event_of_a_watch_is_a_sign_of_life(
+    faults: FaultProxy, metrics: Metrics, api: Api, namespace: str
+) -> None:
+    """A watch lasts for ten minutes. One that is told of changes all the time must not count as dead after four."""
+    kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
+    now = 0.0
+    streams = Streams([POD], (namespace,), clock=lambda: now)
+
+    async def watch() -> None:
+        nonlocal now
+        async with (
+            open_session(kube.server, streams) as session,
+            session.get(f"{faults.url}{POD.path(namespace)}?watch=true") as response,
+        ):
+            parts = response.content.iter_chunked(1 << 20)
+            for minute in range(10):
+                now = minute * 60.0
+                await asyncio.to_thread(api.create, pod(namespace, f"pod-{minute}"))
+                assert f"pod-{minute}".encode() in await anext(parts)
+                assert streams.check_alive() is None
+            now += 300.0
+            assert streams.check_alive() is not None
+
+    asyncio.run(watch())
+    kube.close()
+
+
 def test_a_watch_whose_session_was_closed_says_that_its_connection_is_gone(
     faults: FaultProxy, metrics: Metrics, namespace: str
 ) -> None:
@@ -283,11 +310,14 @@ def test_a_watch_whose_session_was_closed_says_that_its_connection_is_gone(
 
     async def read() -> None:
         session = open_session(kube.server, Streams([POD], (namespace,)))
-        async with session.get(f"{faults.url}{POD.path(namespace)}?watch=true") as response:
-            assert response.status == 200
+        path = f"{faults.url}{POD.path(namespace)}"
+        async with session.get(f"{path}?watch=true") as watch, session.get(f"{path}?watch=true") as body:
+            assert watch.status == body.status == 200
             await session.close()
             with pytest.raises(aiohttp.ClientConnectionError):
-                await response.content.read(1024)
+                await anext(watch.content.iter_chunked(1024))
+            with pytest.raises(aiohttp.ClientConnectionError):
+                await body.text()
 
     asyncio.run(read())
     kube.close()

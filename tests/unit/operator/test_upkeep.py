@@ -144,6 +144,19 @@ def test_a_probe_says_everything_that_is_wrong_also_when_a_check_breaks(caplog: 
         server.close()
 
 
+def test_what_the_kubelet_will_restart_the_operator_for_is_in_its_log_once_each_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong: list[str | None] = [None]
+    page = probe_page({"queue": lambda: wrong[0]}, fatal=True)
+    for said in (None, "a reconciliation takes 300 s", "a reconciliation takes 310 s", None, "it takes 400 s"):
+        wrong[0] = said
+        assert page()[0] == (503 if said else 200)
+    assert [r.getMessage().rpartition(": ")[2] for r in caplog.records] == [
+        "a reconciliation takes 300 s", "it takes 400 s",
+    ]  # fmt: skip
+
+
 def test_connectors_have_rows_while_they_live_and_none_after() -> None:
     metrics = Metrics(version="0.1.0", release="ns.penstock")
     metrics.connector(
