@@ -32,7 +32,7 @@ class OffsetStore:
         """Everything that is known of this connector.
 
         Raises:
-            RetriableError, ConnectError: as `kafka.compacted.read_to_end`.
+            RetriableError, ConnectError: as `kafka.compacted.until_end`.
         """
         setup = self._setup
         stored = offsets_topic.load(setup.shared, setup.spec.connector, topic=setup.worker.offset_storage_topic)

@@ -19,8 +19,9 @@ _NONE: Final = "consumer.override.auto.offset.reset=none"
 _DO: Final = (
     "Set it to earliest or latest, or set the group's offsets (kafka-consumer-groups.sh --reset-offsets), then restart."
 )
-_AGAIN: Final = 24 * 3600.0
-"""A group without members loses its offsets after offsets.retention.minutes; seven days by default."""
+_AGAIN: Final = 600.0
+"""A group without members loses each offset offsets.retention.minutes after its commit, seven days by default; one that
+was Kafka Connect's loses all of them at once so long after Kafka Connect left it."""
 
 
 class SinkOffsets:
@@ -180,11 +181,21 @@ class SinkOffsets:
         )
 
     def commit_if_due(self) -> None:
-        """Commit once in an interval while there is something; anew once a day. Raises as `commit`."""
-        now = self._clock()
-        if now - self._last >= self._interval and self.pending:
+        """Commit once in an interval while there is something; what idle partitions stand at anew. Raises as `commit`."""
+        if self._clock() - self._last >= self._interval and self.pending:
             self.commit()
-        elif now - self._last_again >= _AGAIN and self._committed:
+        self._commit_anew()
+
+    def hold(self) -> None:
+        """See to it that the group keeps its offsets while nothing can be committed, perhaps for days; never raises."""
+        try:
+            self._commit_anew()
+        except ConnectError as e:
+            log.warning("Offsets could not be committed anew; the group may forget them: %s", e)
+
+    def _commit_anew(self) -> None:
+        now = self._clock()
+        if now - self._last_again >= _AGAIN and self._committed:
             self._consumer.commit(self._committed)
             self._last_again = now
 
@@ -208,7 +219,6 @@ class SinkOffsets:
         if good:
             self._consumer.commit(good)
             self._committed.update(good)
-            self._last_again = self._clock()
         self._last = self._clock()
         self._failing = False
         self._reports.committed()
@@ -239,4 +249,5 @@ class SinkOffsets:
                 attempt += 1
                 log.warning("Commit is tried again (attempt %d): %s", attempt, e)
                 self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
+                self.hold()
                 self._stopping.wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)))

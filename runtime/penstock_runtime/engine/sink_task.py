@@ -371,6 +371,7 @@ class SinkTask:
     def _held_up(self, text: str | None) -> None:
         """A write is tried again, perhaps for hours: the lag grows meanwhile."""
         self._reports.trouble(text)
+        self._offsets.hold()
         self._report_lag()
 
     def _report_lag(self) -> None:

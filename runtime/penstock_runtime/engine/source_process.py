@@ -6,7 +6,7 @@ It owns one transactional id, keeps its producer, reader and chain from batch to
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from penstock.batch import RecordBatch
 from penstock.errors import RetriableError
@@ -17,7 +17,7 @@ from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.compacted import Entry
-from penstock_runtime.kafka.errors import TransactionAborted
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.outbox import Outgoing
 from penstock_runtime.kafka.plain import PlainProducer
 from penstock_runtime.kafka.settings import ClientSettings
@@ -109,7 +109,8 @@ class SourceProcess:
         """The same for records that are read here; `entries` is asked once all of them are read."""
         summary = Summary()
         if self._id is None:
-            self._deliver_plainly(rows(portions), summary, where)
+            with self._plainly():
+                self._deliver_plainly(rows(portions), summary, where)
             return summary
         producer = self._begin()
         try:
@@ -142,8 +143,7 @@ class SourceProcess:
             else:
                 self._close_reader()
         self.drop_producer()
-        if self._plain is not None:
-            self._plain.close()
+        self._drop_plain()
 
     def _begin(self) -> TransactionalProducer:
         if self._producer is None:
@@ -177,9 +177,25 @@ class SourceProcess:
                 self._producer.abort()
 
     def _at_least_once(self, work: Sequence[Work], summary: Summary, where: str) -> None:
-        for part, _ in work:
-            self._deliver_plainly(self._read(part), summary, where, flush=False)
-        self._flush(summary)
+        with self._plainly():
+            for part, _ in work:
+                self._deliver_plainly(self._read(part), summary, where, flush=False)
+            self._flush(summary)
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """After a failure another producer goes on: this one may be beyond use, and holds records that come again."""
+        try:
+            yield
+        except BaseException:
+            self._drop_plain()
+            raise
+
+    def _drop_plain(self) -> None:
+        plain, self._plain = self._plain, None
+        if plain is not None:
+            with suppress(Exception):
+                plain.close()
 
     def _deliver_plainly(
         self, portions: Iterator[RecordBatch], summary: Summary, where: str, *, flush: bool = True
@@ -197,8 +213,8 @@ class SourceProcess:
         lost = self._plain.flush()
         summary.spend("commit", time.perf_counter() - started)
         if lost:
-            # Trouble that may pass is nothing to pass over, whatever else was lost.
-            passing = next((e for e in lost if isinstance(e, RetriableError)), None)
+            # Trouble that may pass, or that is the producer's, is nothing to pass over, whatever else was lost.
+            passing = next((e for e in lost if isinstance(e, RetriableError | Fenced)), None)
             if passing is not None or not self._delivery.policy.tolerate:
                 raise passing or lost[0]
             self._delivery.lost(lost, summary)

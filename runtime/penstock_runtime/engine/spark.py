@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +37,10 @@ CONF: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Kept in the heap also without the UI: a thousand of each unless told otherwise.
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.sql.ui.retainedExecutions": "20",
     "spark.task.maxFailures": "1",
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
@@ -219,8 +222,8 @@ class Spark:
             session.sparkContext.setJobGroup(group, self._name, interruptOnCancel=True)
             # RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into
             # every worker (60 MB each, half a second of start).
-            parts = session.sparkContext.parallelize(range(len(payloads)), len(payloads))
-            return list(parts.map(partial(_in_worker, entry, list(payloads))).collect())
+            # And payloads as data, not in the function: a large one would be broadcast, in a file that nobody removes.
+            return list(session.sparkContext.parallelize(payloads, len(payloads)).map(entry).collect())
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
                 raise WorkerLost(f"The batch did not end within {timeout:.0f} s; it is abandoned") from e
@@ -272,10 +275,6 @@ def _home() -> str | None:
 
 def _nothing(part: int) -> int:
     return part
-
-
-def _in_worker(entry: Entry, payloads: Sequence[bytes], part: int) -> bytes:
-    return entry(payloads[part])
 
 
 def _alive(session: Any) -> bool:

@@ -20,6 +20,9 @@ __all__ = ["Admin", "cluster_id"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+_COMPACTED: Final = {"segment.bytes": str(16 << 20)}
+"""Kafka compacts closed segments only, which close at 1 GiB or after a week: offsets that are written many times a second
+would make every start of a task read gigabytes."""
 
 
 def cluster_id(settings: ClientSettings) -> str:
@@ -75,7 +78,8 @@ class Admin:
             ConnectError: it is not compacted, or cannot be created.
         """
         if topic not in self.topics():
-            self._create(topic, partitions, replication_factor, {**settings, "cleanup.policy": "compact"}, named_by)
+            wanted = {**_COMPACTED, **settings, "cleanup.policy": "compact"}
+            self._create(topic, partitions, replication_factor, wanted, named_by)
             return True
         with translating(f"Describing topic '{topic}'"):
             resource = ConfigResource(ResourceType.TOPIC, topic)

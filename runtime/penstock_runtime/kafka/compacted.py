@@ -1,11 +1,12 @@
 """Reading a compacted topic to its end, and writing single records to it: the offsets topic and the status topic."""
 
+import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
@@ -16,13 +17,17 @@ from penstock_runtime.kafka.marks import filled, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Entry", "NoSuchTopic", "StatusWriter", "Tail", "partitions", "read_to_end"]
+__all__ = ["Entry", "NoSuchTopic", "StatusWriter", "Tail", "partitions", "read_to_end", "until_end"]
+
+log = logging.getLogger(__name__)
 
 Entry = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
 _SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 2.0
+_TOLD: Final = 15.0
+"""Seconds between two lines about a long reading."""
 # As Kafka Connect writes them. An idempotent producer would wait half a second for its id before the first record.
 _ONE_BY_ONE: Final = {
     "enable.idempotence": False,
@@ -36,15 +41,22 @@ class NoSuchTopic(ConnectError):
     """The topic does not exist."""
 
 
-def read_to_end(
+def read_to_end(settings: ClientSettings, topic: str, **how: Any) -> list[Entry]:
+    """`until_end` as a list, for topics that hold little."""
+    return list(until_end(settings, topic, **how))
+
+
+def until_end(
     settings: ClientSettings,
     topic: str,
     *,
     key: bytes | None = None,
     servers: str | None = None,
     past_open: bool = False,
-) -> list[Entry]:
-    """Every committed record up to the end that the topic has now, oldest first within each partition.
+) -> Iterator[Entry]:
+    """Every committed record up to the end that the topic has now, oldest first within each partition, as they come.
+
+    However long it takes, as long as records come.
 
     Args:
         settings: how to connect.
@@ -55,7 +67,7 @@ def read_to_end(
             it: wait for its end (`transaction.timeout.ms` at most).
 
     Raises:
-        RetriableError: the brokers did not answer in time, or a transaction stays open.
+        RetriableError: nothing came for a minute: the brokers do not answer, or a transaction stays open.
         ConnectError: no such topic, not authorised.
     """
     config = settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
@@ -76,34 +88,44 @@ def read_to_end(
                     other.close()
             else:
                 ends = filled(consumer, topic, wanted, _SECONDS / 2)
-            return _read(consumer, topic, dict.fromkeys(ends, OFFSET_BEGINNING), ends, _SECONDS)
+            yield from _read(consumer, topic, dict.fromkeys(ends, OFFSET_BEGINNING), ends, _SECONDS)
         finally:
             consumer.close()
 
 
 def _read(
     consumer: Consumer, topic: str, starts: Mapping[int, int], ends: dict[int, int], seconds: float
-) -> list[Entry]:
-    deadline = time.monotonic() + seconds
-    entries: list[Entry] = []
+) -> Iterator[Entry]:
+    begun = time.monotonic()
+    deadline, told = begun + seconds, begun + _TOLD
     if ends:
         consumer.assign([Position(topic, p, starts[p]) for p in ends])
+    count = 0
     while ends:
-        if time.monotonic() > deadline:
+        messages = available(consumer, 5_000, 1.0)
+        now = time.monotonic()
+        if any(m.error() is None and m.partition() in ends for m in messages):
+            deadline = now + seconds
+        elif now > deadline:
             raise RetriableError(
-                f"Reading topic '{topic}': not at its end after {seconds:.0f} s; somebody's transaction may be open there"
+                f"Reading topic '{topic}': not at its end, and nothing came for {seconds:.0f} s; somebody's transaction "
+                f"may be open there"
             )
-        _consume(consumer, topic, ends, entries)
-    return entries
+        for entry in _entries(messages, topic, ends):
+            count += 1
+            yield entry
+        if now > told:
+            log.info("Reading topic '%s': %d records in %.0f s, not at its end yet", topic, count, now - begun)
+            told = now + _TOLD
 
 
-def _consume(consumer: Consumer, topic: str, ends: dict[int, int], entries: list[Entry]) -> None:
-    for message in available(consumer, 5_000, 1.0):
+def _entries(messages: Iterable[Message], topic: str, ends: dict[int, int]) -> Iterator[Entry]:
+    for message in messages:
         error = message.error()
         if error is None:
             message_key = message.key()
             if message_key is not None:
-                entries.append((bytes(message_key), message.value()))
+                yield bytes(message_key), message.value()
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (librdkafka's own name of the code)
             partition = message.partition()
             if partition in ends and (message.offset() or 0) >= ends[partition]:
@@ -164,7 +186,7 @@ class Tail:
             begin = self._at if low <= self._at < end else OFFSET_BEGINNING  # not so: somebody made the topic anew
             try:
                 ends = {here: end} if end > low else {}
-                entries = _read(consumer, self._topic, {here: begin}, ends, _LOOK_SECONDS)
+                entries = list(_read(consumer, self._topic, {here: begin}, ends, _LOOK_SECONDS))
             finally:
                 consumer.unassign()  # what is assigned is fetched, all the time
         self._at = end

@@ -6,6 +6,7 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
+from penstock.errors import ConnectError
 from penstock_runtime.kafka.compacted import Entry, partitions
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
@@ -34,6 +35,7 @@ class Follower:
         self._keys = keys
         self._consumer: Consumer | None = None
         self._behind: dict[int, int] | None = None
+        self._refused: ConnectError | None = None
 
     @property
     def caught_up(self) -> bool:
@@ -47,6 +49,9 @@ class Follower:
             RetriableError, ConnectError: Kafka is away, or refuses; ask again.
         """
         with translating(f"Reading topic '{self._topic}'"):
+            refused, self._refused = self._refused, None
+            if refused is not None:
+                raise refused
             consumer = self._assigned()
             found: list[Entry] = []
             for message in available(consumer, 1_000, seconds):
@@ -59,8 +64,12 @@ class Follower:
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                     self._reached(partition, offset)
                 elif not error.retriable() and error.code() not in _PASSING:
-                    raise translated(error, f"Reading topic '{self._topic}'")
-        return found
+                    self._refused = translated(error, f"Reading topic '{self._topic}'")
+        if not found:
+            refused, self._refused = self._refused, None
+            if refused is not None:
+                raise refused
+        return found  # before what came with them: they do not come again
 
     def close(self) -> None:
         """Let go of the connection."""

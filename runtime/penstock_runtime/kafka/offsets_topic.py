@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.errors import ConnectError
 from penstock.offsets import Offset, Offsets, SourcePartition
-from penstock_runtime.kafka.compacted import Entry, read_to_end
+from penstock_runtime.kafka.compacted import Entry, until_end
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["StoredOffsets", "fold", "load"]
@@ -101,6 +101,6 @@ def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffse
     """The connector's offsets in one topic, on the cluster that its producers write to.
 
     Raises:
-        RetriableError, ConnectError: as `read_to_end`.
+        RetriableError, ConnectError: as `until_end`.
     """
-    return fold(connector, read_to_end(settings, topic, servers=settings.bootstrap, past_open=True))
+    return fold(connector, until_end(settings, topic, servers=settings.bootstrap, past_open=True))

@@ -14,7 +14,6 @@ from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.consumers import RecordConsumer
 
 A, B = Partition("a", 0), Partition("b", 0)
-DAY = 24 * 3600.0
 
 
 class Group:
@@ -26,6 +25,7 @@ class Group:
     def __init__(self, **held: int) -> None:
         self.held = {Partition(t, 0): o for t, o in held.items()}
         self.commits: list[dict[Partition, int]] = []
+        self.refuses: list[Exception] = []
 
     def committed(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         return {p: self.held[p] for p in partitions if p in self.held}
@@ -38,6 +38,8 @@ class Group:
         return dict.fromkeys(partitions, (10, 20))
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
+        if self.refuses:
+            raise self.refuses.pop(0)
         self.commits.append(dict(offsets))
         self.held.update(offsets)
 
@@ -140,14 +142,40 @@ def test_markers_at_the_end_are_passed() -> None:
     assert world.group.commits == [{A: 6}]
 
 
-def test_an_idle_groups_offsets_are_committed_anew_once_a_day() -> None:
+def test_an_idle_groups_offsets_are_committed_anew_every_ten_minutes() -> None:
     world = World(a=7)
     world.offsets.take([A])
     world.group.commits.clear()
-    for _ in range(49):
-        world.after(DAY / 24)
+    for _ in range(20):
+        world.after(60)
     assert world.group.commits == [{A: 7}, {A: 7}]
     assert world.sink.asked == []
+
+
+def test_an_idle_partition_is_committed_anew_however_busy_another_is() -> None:
+    """Kafka forgets each partition's offset by its own age."""
+    world = World(a=7, b=9)
+    world.offsets.take([A, B])
+    world.group.commits.clear()
+    for n in range(20):
+        world.offsets.wrote(wrote(8 + n))
+        world.after(60)
+    assert [c[B] for c in world.group.commits if B in c] == [9, 9]
+
+
+def test_a_group_keeps_its_offsets_while_a_sink_asks_to_wait() -> None:
+    """For longer than Kafka keeps them, perhaps; a commit that fails meanwhile does not disturb the waiting."""
+    world = World(a=7)
+    world.offsets.take([A])
+    world.group.commits.clear()
+    world.now += 600
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}]
+    world.now += 600
+    world.group.refuses.append(RetriableError("no broker answers"))
+    world.offsets.hold()
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}, {A: 7}]
 
 
 def test_a_sink_that_asks_to_wait_is_asked_again_with_the_same() -> None:
@@ -191,7 +219,7 @@ def test_partitions_that_are_gone_are_committed_no_more() -> None:
     world.offsets.take([A, B])
     world.group.commits.clear()
     world.offsets.drop([B])
-    world.after(DAY)
+    world.after(600)
     assert world.group.commits == [{A: 7}]
 
 

@@ -1,0 +1,27 @@
+"""Batches on Spark: what they leave behind."""
+
+import subprocess
+import sys
+
+BATCHES = """
+import base64
+from penstock_runtime.engine.spark import Spark
+from penstock_runtime.scratch import Scratch
+
+with Scratch() as scratch:
+    scratch.become_temporary()
+    spark = Spark(cores=2, conf={}, name="batches", eager=True, scratch=scratch)
+    payloads = [bytes([65 + n]) * (2 << 20) for n in range(3)]
+    for _ in range(3):
+        assert spark.run(base64.b64encode, payloads, timeout=60) == [base64.b64encode(p) for p in payloads]
+    assert spark.run(base64.b64encode, [b"small"], timeout=60) == [base64.b64encode(b"small")]
+    large = [f for f in scratch.path.rglob("*") if f.is_file() and f.stat().st_size >= 1 << 20]
+    spark.stop()
+print("large files:", len(large))
+"""
+
+
+def test_a_batch_of_large_parts_leaves_no_file_behind() -> None:
+    """A task may live for months, and its temporary folder has no more than the node."""
+    done = subprocess.run([sys.executable, "-c", BATCHES], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "large files: 0"
