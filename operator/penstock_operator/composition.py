@@ -118,6 +118,8 @@ class Operator:
                 return
             watching = self._begin(kinds)
             tasks.append(self._loop.create_task(self._after_first_list(), name="resync"))
+            for task in tasks:
+                task.add_done_callback(self._task_ended)
             await self._stopping.wait()
         finally:
             await self._end(watching, tasks)
@@ -197,6 +199,8 @@ class Operator:
     async def _live(self) -> None:
         while True:
             self._loop_heart.beat()
+            if not self._lease.is_held:  # also while an attempt to renew it waits for an answer
+                self.queue.block(_LEASE)
             await asyncio.sleep(1.0)
 
     async def _keep_lease(self) -> None:
@@ -252,6 +256,12 @@ class Operator:
     def _watching_ended(self, watching: Watching) -> None:
         if not self._stopping.is_set():
             self._fail(watching.error or RuntimeError("kopf has ended; its errors are in the log"))
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """What none of them expected: better an operator that begins anew than one that lacks a part."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.critical("The operator's %s has ended: %s", task.get_name(), error, exc_info=error)
+            self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         self._failure = self._failure or error

@@ -5,6 +5,7 @@ Of Secrets and pods it asks for the metadata alone, so that no value of a Secret
 
 import ssl
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import aiohttp
@@ -71,6 +72,7 @@ def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
     """A session for one event loop; its owner closes it."""
     connection = server.connection
 
+    tls = _ssl(connection)
     response = type("Response", (_Response,), {"streams": streams})
     tracing = aiohttp.TraceConfig()
 
@@ -93,12 +95,15 @@ def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
 
     async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:
         server.count(_verb(end.url), _kind(end.url.path), 0)
+        if isinstance(end.exception, aiohttp.ClientSSLError) and connection.ca is not None:
+            with suppress(OSError):  # the cluster's authority may have changed since; kopf would ask in vain for ever
+                tls.load_verify_locations(connection.ca)
 
     tracing.on_request_start.append(begins)
     tracing.on_request_end.append(answered)
     tracing.on_request_exception.append(failed)
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=_ssl(connection)),
+        connector=aiohttp.TCPConnector(limit=0, ssl=tls),
         headers={"User-Agent": "penstock-operator/watch"},
         trace_configs=[tracing],
         response_class=response,

@@ -65,7 +65,7 @@ def _living(facts: Facts, life: LifeOf) -> Decision:
     memory = facts.memory
     annotations = facts.connector.metadata.annotations
     asked = requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
-    memory = replace(memory, handled=remembered(memory, asked.handled))
+    memory = replace(memory, handled=remembered(annotations, memory, asked.handled))
     if asked.all:  # everything anew: planning, the place among earlier plans, and so all tasks
         memory = replace(memory, standing=None, fence="", job=JobMemory())
     facts = replace(facts, memory=memory)

@@ -20,8 +20,10 @@ RELEASED_AFTER: Final = 600.0
 
 def stopped(facts: Facts) -> Decision:
     """`spec.state: Stopped`."""
-    asked = requests(facts.connector.metadata.annotations, facts.memory, wanted=False, tasks=(), now=facts.now)
-    facts = replace(facts, memory=replace(facts.memory, handled=remembered(facts.memory, asked.handled)))
+    annotations = facts.connector.metadata.annotations
+    asked = requests(annotations, facts.memory, wanted=False, tasks=(), now=facts.now)
+    handled = remembered(annotations, facts.memory, asked.handled)
+    facts = replace(facts, memory=replace(facts.memory, handled=handled))
     verdict = Verdict(Kind.READY, "Stopped", "no task lives; configuration and offsets stay")
     return without_tasks(facts, verdict, "Stopped")
 

@@ -49,9 +49,7 @@ def requests(
     known = {(h.action, h.token) for h in memory.handled}
     everything, chosen, handled = False, set[int](), []
     for action in _ACTIONS:
-        text = annotations.get(_PREFIX + action, "").strip()
-        token, _, rest = text.partition(" ")
-        token = token[:_SHOWN]
+        token, rest = _token(annotations, action)
         # `restart-tasks` may name other tasks with the same token: it is one request all the same.
         if not token or (action, token) in known:
             continue
@@ -86,6 +84,23 @@ def _list(numbers: Collection[int]) -> str:
     return ", ".join(map(str, sorted(numbers)))
 
 
-def remembered(memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
-    """The last ones, the latest last."""
-    return (*memory.handled, *handled)[-KEPT:]
+def remembered(annotations: Mapping[str, str], memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
+    """The last ones, the latest last.
+
+    However old, those stay whose token still stands in an annotation, which would ask for it anew, and the last restart,
+    by which the plan goes.
+    """
+    every = (*memory.handled, *handled)
+    last = next((h for h in reversed(every) if h.action == "restart" and h.result == "Succeeded"), None)
+    others = [h for h in every if h is not last and (h.action, h.token) not in _standing(annotations)]
+    gone = {id(h) for h in others[: max(0, len(every) - KEPT)]}
+    return tuple(h for h in every if id(h) not in gone)
+
+
+def _standing(annotations: Mapping[str, str]) -> set[tuple[str, str]]:
+    return {(action, _token(annotations, action)[0]) for action in _ACTIONS}
+
+
+def _token(annotations: Mapping[str, str], action: str) -> tuple[str, str]:
+    token, _, rest = annotations.get(_PREFIX + action, "").strip().partition(" ")
+    return token[:_SHOWN], rest

@@ -110,6 +110,7 @@ class Reader:
                     left.discard(message.partition() or 0)
                 else:
                     self._check(error, heard)
+            self._turn()
             if messages:
                 asked = time.monotonic()
             else:

@@ -59,6 +59,7 @@ class Writer:
         if error is not None or len(answers) < len(entries):
             self._given_up()
             raise Unavailable(self._words(self._error or error))
+        self._error = None  # what was met before is over
 
     def close(self) -> None:
         """Let go of the connections; what was not acknowledged is dropped."""

@@ -28,7 +28,7 @@ import yaml
 from kubernetes.client import Configuration
 from kubernetes.config import load_kube_config
 
-__all__ = ["Asked", "FaultProxy", "Rule", "cut", "drop", "expire", "fail", "slow"]
+__all__ = ["Asked", "Fault", "FaultProxy", "Rule", "cut", "drop", "expire", "fail", "slow"]
 
 _HOP: Final = frozenset(("connection", "transfer-encoding", "content-length", "keep-alive", "host", "authorization"))
 

@@ -30,7 +30,7 @@ from penstock_operator.settings import Settings
 from ..cluster_api.api import Api
 from ..cluster_api.conftest import ApiServer
 from ..ports import free_port
-from .faults import FaultProxy, fail
+from .faults import Fault, FaultProxy, fail, slow
 from .test_kube import connector
 from .test_status_topic import make, put, report
 from .test_watching import our_pod
@@ -217,13 +217,18 @@ def test_an_operator_that_was_taken_over_ends(begin: Begin, api: Api, namespace:
     assert isinstance(running.wait(), LeaseLost)
 
 
+@pytest.mark.parametrize(("fault", "times"), [(fail(503), None), (slow(29), 1)], ids=["refused", "not answered"])
 def test_an_operator_that_cannot_renew_its_lease_does_nothing_until_it_can(
-    begin: Begin, api: Api, faults: FaultProxy, namespace: str
+    begin: Begin, api: Api, faults: FaultProxy, namespace: str, fault: Fault, times: int | None
 ) -> None:
     running = begin().until_ready()
-    faults.spoil(fail(503), path="/leases/", times=None)
+    faults.spoil(fault, path="/leases/", times=times)
     deadline = time.monotonic() + SECONDS
-    while running.operator._lease.is_held or "lease" not in running.operator.queue._blockers:
+    while running.operator._lease.is_held:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    deadline = time.monotonic() + 5.0  # the request that is not answered is under way for longer
+    while "lease" not in running.operator.queue._blockers:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     api.create(connector(namespace))
@@ -231,6 +236,17 @@ def test_an_operator_that_cannot_renew_its_lease_does_nothing_until_it_can(
         running.keys.get(timeout=2.0)
     faults.heal()
     assert running.key() == Key(namespace, "orders-in")
+
+
+def test_an_operator_one_of_whose_parts_ends_by_a_fault_ends_as_a_whole(begin: Begin) -> None:
+    """It would go on without renewing its Lease, say, and nobody would see why."""
+    running = begin().until_ready()
+
+    def broken() -> bool:
+        raise ZeroDivisionError("oh")
+
+    running.operator._lease.attempt = broken  # type: ignore[method-assign]
+    assert isinstance(running.wait(), ZeroDivisionError)
 
 
 def test_an_operator_whose_watch_dies_ends_with_an_error(begin: Begin, faults: FaultProxy) -> None:

@@ -349,6 +349,22 @@ def test_records_and_pods_of_an_earlier_connector_of_the_same_name_are_out_of_th
     assert world.condition("Ready").startswith("True Running")
 
 
+def test_a_restart_that_was_handled_is_not_repeated_however_many_others_follow() -> None:
+    """The annotation stays where it is, in Git perhaps; or goes, which asks for nothing."""
+    world = World(spec={"tasksMax": 2}, annotations={"penstock.dev/restart": "A"})
+    world.settle()
+    for n in range(15):
+        world.annotations = {**world.annotations, "penstock.dev/restart-tasks": f"t{n} 0"}
+        world.settle()
+    world.annotations = {"penstock.dev/restart-tasks": "t14 0"}
+    for n in range(15):
+        world.annotations = {"penstock.dev/restart-tasks": f"u{n} 0"}
+        world.settle()
+    assert len(world.status["restartActions"]) == 10
+    assert [name for name in world.lives if name.startswith("orders-in-1-")] == ["orders-in-1-1"]
+    assert len(world.lives) == 1 + 31
+
+
 def test_old_plans_are_removed_but_for_the_one_before() -> None:
     world = running()
     for letter in "bcdef":
