@@ -6,7 +6,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -108,19 +108,14 @@ class Operator:
             Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.registry)}),
         ]
         watching: Watching | None = None
-        tasks = [self._loop.create_task(self._live(), name="heart")]
+        tasks = [self._task("heart", self._live())]
         try:
-            if not await self._take_lease():
-                return
-            tasks.append(self._loop.create_task(self._keep_lease(), name="lease"))
-            kinds = await self._kinds()
-            if kinds is None:
-                return
-            watching = self._begin(kinds)
-            tasks.append(self._loop.create_task(self._after_first_list(), name="resync"))
-            for task in tasks:
-                task.add_done_callback(self._task_ended)
-            await self._stopping.wait()
+            if await self._take_lease():
+                tasks.append(self._task("lease", self._keep_lease()))
+                if (kinds := await self._kinds()) is not None:
+                    watching = self._begin(kinds)
+                    tasks.append(self._task("resync", self._after_first_list()))
+                    await self._stopping.wait()
         finally:
             await self._end(watching, tasks)
             for server in servers:
@@ -256,6 +251,11 @@ class Operator:
     def _watching_ended(self, watching: Watching) -> None:
         if not self._stopping.is_set():
             self._fail(watching.error or RuntimeError("kopf has ended; its errors are in the log"))
+
+    def _task(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work, name=name)
+        task.add_done_callback(self._task_ended)
+        return task
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
         """What none of them expected: better an operator that begins anew than one that lacks a part."""

@@ -64,7 +64,7 @@ def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
         wrong = {name: text for name, check in checks.items() if (text := _asked(name, check)) is not None}
         if fatal:
             for name in wrong.keys() - told:
-                log.error("The liveness probe fails, and the kubelet will restart the operator: %s", wrong[name])
+                log.error("The liveness probe fails; the kubelet restarts the operator if it goes on: %s", wrong[name])
             told.clear()
             told.update(wrong)
         body = json.dumps({"status": "failed" if wrong else "ok", **({"wrong": wrong} if wrong else {})})

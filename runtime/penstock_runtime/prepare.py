@@ -85,7 +85,8 @@ def prepare(setup: Setup) -> Standing:
             _appear(setup.shared, topic)
     if setup.spec.kind == "source" and setup.own_offsets:
         made = target.ensure_compacted(
-            setup.offsets_topic, partitions=worker.offset_storage_partitions, settings={},
+            setup.offsets_topic, partitions=worker.offset_storage_partitions,
+            settings=worker.topic_settings("offset.storage."),
             replication_factor=worker.offset_storage_replication_factor, named_by="offsets.storage.topic",
         )  # fmt: skip
         if made:

@@ -113,6 +113,14 @@ _DOING: Final = {
 }
 
 
+def _late(pod: JobPod) -> str:
+    if pod.started is not None:
+        return "the short pod did not end in time; a plugin's validation may wait for a system that is away"
+    why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
+    slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
+    return f"the short pod's container had not started in time{why}; {slow}"
+
+
 def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
     gone = () if pod.leaving is not None else (pod,)
     answer = facts.answers.get(pod.name)
@@ -126,12 +134,7 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
         reason = ended.reason if ended is not None and ended.code is None else "JobFailed"
         message = ended.told() if ended is not None else "the pod ended without an answer"
         if reason == "DeadlineExceeded":
-            message = (
-                "the short pod's container had not started in time; its image may take long to be pulled: raise "
-                "job.deadlineSeconds of the release"
-                if pod.started is None
-                else "the short pod did not end in time; a plugin's validation may wait for a system that is away"
-            )
+            message = _late(pod)
     memory = facts.memory
     if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
         return JobStep(

@@ -138,6 +138,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
     ended = _ended(status, instant(metadata.get("creationTimestamp")) or now)
     started = _started(status)
     leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
+    is_job = marks.get(names.ROLE_LABEL) == "job"  # it may have run out of time before it started
     common: dict[str, Any] = {
         "name": metadata["name"],
         "uid": metadata["uid"],
@@ -149,7 +150,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
         # `deletionTimestamp` is when the grace period ends.
         "leaving": None if leaving is None else leaving - grace,
         "leaves_by": leaving,
-        "hindrance": None if started is not None or ended is not None else _hindrance(manifest, status, now),
+        "hindrance": _hindrance(manifest, status, now) if started is None and (ended is None or is_job) else None,
         "ended": ended,
         "node": (manifest.get("spec") or {}).get("nodeName", ""),
     }

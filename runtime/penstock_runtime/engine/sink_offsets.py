@@ -22,6 +22,7 @@ _DO: Final = (
 _AGAIN: Final = 600.0
 """A group without members loses each offset offsets.retention.minutes after its commit, seven days by default; one that
 was Kafka Connect's loses all of them at once so long after Kafka Connect left it."""
+_SOON: Final = 60.0
 
 
 class SinkOffsets:
@@ -188,10 +189,13 @@ class SinkOffsets:
 
     def hold(self) -> None:
         """See to it that the group keeps its offsets while nothing can be committed, perhaps for days; never raises."""
+        if self._stopping.is_set():
+            return
         try:
             self._commit_anew()
         except ConnectError as e:
-            log.warning("Offsets could not be committed anew; the group may forget them: %s", e)
+            self._last_again = self._clock() - _AGAIN + _SOON
+            log.warning("Offsets could not be committed anew, which is tried again in a minute: %s", e)
 
     def _commit_anew(self) -> None:
         now = self._clock()
@@ -217,6 +221,8 @@ class SinkOffsets:
             elif self._committed.get(tp) != offset and tp not in without:
                 good[tp] = offset
         if good:
+            for tp in good:  # until it is answered, and where it fails, nobody knows what the group holds
+                self._committed.pop(tp, None)
             self._consumer.commit(good)
             self._committed.update(good)
         self._last = self._clock()

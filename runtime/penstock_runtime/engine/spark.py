@@ -4,6 +4,7 @@ The only module that starts a session. Spark never repeats a delivering stage (`
 one stage attempt): what failed is planned again from the offsets that Kafka holds.
 """
 
+import errno
 import logging
 import os
 import pwd
@@ -227,6 +228,8 @@ class Spark:
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
                 raise WorkerLost(f"The batch did not end within {timeout:.0f} s; it is abandoned") from e
+            if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise WorkerLost(f"A batch could not be handed to Spark, whose folder is full: {e}") from e
             if isinstance(e, (Py4JNetworkError, OSError)) or not _alive(session):
                 raise SparkLost("Spark's JVM is gone") from e
             raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e

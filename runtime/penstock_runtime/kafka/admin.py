@@ -20,9 +20,10 @@ __all__ = ["Admin", "cluster_id"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
-_COMPACTED: Final = {"segment.bytes": str(16 << 20)}
+_COMPACTED: Final = {"segment.bytes": str(50 << 20)}
 """Kafka compacts closed segments only, which close at 1 GiB or after a week: offsets that are written many times a second
-would make every start of a task read gigabytes."""
+would make every start of a task read gigabytes. Smaller ones are refused by some who run Kafka for others."""
+_NOT_HERE: Final = (KafkaError.POLICY_VIOLATION, KafkaError.INVALID_CONFIG)
 
 
 def cluster_id(settings: ClientSettings) -> str:
@@ -78,8 +79,8 @@ class Admin:
             ConnectError: it is not compacted, or cannot be created.
         """
         if topic not in self.topics():
-            wanted = {**_COMPACTED, **settings, "cleanup.policy": "compact"}
-            self._create(topic, partitions, replication_factor, wanted, named_by)
+            wanted = {**settings, "cleanup.policy": "compact"}
+            self._create(topic, partitions, replication_factor, wanted, named_by, wishes=_COMPACTED)
             return True
         with translating(f"Describing topic '{topic}'"):
             resource = ConfigResource(ResourceType.TOPIC, topic)
@@ -131,16 +132,21 @@ class Admin:
                 self._create(topic, partitions, replication_factor, settings, named_by)
 
     def _create(
-        self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
-    ) -> None:
-        new: Any = NewTopic(
-            topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(settings)
-        )
+        self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str,
+        *, wishes: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """`wishes` are settings of ours, which go before no one's, and without which the topic is made if need be."""
+        config = {**(wishes or {}), **settings}
+        new: Any = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
         try:
             self._client.create_topics([new], request_timeout=_SECONDS)[topic].result()
         except KafkaException as e:
             error = e.args[0]
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return
+            if config != settings and error.code() in _NOT_HERE:
+                log.info("Topic '%s' is made without %s: %s", topic, ", ".join(wishes or ()), error.str())
+                self._create(topic, partitions, replication_factor, settings, named_by)
                 return
             ours = translated(error, f"Creating topic '{topic}' (named by {named_by})")
             if isinstance(ours, RetriableError):

@@ -106,14 +106,14 @@ def _read(
         now = time.monotonic()
         if any(m.error() is None and m.partition() in ends for m in messages):
             deadline = now + seconds
-        elif now > deadline:
+        for entry in _entries(messages, topic, ends):
+            count += 1
+            yield entry
+        if ends and now > deadline:
             raise RetriableError(
                 f"Reading topic '{topic}': not at its end, and nothing came for {seconds:.0f} s; somebody's transaction "
                 f"may be open there"
             )
-        for entry in _entries(messages, topic, ends):
-            count += 1
-            yield entry
         if now > told:
             log.info("Reading topic '%s': %d records in %.0f s, not at its end yet", topic, count, now - begun)
             told = now + _TOLD
@@ -121,13 +121,15 @@ def _read(
 
 def _entries(messages: Iterable[Message], topic: str, ends: dict[int, int]) -> Iterator[Entry]:
     for message in messages:
-        error = message.error()
+        error, partition = message.error(), message.partition()
         if error is None:
             message_key = message.key()
             if message_key is not None:
                 yield bytes(message_key), message.value()
+            # Where others write on and on, the client may never tell of an end.
+            if partition in ends and (message.offset() or 0) + 1 >= ends[partition]:
+                del ends[partition]
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (librdkafka's own name of the code)
-            partition = message.partition()
             if partition in ends and (message.offset() or 0) >= ends[partition]:
                 del ends[partition]
         elif not error.retriable() and error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):  # noqa: SLF001

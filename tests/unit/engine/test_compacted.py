@@ -69,6 +69,24 @@ def test_a_topic_of_which_nothing_comes_any_more_is_given_up(monkeypatch: pytest
     assert 160 <= slow.now <= 162
 
 
+def test_a_topic_to_which_others_write_without_a_pause_is_read_to_the_end_that_it_had(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """librdkafka tells of an end only where nothing comes for a moment."""
+    slow = Slow(monkeypatch, *(Message(n) for n in range(1_000)))
+    entries = list(compacted._read(cast("Any", slow), "offsets", {0: 0}, {0: 200}, 60.0))
+    assert len(entries) == 200
+
+
+def test_an_end_that_comes_with_the_last_moment_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    Slow(monkeypatch, *[None] * 60, Message(200, END))
+    assert list(compacted._read(cast("Any", Nobody()), "offsets", {0: 0}, {0: 200}, 60.0)) == []
+
+
+class Nobody:
+    def assign(self, places: object) -> None: ...
+
+
 def test_what_is_read_is_handed_on_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not kept: there may be millions of updates of a few offsets."""
     slow = Slow(monkeypatch, *(Message(n) for n in range(10)), Message(10, END))

@@ -163,6 +163,22 @@ def test_an_idle_partition_is_committed_anew_however_busy_another_is() -> None:
     assert [c[B] for c in world.group.commits if B in c] == [9, 9]
 
 
+def test_an_offset_whose_commit_may_have_come_through_is_not_taken_back() -> None:
+    """Given up while the broker was slow, say: the group may stand further than what was committed before."""
+    world = World(a=7, b=9)
+    world.offsets.take([A, B])
+    world.offsets.wrote(wrote(50))
+    world.group.refuses.append(RetriableError("given up"))
+    with pytest.raises(RetriableError):
+        world.after(1)
+    world.group.commits.clear()
+    world.now += 600
+    world.offsets.hold()
+    assert world.group.commits == [{B: 9}]
+    world.after(1)
+    assert world.group.held[A] == 50
+
+
 def test_a_group_keeps_its_offsets_while_a_sink_asks_to_wait() -> None:
     """For longer than Kafka keeps them, perhaps; a commit that fails meanwhile does not disturb the waiting."""
     world = World(a=7)
@@ -174,6 +190,13 @@ def test_a_group_keeps_its_offsets_while_a_sink_asks_to_wait() -> None:
     world.now += 600
     world.group.refuses.append(RetriableError("no broker answers"))
     world.offsets.hold()
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}]
+    world.now += 60
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}, {A: 7}]
+    world.now += 600
+    world.stopping.set()
     world.offsets.hold()
     assert world.group.commits == [{A: 7}, {A: 7}]
 
