@@ -64,8 +64,9 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
     if step.answer is None:
         config = unknown("is being checked")
         found = waiting(facts, step.reason, step.message, memory=memory, again=step.again, config=config)
-        # Where no task lives there is nothing to interrupt, and the same pod may shut out those that were.
-        create = () if step.create is None else (CreateJob(step.create, Action.PLAN, due, prepare=not alive),)
+        # Where no task lives, and none may come meanwhile, the same pod may shut out those that were.
+        prepare = not alive and not _goes_on(facts)
+        create = () if step.create is None else (CreateJob(step.create, Action.PLAN, due, prepare=prepare),)
         return None, replace(found, create=create, delete=step.delete, queued=step.queued)
     if step.answer.outcome is Outcome.INVALID or step.answer.plan is None:
         problems = tuple(map(str, step.answer.problems)) or (step.answer.message or "the plugin refuses it",)
@@ -76,6 +77,14 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
     if step.answer.standing is not None and not alive:
         memory = replace(memory, standing=step.answer.standing, fence=plan.fence(facts.connector.connect_name))
     return plan, Decision(memory, _STARTING, valid(plan), "Pending", plan=plan, save=plan, delete=step.delete)
+
+
+def _goes_on(facts: Facts) -> bool:
+    """Whether tasks of the last good plan are run, and replaced, while another is made."""
+    last = facts.plan(facts.memory.plan)
+    if last is None or not last.tasks or facts.memory.standing is None:
+        return False
+    return facts.memory.fence == last.fence(facts.connector.connect_name)
 
 
 def _plan(facts: Facts, due: str, answer: JobAnswer) -> Plan:
