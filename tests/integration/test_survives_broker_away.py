@@ -86,7 +86,7 @@ def test_a_sink_under_load_goes_on_when_the_broker_comes_back(
     assert task.trouble
     own_kafka.start()
     produce(servers, "lines", (b"%d" % n for n in range(50_000, 60_000)))
-    until(lambda: file.read_text().endswith("\n59999\n"))
+    until(lambda: file.read_text().endswith("\n59999\n"), what=task.last_words)
     until(lambda: task.trouble is None)
     task.stop(2 * GRACE)
     assert {int(line) for line in file.read_text().splitlines()} == set(range(60_000))
