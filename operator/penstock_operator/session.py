@@ -71,7 +71,6 @@ class _Response(aiohttp.ClientResponse):
 def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
     """A session for one event loop; its owner closes it."""
     connection = server.connection
-
     tls = _ssl(connection)
     response = type("Response", (_Response,), {"streams": streams})
     tracing = aiohttp.TraceConfig()

@@ -81,6 +81,10 @@ class Facts:
     slot: bool = True
     patience: float = 30.0
 
+    def is_prepared(self, plan: Plan) -> bool:
+        """Whether the last preparation still holds for the tasks of this plan."""
+        return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
+
     def plan(self, plan_hash: str) -> Plan | None:
         """A plan that is kept."""
         return next((p for p in self.plans if p.hash == plan_hash), None)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock.life import Standing
 from penstock_operator.connector.pod_facts import instant, timestamp
 
-__all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory"]
+__all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
 
 EXPECTED: Final = frozenset(("SpecChanged", "RestartRequested", "Stopped"))
 """Reasons for which the operator itself ends a pod: its end is no loss."""
@@ -85,6 +85,11 @@ class Handled:
     at: float
 
 
+def last_restart(handled: Sequence[Handled]) -> Handled | None:
+    """The last request that restarted the whole connector."""
+    return next((h for h in reversed(handled) if h.action == "restart" and h.result == "Succeeded"), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """A connector.
@@ -119,8 +124,8 @@ class Memory:
     @property
     def restarted(self) -> str:
         """The last token that restarted the whole connector."""
-        done = (h.token for h in reversed(self.handled) if h.action == "restart" and h.result == "Succeeded")
-        return next(done, "")
+        last = last_restart(self.handled)
+        return last.token if last is not None else ""
 
     @classmethod
     def of(cls, status: Mapping[str, Any] | None) -> "Memory":

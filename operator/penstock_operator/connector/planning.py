@@ -82,9 +82,7 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
 def _goes_on(facts: Facts) -> bool:
     """Whether tasks of the last good plan are run, and replaced, while another is made."""
     last = facts.plan(facts.memory.plan)
-    if last is None or not last.tasks or facts.memory.standing is None:
-        return False
-    return facts.memory.fence == last.fence(facts.connector.connect_name)
+    return last is not None and bool(last.tasks) and facts.is_prepared(last)
 
 
 def _plan(facts: Facts, due: str, answer: JobAnswer) -> Plan:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock_operator.connector.memory import Handled, Memory
+from penstock_operator.connector.memory import Handled, Memory, last_restart
 
 __all__ = ["KEPT", "Requests", "requests"]
 
@@ -91,14 +91,11 @@ def remembered(annotations: Mapping[str, str], memory: Memory, handled: Sequence
     by which the plan goes.
     """
     every = (*memory.handled, *handled)
-    last = next((h for h in reversed(every) if h.action == "restart" and h.result == "Succeeded"), None)
-    others = [h for h in every if h is not last and (h.action, h.token) not in _standing(annotations)]
-    gone = {id(h) for h in others[: max(0, len(every) - KEPT)]}
-    return tuple(h for h in every if id(h) not in gone)
-
-
-def _standing(annotations: Mapping[str, str]) -> set[tuple[str, str]]:
-    return {(action, _token(annotations, action)[0]) for action in _ACTIONS}
+    last = last_restart(every)
+    standing = {(action, _token(annotations, action)[0]) for action in _ACTIONS}
+    others = [h for h in every if h is not last and (h.action, h.token) not in standing]
+    gone = others[: max(0, len(every) - KEPT)]
+    return tuple(h for h in every if h not in gone)
 
 
 def _token(annotations: Mapping[str, str], action: str) -> tuple[str, str]:

@@ -35,8 +35,7 @@ def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decisi
         planned: what planning does besides.
     """
     memory = facts.memory
-    same = memory.standing is not None and memory.fence == plan.fence(facts.connector.connect_name)
-    if same or not plan.tasks:
+    if facts.is_prepared(plan) or not plan.tasks:
         return _tasks(facts, plan, life, asked, planned)
     if planned.config.valid is None:  # the plan that is being made decides how to go on
         return replace(planned, plan=plan, state=summary(facts, plan, memory.tasks).state)

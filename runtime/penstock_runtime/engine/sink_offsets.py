@@ -49,7 +49,8 @@ class SinkOffsets:
         self._committed: dict[TopicPartition, int] = {}
         self._messages: list[Any] = []
         self._opened = False
-        self._last = self._last_again = clock()
+        self._last = clock()
+        self._anew_at = self._last + _AGAIN
         self._failing = False
 
     def read(self, consumed: Sequence[Consumed]) -> None:
@@ -194,14 +195,14 @@ class SinkOffsets:
         try:
             self._commit_anew()
         except ConnectError as e:
-            self._last_again = self._clock() - _AGAIN + _SOON
+            self._anew_at = self._clock() + _SOON
             log.warning("Offsets could not be committed anew, which is tried again in a minute: %s", e)
 
     def _commit_anew(self) -> None:
         now = self._clock()
-        if now - self._last_again >= _AGAIN and self._committed:
+        if now >= self._anew_at and self._committed:
             self._consumer.commit(self._committed)
-            self._last_again = now
+            self._anew_at = now + _AGAIN
 
     def commit(self, *, without: Collection[TopicPartition] = ()) -> None:
         """Make what was written final, and tell the group, but of those that are gone.

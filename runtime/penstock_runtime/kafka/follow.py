@@ -64,12 +64,11 @@ class Follower:
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                     self._reached(partition, offset)
                 elif not error.retriable() and error.code() not in _PASSING:
-                    self._refused = translated(error, f"Reading topic '{self._topic}'")
-        if not found:
-            refused, self._refused = self._refused, None
-            if refused is not None:
-                raise refused
-        return found  # before what came with them: they do not come again
+                    refused = translated(error, f"Reading topic '{self._topic}'")
+        if refused is not None and not found:
+            raise refused
+        self._refused = refused
+        return found  # before the error that came with them: they do not come again
 
     def close(self) -> None:
         """Let go of the connection."""
