@@ -243,3 +243,20 @@ def test_a_job_imports_no_spark(pods: Pods, action: Action) -> None:
     assert job.answer is not None
     assert "penstock_runtime" in job.stderr
     assert not [line for line in job.stderr.splitlines() if " pyspark" in line or " pyarrow" in line or " py4j" in line]
+
+
+def test_a_plan_a_run_and_validate_warn_of_records_that_will_vanish(pods: Pods, tmp_path: Path) -> None:
+    resource = sink(pods, pods.lab.topic(), **{"errors.tolerance": "all"})
+    (warning,) = pods.answer(Action.PLAN, resource).warnings
+    told = "errors.tolerance: records that fail are left out, and nobody will know which"
+    assert str(warning).startswith(told)
+    run = pods.lab.processes.run([resource], pods.lab.servers)
+    assert json.loads(run.await_log(told))["level"] == "warning"
+    run.stop()
+    (tmp_path / "vanish.yaml").write_text(json.dumps(resource))
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock_runtime.cli", "validate", str(tmp_path / "vanish.yaml")], capture_output=True,
+        text=True, timeout=60, check=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PLUGINS)},
+    )  # fmt: skip
+    assert told in done.stderr
+    assert "valid (sink" in done.stdout

@@ -51,7 +51,7 @@ def check_clients(
     if kind == "sink":
         findings.problems += _group(config, worker, connector)
     for name in unused_overrides(kind, config):
-        findings.warn(name, f"has no effect: this {kind} has no such client" + _when(kind, name))
+        findings.warn(name, f"has no effect: this {kind} has no such client{_allowed(kind, name, worker)}")
 
 
 def unused_overrides(kind: str, config: Mapping[str, str]) -> list[str]:
@@ -69,6 +69,15 @@ def used(kind: str, config: Mapping[str, str]) -> tuple[ClientKind, ...]:
     if dead_letters or elsewhere:
         return ("producer", "consumer", "admin")
     return ("producer", "admin") if any(name.startswith(PREFIX) for name in config) else ("producer",)
+
+
+def _allowed(kind: str, name: str, worker: WorkerConfig) -> str:
+    """When it would have one, unless the worker's policy would refuse it then."""
+    prefix = next(p for p in OVERRIDES.values() if name.startswith(p))
+    own = name.removeprefix(prefix)
+    if refused(worker.override_policy, worker.override_allowlist, {own: ""}, prefix):
+        return f", and the worker's policy {worker.override_policy.capitalize()} would not allow it"
+    return _when(kind, name)
 
 
 def _when(kind: str, name: str) -> str:

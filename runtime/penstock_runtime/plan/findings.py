@@ -73,7 +73,8 @@ class Findings:
         meant = {w.message.rpartition("did you mean ")[2].rstrip("?"): w.property for w in self.warnings}
         problems = [*wrong, *(_mistyped(p, meant.get(p.property)) for p in found)]
         if problems:
-            warnings = [w for w in self.warnings if w.property]
+            refused = {p.property for p in problems}  # one answer: no advice about what is refused all the same
+            warnings = [w for w in self.warnings if w.property and w.property not in refused]
             raise ConfigError(
                 dict.fromkeys(redactor.problem(reading.named(p)) for p in problems),
                 [redactor.problem(reading.named(w)) for w in warnings],

@@ -18,6 +18,7 @@ from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
 from penstock_runtime.plan.findings import Findings, names_of
 from penstock_runtime.plan.pinned import check_version
+from penstock_runtime.plan.record_errors import check_record_errors
 from penstock_runtime.plan.standard_input import read_for_want_of
 from penstock_runtime.plan.tasks import fingerprint, own_properties, split, task_specs
 from penstock_runtime.plan.topics import check_topic_rules
@@ -108,6 +109,8 @@ def plan(
         once = _check_kind(kind, ref.alias, connector, sure, framework, config, resolved_worker, resource, findings)
         _validate(ref.alias, connector, sure, findings)
         standard_input = read_for_want_of(connector, sure, ref.alias, findings)
+    if framework is not None:
+        check_record_errors(framework, own.values, findings)
     known = config_class(kind) if ref else CommonConfig
     findings.warnings += unknown_properties(own.values, known, ref.cls if ref else None, chain.plugins)
     typed = typed_properties(known, ref.cls if ref else None, chain.plugins)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from penstock import ConfigError
+
 from .planning import HOIST, SINK, SOURCE, planned, problems
 
 
@@ -233,3 +235,55 @@ def test_a_missing_property_is_told_with_its_mistyped_name() -> None:
 
 def test_open_prefixes_are_the_plugins() -> None:
     assert planned({**SOURCE, "table.option.x": "1"}).warnings == ()
+
+
+@pytest.mark.parametrize("config", [SOURCE, SINK])
+@pytest.mark.parametrize(
+    ("own", "shared", "names"),
+    [
+        ({"errors.tolerance": "all"}, {}, ["errors.tolerance"]),
+        ({}, {"errors.tolerance": "all"}, ["worker configuration, errors.tolerance"]),
+        (
+            {"errors.tolerance": "all", "errors.log.enable": "false"},
+            {"errors.log.enable": "true"},
+            ["errors.tolerance"],
+        ),
+        ({"errors.tolerance": "all", "errors.log.enable": "true"}, {}, []),
+        ({"errors.tolerance": "all"}, {"errors.log.enable": "true"}, []),
+        ({"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dead"}, {}, []),
+        ({"errors.log.enable": "false"}, {}, []),
+        ({"errors.tolerance": "none"}, {"errors.tolerance": "all"}, []),
+    ],
+)
+def test_tolerance_that_leaves_no_trace_of_a_record_is_a_warning(
+    config: dict[str, str], own: dict[str, str], shared: dict[str, str], names: list[str]
+) -> None:
+    found = planned({**config, **own}, shared).warnings
+    assert [w.property for w in found] == names
+    for warning in found:
+        assert "nobody will know which" in warning.message
+        assert "errors.deadletterqueue.topic.name" in warning.message
+        assert "errors.log.enable=true" in warning.message
+
+
+@pytest.mark.parametrize(
+    "config", [{**SOURCE, "producer.override.acks": "1"}, {**SINK, "consumer.override.nonsense": "1"}]
+)
+def test_an_override_that_the_policy_refuses_gets_no_advice_besides(config: dict[str, str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        planned(config, {"connector.client.config.override.policy": "None"})
+    (problem,) = caught.value.problems
+    assert problem.message.startswith("The 'None' policy does not allow")
+    assert caught.value.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "end"),
+    [("None", "and the worker's policy None would not allow it"), ("All", "deadletterqueue.topic.name")],
+)
+def test_an_unused_override_is_not_recommended_where_the_policy_would_refuse_it(policy: str, end: str) -> None:
+    (warning,) = planned(
+        {**SINK, "producer.override.acks": "1"}, {"connector.client.config.override.policy": policy}
+    ).warnings
+    assert warning.message.startswith("has no effect: this sink has no such client")
+    assert warning.message.endswith(end)
