@@ -98,7 +98,9 @@ class SourceConfig(CommonConfig):
         doc="`required`: refuse the configuration where exactly once cannot be had (KIP-618).",
     )
     transaction_boundary: Annotated[str, words("poll", "interval", "connector", any_case=True)] = prop(
-        "transaction.boundary", "poll", doc="`poll`: a transaction per batch; `interval`: at most one per interval."
+        "transaction.boundary",
+        "poll",
+        doc="`poll`: a transaction per batch; `interval`: all batches of an interval in one.",
     )
     transaction_boundary_interval_ms: Annotated[int | None, long, at_least(0)] = prop(
         "transaction.boundary.interval.ms",

@@ -5,8 +5,9 @@ something to read (`latest_offsets`) and cuts that into partitions (`partitions`
 in the driver when there is little, in Spark's Python workers when there is much. What passes between them is plain data.
 
 For each batch, in this order: `latest_offsets`, `partitions`, any number of `read`s (in parallel, in several processes),
-then `commit` once records and offsets are in Kafka. After a batch that failed, the next `latest_offsets` gets the offsets
-that Kafka holds, which may lie before those of the last call.
+then `commit` once records and offsets are in Kafka. With `transaction.boundary=interval` several batches go before one
+`commit`, each planned from the end of the one before. After a batch that failed, the next `latest_offsets` gets the offsets
+that Kafka holds, which may lie before those of the last call: go by them, not by what was read last.
 """
 
 from abc import ABC, abstractmethod
@@ -111,8 +112,10 @@ class PollingSource(ABC):
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], Offsets]]:
         """Records and the offsets that hold once they are delivered, until `limits` or until there is nothing for now.
 
-        All of one call is one batch: one transaction, when exactly once. After a batch that failed, `start` is what
-        Kafka holds, and reading begins there.
+        All of one call is one batch, in one transaction when exactly once. A call that goes far beyond `limits`, or takes
+        half of `transaction.timeout.ms`, is ended between two portions (the generator is closed), provided that each
+        portion came with its offsets; the next one begins there. After a batch that failed, `start` is what Kafka holds,
+        and reading begins there.
 
         Raises:
             RetriableError: called again after a back-off; what was yielded before is delivered.

@@ -125,11 +125,17 @@ class Follower:
             if end is not None:
                 if end > position:
                     self._trail.append(_Place(content, end))
+                    self._thin()
                 return end
             content = self._contents[self._contents.index(content) + 1]
             self._trail.append(_Place(content, 0))
             if position:
                 return 0
+
+    def _thin(self) -> None:
+        """Of the batches of one transaction only the first and the last two places can be asked for."""
+        if len(self._trail) > 3 and self._trail[-3].content is self._trail[-2].content:
+            del self._trail[-3]
 
     def planned(self, start: int, end: int) -> tuple[Content, int]:
         """The file of the batch that `plan` made of these positions, and where in it the batch starts.

@@ -83,16 +83,6 @@ def test_transactions_that_the_plugin_would_end_are_refused_with_the_reason(lab:
     assert message.startswith("The connector does not support connector-defined transaction boundaries")
 
 
-def test_with_an_interval_the_second_batch_waits_for_it(lab: Lab) -> None:
-    topic = lab.topic()
-    more = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "1500"}
-    _, task = lab.source([["v0"], ["v1"]], topic, **more)
-    first, second = lab.journal.count("commit", 2)
-    assert second["at"] - first["at"] >= 1.4
-    task.stop()
-    assert lab.values(topic) == ["v0", "v1"]
-
-
 def test_offsets_are_written_once_where_another_address_names_the_workers_own_cluster(lab: Lab) -> None:
     """Twice would be once outside the transaction, where nothing fences a zombie."""
     topic, elsewhere = lab.topic(), lab.servers.replace("127.0.0.1", "localhost")

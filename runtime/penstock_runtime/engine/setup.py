@@ -32,6 +32,7 @@ from penstock_runtime.engine.sink_process import PutRetries, SinkProcess
 from penstock_runtime.engine.source_process import SourceProcess
 from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.tolerance import ErrorPolicy
+from penstock_runtime.engine.uncommitted import Boundary
 from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.plain import write_alone
 from penstock_runtime.kafka.ruled_topics import RuledTopics
@@ -168,7 +169,7 @@ class Setup:
     def batch_timeout(self) -> float:
         """When a batch on Spark counts as lost: a transaction would have timed out by then; a sink's poll too."""
         if self.spec.kind == "source":
-            return float(self.settings.producer.get("transaction.timeout.ms", 60_000)) / 1000 + 5
+            return self.transaction_timeout + 5
         return float(self.settings.consumer.get("max.poll.interval.ms", 300_000)) / 1000
 
     @property
@@ -211,13 +212,30 @@ class Setup:
         elsewhere = self.exactly_once and self.settings.bootstrap != self.shared.bootstrap
         return elsewhere and cluster_id(self.settings) != cluster_id(self.shared)
 
-    @property
-    def interval(self) -> float:
-        """`transaction.boundary=interval`: seconds between two batches; 0 with `poll`."""
+    @cached_property
+    def boundary(self) -> Boundary | None:
+        """`transaction.boundary=interval`: when a transaction ends; None where each batch is one, or there are none.
+
+        A connector that cannot read again from an offset is not asked for more before a batch is committed.
+        """
         f = self.framework
-        if not isinstance(f, SourceConfig) or f.transaction_boundary != "interval":
-            return 0.0
-        return (f.transaction_boundary_interval_ms or self.worker.offset_flush_interval_ms) / 1000
+        if not self.exactly_once or not isinstance(f, SourceConfig) or f.transaction_boundary != "interval":
+            return None
+        if not self.repeatable:
+            return None
+        given = f.transaction_boundary_interval_ms
+        interval = self.worker.offset_flush_interval_ms if given is None else given
+        return Boundary(min(interval / 1000, self.transaction_timeout / 2), self.limits)
+
+    @cached_property
+    def repeatable(self) -> bool:
+        """Whether the connector reads the same records again from an offset."""
+        return cast("SourceConnector", self.connector).exactly_once(self.plugin_config)
+
+    @property
+    def transaction_timeout(self) -> float:
+        """Seconds after which the brokers end a transaction: `transaction.timeout.ms`."""
+        return float(self.settings.producer.get("transaction.timeout.ms", 60_000)) / 1000
 
     @cached_property
     def topic_rules(self) -> TopicRules | None:

@@ -15,9 +15,10 @@ from penstock.source import InputPartition, PartitionReader, rows
 from penstock_runtime.engine.ahead import ReadingThread
 from penstock_runtime.engine.delivery import Delivery
 from penstock_runtime.engine.incarnation import Life
+from penstock_runtime.engine.open_transaction import OpenTransaction
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.compacted import Entry
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.outbox import Outgoing
 from penstock_runtime.kafka.plain import PlainProducer
 from penstock_runtime.kafka.settings import ClientSettings
@@ -63,6 +64,7 @@ class SourceProcess:
         self._id = transactional_id
         self._client_id = client_id
         self._producer: TransactionalProducer | None = None
+        self._transaction: OpenTransaction | None = None
         self._plain: PlainProducer | None = None
         self._life: Incarnation | None = None
 
@@ -77,6 +79,7 @@ class SourceProcess:
             return
         self.drop_producer()
         self._producer = TransactionalProducer(self._settings, self._id, client_id=self._client_id)
+        self._transaction = OpenTransaction(self._producer)
         self._life = life.current
         try:
             life.check()
@@ -87,39 +90,54 @@ class SourceProcess:
     def deliver(self, work: Sequence[Work], *, where: str) -> Summary:
         """Deliver these parts and their offsets: in one transaction when exactly once, else the records only.
 
-        Raises:
-            Fenced, TransactionAborted, RetriableError: nothing is known; fence and plan again.
-            ConnectError: the task fails; nothing of it shows.
+        Raises: as `add` and `commit`.
         """
         summary = Summary()
-        if self._id is None:
-            self._at_least_once(work, summary, where)
-            return summary
-        producer = self._begin()
-        try:
-            for part, _ in work:
-                self._delivery.deliver(self._read(part), producer, summary, where=where)
-            self._finish(producer, [e for _, entries in work for e in entries], summary)
-        except BaseException:
-            self._abandon()
-            raise
+        self.add([part for part, _ in work], summary, where=where)
+        self.commit([e for _, entries in work for e in entries], summary)
         return summary
 
-    def deliver_read(self, portions: Portions, entries: Callable[[], Sequence[Entry]], *, where: str) -> Summary:
-        """The same for records that are read here; `entries` is asked once all of them are read."""
-        summary = Summary()
+    def add(self, parts: Sequence[InputPartition], summary: Summary, *, where: str) -> None:
+        """Deliver these parts: into the open transaction, or into one that begins with the first record.
+
+        At least once their records are in Kafka on return. `summary` counts them as they go.
+
+        Raises:
+            Fenced, TransactionAborted, RetriableError: nothing is known; fence and plan again. Unless `void` is false: then
+                nothing of these parts was sent, and what was added before stands.
+            ConnectError: the task fails; nothing of the transaction shows.
+        """
+        self._add(map(self._read, parts), summary, where)
+
+    def add_read(self, portions: Portions, summary: Summary, *, where: str) -> None:
+        """The same for records that are read here."""
+        self._add([rows(portions)], summary, where)
+
+    def commit(self, entries: Sequence[Entry], summary: Summary) -> None:
+        """End the transaction with these offset records; nothing is to be done at least once.
+
+        Raises:
+            Fenced, TransactionAborted, RetriableError: the outcome is unknown; fence and plan again.
+            ConnectError: the task fails; nothing of the transaction shows.
+        """
         if self._id is None:
-            with self._plainly():
-                self._deliver_plainly(rows(portions), summary, where)
-            return summary
-        producer = self._begin()
+            return
+        started = time.perf_counter()
+        transaction = self._writable()
         try:
-            self._delivery.deliver(rows(portions), producer, summary, where=where)
-            self._finish(producer, entries(), summary)
+            refused = transaction.send(_outgoing(self._offsets_topic, entries)) if entries else ()
+            if refused:
+                raise refused[0].error
+            transaction.commit()
         except BaseException:
-            self._abandon()
+            transaction.abandon()
             raise
-        return summary
+        summary.spend("commit", time.perf_counter() - started)
+
+    @property
+    def void(self) -> bool:
+        """Whether a transaction failed or its outcome is unknown: nothing is written before `take_over`."""
+        return self._id is not None and (self._transaction is None or self._transaction.void)
 
     @property
     def reader(self) -> PartitionReader:
@@ -130,7 +148,7 @@ class SourceProcess:
 
     def drop_producer(self) -> None:
         """Let the producer go, its transaction with it."""
-        producer, self._producer, self._life = self._producer, None, None
+        producer, self._producer, self._transaction, self._life = self._producer, None, None, None
         if producer is not None:
             producer.close()
 
@@ -145,11 +163,29 @@ class SourceProcess:
         self.drop_producer()
         self._drop_plain()
 
-    def _begin(self) -> TransactionalProducer:
-        if self._producer is None:
+    def _writable(self) -> OpenTransaction:
+        if self._transaction is None or self._transaction.void:
             raise TransactionAborted("This process may not write: it has no producer of the present incarnation")
-        self._producer.begin()
-        return self._producer
+        return self._transaction
+
+    def _add(self, parts: Iterable[Iterator[RecordBatch]], summary: Summary, where: str) -> None:
+        if self._id is None:
+            with self._plainly():
+                for portions in parts:
+                    self._deliver_plainly(portions, summary, where)
+                self._flush(summary)
+            return
+        transaction = self._writable()
+        before = transaction.sent
+        try:
+            for portions in parts:
+                self._delivery.deliver(portions, transaction, summary, where=where)
+        except BaseException as e:
+            if transaction.sent > before or not isinstance(e, RetriableError):
+                transaction.abandon()
+            if isinstance(e, TransactionExpired):
+                raise TransactionExpired(f"{e}; {summary.read} records of its last batch were read by then") from e
+            raise
 
     def _read(self, part: InputPartition) -> Iterator[RecordBatch]:
         def read() -> Iterator[RecordBatch]:
@@ -160,27 +196,6 @@ class SourceProcess:
     def _close_reader(self) -> None:
         if self._reader is not None:
             self._reader.close()
-
-    def _finish(self, producer: TransactionalProducer, entries: Sequence[Entry], summary: Summary) -> None:
-        started = time.perf_counter()
-        if entries:
-            refused = producer.send(_outgoing(self._offsets_topic, entries))
-            if refused:
-                raise refused[0].error
-        producer.commit()
-        summary.spend("commit", time.perf_counter() - started)
-
-    def _abandon(self) -> None:
-        """Abort when that is possible; the producer is not used again until the driver has fenced."""
-        if self._producer is not None:
-            with suppress(Exception):
-                self._producer.abort()
-
-    def _at_least_once(self, work: Sequence[Work], summary: Summary, where: str) -> None:
-        with self._plainly():
-            for part, _ in work:
-                self._deliver_plainly(self._read(part), summary, where, flush=False)
-            self._flush(summary)
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
@@ -197,14 +212,10 @@ class SourceProcess:
             with suppress(Exception):
                 plain.close()
 
-    def _deliver_plainly(
-        self, portions: Iterator[RecordBatch], summary: Summary, where: str, *, flush: bool = True
-    ) -> None:
+    def _deliver_plainly(self, portions: Iterator[RecordBatch], summary: Summary, where: str) -> None:
         if self._plain is None:
             self._plain = PlainProducer(self._settings, client_id=self._client_id)
         self._delivery.deliver(portions, self._plain, summary, where=where)
-        if flush:
-            self._flush(summary)
 
     def _flush(self, summary: Summary) -> None:
         if self._plain is None:

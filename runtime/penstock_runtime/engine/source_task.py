@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -19,11 +19,11 @@ from penstock_runtime.engine.pace import Appetite, Pace
 from penstock_runtime.engine.patience import rest, until_done
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
-from penstock_runtime.engine.source_process import Work
 from penstock_runtime.engine.spark import Spark, WorkerLost
 from penstock_runtime.engine.summary import Summary
+from penstock_runtime.engine.uncommitted import PollBound, Uncommitted
 from penstock_runtime.kafka.compacted import StatusWriter
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.kafka.status_topic import Incarnation, State
 
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 _AGAIN = (Fenced, TransactionAborted, RetriableError)
 _LOOK_SECONDS: Final = 10.0
 """How long a task that writes nothing may not know that it was superseded."""
+_EXPIRIES: Final = 3
+"""So many of the smallest batches in a row may be too large for a transaction."""
 
 
 class SourceTask:
@@ -59,15 +61,20 @@ class SourceTask:
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        self._spark = spark
+        # A source partition stays with one process for as long as a transaction is open.
+        self._spark = spark if setup.boundary is None else None
         self._store = OffsetStore(setup, writer)
         self._stored = StoredOffsets(setup.spec.connector)
         self._process = setup.source_process(setup.ids.driver if life is not None else None, stopping.is_set)
         self._pace = Pace()
-        self._next_batch = 0.0
+        self._uncommitted = Uncommitted()
+        self._unknown = False
+        """Something was begun, and Kafka alone knows what became of it: fence, and read the offsets."""
+        self._not_before = 0.0
         self._appetite = Appetite(setup.limits, setup.batch_seconds)
         self._failures = 0
         self._losses = 0
+        self._expiries = 0
 
     def run(self) -> None:
         """Until `stopping`, or an error.
@@ -87,9 +94,10 @@ class SourceTask:
             while not self._stopping.is_set():
                 self._look()
                 if self._paused.is_set():
-                    self._pause()
-                    continue
-                self._once(source)
+                    self._pause(source)
+                else:
+                    self._once(source)
+            self._try(lambda: self._commit(source))
         finally:
             source.stop()
             self._process.close()
@@ -97,18 +105,18 @@ class SourceTask:
             self._present.close()
 
     def _once(self, source: Source | PollingSource) -> None:
-        early = self._next_batch - time.monotonic()
-        if early > 0:
-            self._stopping.wait(min(early, 0.2))
-            return
-        try:
-            did = self._poll(source) if isinstance(source, PollingSource) else self._batch(source)
-        except Superseded:
-            raise
-        except _AGAIN as e:
-            self._failed(e)
-            return
-        self._failures = 0
+        boundary, now = self._setup.boundary, time.monotonic()
+        if boundary is not None and boundary.over(self._uncommitted, now):
+            self._try(lambda: self._commit(source))
+        elif now < self._not_before:
+            self._stopping.wait(min(0.2, self._not_before - now))
+        else:
+            self._try(lambda: self._next(source))
+
+    def _next(self, source: Source | PollingSource) -> None:
+        """The next batch, if there is one."""
+        did = self._poll(source) if isinstance(source, PollingSource) else self._batch(source)
+        self._failures = self._expiries = 0
         self._reports.trouble(None)
         if self._spark is not None:
             self._spark.attend()
@@ -116,6 +124,14 @@ class SourceTask:
             self._pace.found()
         else:
             self._stopping.wait(self._pace.wait())
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Superseded:
+            raise
+        except _AGAIN as e:
+            self._failed(e)
 
     def _look(self) -> None:
         """Now and then: fencing tells a task that it was superseded only when it commits, and at least once never."""
@@ -130,55 +146,95 @@ class SourceTask:
         self._next_look = time.monotonic() + _LOOK_SECONDS
 
     def _batch(self, source: Source) -> bool:
-        start = dict(self._stored.offsets)
+        start = self._reached()
         end = source.latest_offsets(start, self._appetite.limits)
         changed = _changed(start, end)
         if not changed:
             self._appetite.done(0, 0, 0.0)
             return False
         parts = source.partitions(start, end)
-        work: list[Work] = [(p, self._stored.entries(p.offsets)) for p in parts]
         self._check_cover(parts, changed)
         begun = time.monotonic()
-        on_spark = self._worth_spark(parts)
-        summary = self._on_spark(work) if on_spark else self._process.deliver(work, where=self._where)
-        self._committed(source, changed, summary, time.monotonic() - begun, on_spark=on_spark)
+        if self._worth_spark(parts):
+            self._unknown = True  # several transactions
+            summary = self._on_spark(parts)
+            self._delivered(source, changed, summary, begun, on_spark=True)
+        else:
+            summary = Summary()
+            self._process.add(parts, summary, where=self._where)
+            self._delivered(source, changed, summary, begun)
         return True
 
     def _poll(self, source: PollingSource) -> bool:
         """One batch of a source that knows its offsets only while it reads: always here, in one transaction."""
         reached: dict[SourcePartition, Offset] = {}
         trouble: list[RetriableError] = []
-        reading = source.read(dict(self._stored.offsets), self._appetite.limits)
+        reading = source.read(self._reached(), self._appetite.limits)
         first = next(reading, None)
         if first is None:
             self._appetite.done(0, 0, 0.0)
             return False
+        summary, begun = Summary(), time.monotonic()
+        bound = self._bound(begun)
 
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
             try:
                 for records, offsets in chain([first], reading):
                     yield records
                     reached.update(offsets)
+                    if bound is not None and bound.reached(summary, told=bool(offsets) or not len(records)):
+                        return
             except RetriableError as e:  # what came before it is delivered
                 trouble.append(e)
 
-        begun = time.monotonic()
-        summary = self._process.deliver_read(portions(), lambda: self._stored.entries(reached), where=self._where)
-        self._committed(source, reached, summary, time.monotonic() - begun, on_spark=False)
+        try:
+            self._process.add_read(portions(), summary, where=self._where)
+        finally:
+            if isinstance(reading, Generator):
+                reading.close()
+        self._delivered(source, reached, summary, begun)
         if trouble:
             raise trouble[0]
         return True
 
-    def _committed(
-        self, source: Source | PollingSource, changed: Offsets, summary: Summary, seconds: float, *, on_spark: bool
+    def _bound(self, begun: float) -> PollBound | None:
+        """Where a batch ends whose source does not end it."""
+        setup, since = self._setup, self._uncommitted.since if self._uncommitted.batches else begun
+        return PollBound(self._appetite.limits, since + setup.transaction_timeout / 2) if setup.repeatable else None
+
+    def _reached(self) -> Offsets:
+        """Up to where the source was read."""
+        return {**self._stored.offsets, **self._uncommitted.offsets}
+
+    def _delivered(
+        self,
+        source: Source | PollingSource,
+        changed: Offsets,
+        summary: Summary,
+        begun: float,
+        *,
+        on_spark: bool = False,
     ) -> None:
-        self._store.delivered(self._stored.entries(changed))
-        self._stored.advance(changed)
-        self._next_batch = time.monotonic() + self._setup.interval if self._setup.interval else 0.0
+        seconds = time.monotonic() - begun
         self._appetite.done(summary.read, summary.bytes, seconds)
-        self._reports.active(summary.topics)
-        self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
+        self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
+        if self._setup.boundary is None:
+            self._commit(source, on_spark=on_spark)
+
+    def _commit(self, source: Source | PollingSource, *, on_spark: bool = False) -> None:
+        """Make visible what is delivered; workers of Spark have done that with their parts."""
+        done = self._uncommitted
+        if not done.batches:
+            return
+        self._unknown = True
+        entries = self._stored.entries(done.offsets)
+        if not on_spark:
+            self._process.commit(entries, done.summary)
+        self._store.delivered(entries)
+        self._stored.advance(done.offsets)
+        self._uncommitted, self._unknown = Uncommitted(), False
+        self._reports.active(done.summary.topics)
+        self._reports.batch(done.summary, seconds=done.seconds, on_spark=on_spark)
         source.commit(dict(self._stored.offsets))
 
     def _worth_spark(self, parts: Sequence[InputPartition]) -> bool:
@@ -189,10 +245,10 @@ class SourceTask:
         self._reports.spark(up=ready)
         return ready
 
-    def _on_spark(self, work: Sequence[Work]) -> Summary:
+    def _on_spark(self, parts: Sequence[InputPartition]) -> Summary:
         assert self._spark is not None
         timeout = self._setup.batch_timeout
-        payloads = [worker.payload(self._setup, self._life, [one]) for one in work]
+        payloads = [worker.payload(self._setup, self._life, [(p, self._stored.entries(p.offsets))]) for p in parts]
         total = Summary()
         for result in self._spark.run(worker.deliver, payloads, timeout=timeout):
             total.add(worker.unwrap(result))
@@ -211,21 +267,42 @@ class SourceTask:
         elif first:
             self._present.begin(self._writer)
         self._stored = self._store.load()
+        self._uncommitted, self._unknown = Uncommitted(), False
 
     def _failed(self, error: ConnectError) -> None:
-        """A batch whose outcome is unknown, or that may be tried again: rule 4, after a while."""
+        """A batch that may be tried again, after a while; where its outcome is unknown, rule 4 before that."""
         self._failures += 1
-        self._appetite.failed()
+        given = error.retry_after if isinstance(error, RetriableError) else None
+        seconds = given or min(10.0, 0.1 * 2 ** min(self._failures, 10))
+        if not (self._unknown or self._process.void):
+            log.warning("Trying again in %.1f s: %s", seconds, error)
+            self._reports.trouble(str(error))
+            self._not_before = time.monotonic() + seconds
+            return
         if isinstance(error, WorkerLost):
             self._losses += 1
             if self._losses >= self._setup.batch_attempts:
                 raise ConnectError(f"{error} ({self._losses} times; is the memory limit too small?)") from error
+        if isinstance(error, TransactionExpired) and self._appetite.scale == 0:
+            self._expiries += 1
+            if self._expiries >= _EXPIRIES:
+                raise self._does_not_fit(error) from error
+        self._appetite.failed()
         log.warning("Batch not delivered, planning it again: %s", error)
         self._reports.trouble(str(error))
-        given = error.retry_after if isinstance(error, RetriableError) else None
-        self._rest(given or min(10.0, 0.1 * 2 ** min(self._failures, 10)))
+        self._rest(seconds)
         if not self._stopping.is_set():
             self._until_done(self._recover)
+
+    def _does_not_fit(self, error: TransactionExpired) -> ConnectError:
+        limits, plugin = self._appetite.limits, self._setup.spec.plugins["connector"].alias
+        return ConnectError(
+            f"Batches do not fit into a transaction, {self._expiries} times in a row: {error}. {plugin} was asked for "
+            f"{limits.records} records or {limits.bytes} bytes at most; where it read more it ignores these limits, and "
+            f"its own options must make batches smaller. Else raise producer.override.transaction.timeout.ms above what "
+            f"a batch takes (brokers allow 15 minutes by default, transaction.max.timeout.ms), or set "
+            f"delivery.guarantee=at-least-once, which has no such limit."
+        )
 
     def _rest(self, seconds: float) -> None:
         rest(seconds, stopping=self._stopping, paused=self._paused)
@@ -233,7 +310,8 @@ class SourceTask:
     def _until_done(self, work: Callable[[], None]) -> None:
         until_done(work, passing=_AGAIN, stopping=self._stopping, reports=self._reports)
 
-    def _pause(self) -> None:
+    def _pause(self, source: Source | PollingSource) -> None:
+        self._try(lambda: self._commit(source))
         self._report_state()
         while self._paused.is_set() and not self._stopping.is_set():
             self._look()

@@ -32,7 +32,7 @@ from penstock_runtime.engine.source_process import SourceProcess, Work
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.engine.tolerance import printable
 from penstock_runtime.kafka.consumers import RecordConsumer
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.prints import become_log_lines, last_lines
 
@@ -62,8 +62,8 @@ class _Answer(msgspec.Struct):
 
 
 _KINDS: Final[dict[str, type[ConnectError]]] = {
-    "superseded": Superseded, "fenced": Fenced, "aborted": TransactionAborted, "retriable": RetriableError,
-    "fatal": ConnectError,
+    "superseded": Superseded, "fenced": Fenced, "expired": TransactionExpired, "aborted": TransactionAborted,
+    "retriable": RetriableError, "fatal": ConnectError,
 }  # fmt: skip
 
 

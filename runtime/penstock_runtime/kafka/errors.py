@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConnectError, RetriableError
 
-__all__ = ["REFUSED", "Fenced", "TransactionAborted", "passing", "translated", "translating"]
+__all__ = ["REFUSED", "Fenced", "TransactionAborted", "TransactionExpired", "passing", "translated", "translating"]
 
 
 class Fenced(ConnectError):
@@ -17,6 +17,10 @@ class Fenced(ConnectError):
 
 class TransactionAborted(ConnectError):
     """The transaction is void or its outcome unknown: fence, read the offsets, plan the batch again."""
+
+
+class TransactionExpired(TransactionAborted):
+    """The transaction was open for longer than `transaction.timeout.ms`: it is void, and a smaller one might not be."""
 
 
 _FENCED: Final = {

@@ -48,6 +48,8 @@ def check_delivery(
         )
     if framework.transaction_boundary == "interval" and not exactly_once(framework.delivery_guarantee, worker):
         findings.warn("transaction.boundary", "has no effect at least once: there are no transactions")
+    elif framework.transaction_boundary == "interval" and able is False:
+        findings.warn("transaction.boundary", f"has no effect: {alias} cannot read again from an offset")
 
 
 def _asking(framework: SourceConfig) -> Iterator[str]:
