@@ -32,7 +32,7 @@ class Connector(Plugin):
             properties: the plugin's properties as texts, variables resolved.
             max_tasks: `spec.tasksMax`.
 
-        The default is one task with all properties.
+        The default is one task with all properties, and a warning to whoever asks for more.
         """
         return [properties]
 

@@ -260,3 +260,15 @@ def test_a_plan_a_run_and_validate_warn_of_records_that_will_vanish(pods: Pods, 
     )  # fmt: skip
     assert told in done.stderr
     assert "valid (sink" in done.stdout
+
+
+def test_a_plan_warns_of_tasks_that_its_plugin_never_makes(pods: Pods) -> None:
+    config = {**STRING, "topics": "t", "file": "/tmp/out.txt"}
+    answer = pods.answer(
+        Action.PLAN, shown(new_name(), "shop", **{"class": "FileStreamSink", "tasksMax": 3, "config": config})
+    )
+    assert (answer.outcome, len(answer.plan.tasks if answer.plan else ())) == (Outcome.DONE, 1)
+    (warning,) = answer.warnings
+    assert str(warning).startswith(
+        "spec.tasksMax: has no effect above 1: FileStreamSink always runs as one task, not as 3."
+    )

@@ -20,7 +20,7 @@ from penstock_runtime.plan.findings import Findings, names_of
 from penstock_runtime.plan.pinned import check_version
 from penstock_runtime.plan.record_errors import check_record_errors
 from penstock_runtime.plan.standard_input import read_for_want_of
-from penstock_runtime.plan.tasks import fingerprint, own_properties, split, task_specs
+from penstock_runtime.plan.tasks import check_tasks_max, fingerprint, own_properties, split, task_specs
 from penstock_runtime.plan.topics import check_topic_rules
 from penstock_runtime.plan.unknown import typed_properties, unknown_properties
 
@@ -108,6 +108,8 @@ def plan(
         sure = None if names_of([*own.problems, *resource.reading.flaws]) & mine else parsed
         once = _check_kind(kind, ref.alias, connector, sure, framework, config, resolved_worker, resource, findings)
         _validate(ref.alias, connector, sure, findings)
+        if connector is not None:
+            check_tasks_max(connector, ref.alias, resource.spec.tasks_max, findings)
         standard_input = read_for_want_of(connector, sure, ref.alias, findings)
     if framework is not None:
         check_record_errors(framework, own.values, findings)

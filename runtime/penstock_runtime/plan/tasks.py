@@ -12,9 +12,10 @@ from penstock.topic_creation import PREFIX
 from penstock.variables import Resolved
 from penstock_runtime.discovery import PluginRef
 from penstock_runtime.plan.clients import OVERRIDES
+from penstock_runtime.plan.findings import Findings
 from penstock_runtime.references import put_back
 
-__all__ = ["fingerprint", "own_properties", "split", "task_specs"]
+__all__ = ["check_tasks_max", "fingerprint", "own_properties", "split", "task_specs"]
 
 _TOPICS = ("topics", "topics.regex")
 
@@ -53,6 +54,21 @@ def split(
             )
         )
     return tasks
+
+
+def check_tasks_max(connector: Connector, alias: str, most: int, findings: Findings) -> None:
+    """Warn where `spec.tasksMax` asks for several tasks of a plugin that never makes more than one.
+
+    A plugin that splits its work (it has a `task_configs`) makes fewer tasks where there is less to split; that is normal.
+    """
+    if most == 1 or type(connector).task_configs is not Connector.task_configs:
+        return
+    part = "some of the topics" if connector.kind == "sink" else "a part of the data"
+    findings.warn(
+        "spec.tasksMax",
+        f"has no effect above 1: {alias} always runs as one task, not as {most}. Set it to 1. For more throughput give "
+        f"its pod more CPU, which one task uses for a backlog, or make several connectors, each with {part}.",
+    )
 
 
 def task_specs(

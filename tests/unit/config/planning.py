@@ -53,7 +53,7 @@ class Tables(SourceConnector):
     def task_configs(
         self, config: TableConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        count = 5 if config.table == "many" else 0 if config.table == "none" else max_tasks
+        count = {"many": 5, "none": 0, "few": 1}.get(config.table, max_tasks)
         if config.table == "leak":
             return [{**properties, "url": f"db://:{config.password.reveal()}@h"}]
         return [{**properties, "shard": str(n)} for n in range(count)]
@@ -62,6 +62,13 @@ class Tables(SourceConnector):
 class Unrepeatable(Tables):
     def exactly_once(self, config: TableConfig) -> bool:
         return config.table == "log"
+
+
+class Whole(SourceConnector):
+    Config = TableConfig
+
+    def source(self, config: TableConfig) -> PollingSource:
+        raise AssertionError
 
 
 class Drain(SinkConnector):
@@ -120,6 +127,7 @@ class Tombstone(Predicate):
 CLASSES: Mapping[str, type[Plugin]] = {
     "Tables": Tables,
     "Unrepeatable": Unrepeatable,
+    "Whole": Whole,
     "Drain": Drain,
     "JsonConverter": Json,
     "SimpleHeaderConverter": Headers,

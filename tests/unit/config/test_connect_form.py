@@ -57,7 +57,8 @@ def test_each_form_stands_for_the_same_manifest(tmp_path: Path, name: str, text:
 
 def test_what_a_form_stands_for_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(posted())
-    _, (warning,) = plans([str(tmp_path / "a.json")], worker_from({}).config, None)
+    _, (tasks, warning) = plans([str(tmp_path / "a.json")], worker_from({}).config, None)
+    assert "has no effect above 1" in tasks
     assert warning == (
         f"{tmp_path / 'a.json'}, connector a: is Kafka Connect's form and stands for {{kind: Connector, metadata: {{name: "
         f"a}}, spec: {{class: {CONFIG['connector.class']}, tasksMax: 2, config: {{the other properties}}}}}}, which is what "

@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 
 from penstock import ConfigError
+from penstock.resources import Connector
 from penstock.taskspec import TaskState
+from penstock_runtime.discovery import Plugins
+from penstock_runtime.plan import plan
+from penstock_runtime.worker_file import worker_from
 
 from .planning import HOIST, SINK, SOURCE, planned, problems
 
@@ -88,6 +92,44 @@ def test_more_tasks_than_allowed_are_refused() -> None:
         "The connector c has generated 5 tasks, which is greater than 2, the maximum number of tasks it is configured "
         "to create."
     )
+
+
+@pytest.mark.parametrize(
+    ("config", "cls", "part"), [(SINK, "Drain", "some of the topics"), (SOURCE, "Whole", "a part of the data")]
+)
+@pytest.mark.parametrize("state", ["Running", "Stopped"])
+def test_tasks_that_a_plugin_never_makes_are_a_warning_that_says_what_to_do(
+    config: dict[str, str], cls: str, part: str, state: str
+) -> None:
+    found = planned(config, cls=cls, tasksMax=3, state=state)
+    assert len(found.tasks) == (state == "Running")
+    (warning,) = found.warnings
+    assert warning.property == "spec.tasksMax"
+    assert warning.message == (
+        f"has no effect above 1: {cls} always runs as one task, not as 3. Set it to 1. For more throughput give its pod "
+        f"more CPU, which one task uses for a backlog, or make several connectors, each with {part}."
+    )
+    assert planned(config, cls=cls, tasksMax=1, state=state).warnings == ()
+
+
+@pytest.mark.parametrize("table", ["few", "t"])
+def test_a_plugin_that_has_less_to_split_than_tasks_max_is_no_warning(table: str) -> None:
+    assert planned({"table": table}, tasksMax=3).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("alias", "config"),
+    [("FileStreamSink", {"topics": "t", "file": "/tmp/f"}), ("SparkSink", {"topics": "t", "path": "/tmp/p"}),
+     ("FileStreamSource", {"topic": "t", "file": "/tmp/f"})],
+)  # fmt: skip
+def test_the_built_in_plugins_that_run_as_one_task_say_so(alias: str, config: dict[str, str]) -> None:
+    resource = {
+        "metadata": {"name": "c"},
+        "spec": {"class": alias, "tasksMax": 2, "config": {**config, "value.converter": "StringConverter"}},
+    }
+    found = plan(Connector.model_validate(resource), worker_from({}).config, Plugins.installed())
+    assert [w.property for w in found.warnings] == ["spec.tasksMax"]
+    assert f"{alias} always runs as one task" in found.warnings[0].message
 
 
 @pytest.fixture
