@@ -32,7 +32,9 @@ _OWN: Final[Mapping[ClientKind, Mapping[str, tuple[int, int]]]] = {
 }
 _COMPRESSION_LEVELS: Final = ("compression.gzip.level", "compression.lz4.level", "compression.zstd.level")
 _TRANSACTION_TIMEOUT_MS: Final = 60_000
+_IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _MAX_IN_FLIGHT: Final = 5
+_NEEDS: Final[Mapping[str, str]] = {"acks": "acks=all", "retries": "retries", _IN_FLIGHT: f"{_MAX_IN_FLIGHT} at most"}
 
 _PRINCIPAL: Final = ("sasl.jaas.config", "sasl.mechanism", "security.protocol")
 _POLICIES: Final = {"all": "All", "none": "None", "principal": "Principal", "allowlist": "Allowlist"}
@@ -94,6 +96,8 @@ def translate_layers(
             result.problems.append(Problem(where, f"Invalid value {text} for configuration {name}: {wrong}"))
     if kind == "producer" and exactly_once:
         _transactional(result, origins)
+    elif kind == "producer":
+        _idempotent(result, origins)
     return result
 
 
@@ -170,6 +174,27 @@ def _unknown(kind: ClientKind, name: str) -> str:
     return f"has no effect: no {kind} property of that name is known" + (f"; did you mean {near}?" if near else "")
 
 
+def _idempotent(result: Translated, origins: Mapping[str, str]) -> None:
+    """Refuse what contradicts an idempotence that the user asked for; without that word it turns idempotence off."""
+    properties = result.properties
+    if properties.get("enable.idempotence", "").lower() != "true":
+        return
+    wrong = {
+        "acks": properties.get("acks", "all").lower() in ("0", "1"),
+        "retries": properties.get("retries") == "0",
+        _IN_FLIGHT: (n := properties.get(_IN_FLIGHT, "1")).isdigit() and int(n) > _MAX_IN_FLIGHT,
+    }
+    result.problems.extend(
+        Problem(
+            origins.get(name, name),
+            f"{name}={properties[name]} contradicts {origins['enable.idempotence']}=true, which needs {_NEEDS[name]}. Leave "
+            f"one of them out",
+        )
+        for name, contradicts in wrong.items()
+        if contradicts
+    )
+
+
 def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
     properties = result.properties
 
@@ -183,14 +208,14 @@ def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
         )
 
     if properties.get("acks", "all").lower() in ("0", "1"):
-        overrule("acks", "acks=all")
+        overrule("acks", _NEEDS["acks"])
     if properties.get("enable.idempotence", "true").lower() == "false":
         overrule("enable.idempotence", "enable.idempotence=true")
     if properties.get("retries") == "0":
-        overrule("retries", "retries")
-    in_flight = properties.get("max.in.flight.requests.per.connection", "1")
+        overrule("retries", _NEEDS["retries"])
+    in_flight = properties.get(_IN_FLIGHT, "1")
     if in_flight.isdigit() and int(in_flight) > _MAX_IN_FLIGHT:
-        overrule("max.in.flight.requests.per.connection", f"{_MAX_IN_FLIGHT} at most")
+        overrule(_IN_FLIGHT, _NEEDS[_IN_FLIGHT])
     # librdkafka refuses a longer one; Java lets it be, and the transaction's end ends it all the same.
     delivery, transaction = properties.get("delivery.timeout.ms", ""), properties.get("transaction.timeout.ms", "")
     if delivery.isdigit():

@@ -171,7 +171,7 @@ class Outbox:
         """One by one: the client's batches take no headers, no timestamps, one topic."""
         refused = []
         produce = self._producer.produce
-        columns = (_each(c) for c in (out.topic, out.value, out.key, out.partition, out.timestamp, out.headers))
+        columns = (_each(c) for c in (out.topic, out.value, out.key, out.partition, _times(out.timestamp), out.headers))
         for row, (topic, value, key, partition, timestamp, headers) in zip(range(out.length), zip(*columns)):  # noqa: B905 (constants have no end)
             try:
                 produce(
@@ -187,6 +187,13 @@ class Outbox:
 
 def _each(column: Any) -> Iterable[Any]:
     return repeat(column) if column is None or isinstance(column, (str, int)) else column
+
+
+def _times(column: int | None | list[int | None]) -> int | None | list[int | None]:
+    """Librdkafka takes 0 for now; a millisecond later is the least that can be said."""
+    if isinstance(column, list):
+        return [1 if t == 0 else t for t in column] if 0 in column else column
+    return 1 if column == 0 else column
 
 
 def _topics_of(out: Outgoing) -> Iterable[str]:

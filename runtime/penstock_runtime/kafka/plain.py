@@ -21,11 +21,10 @@ LAST_WORDS: Final = 30.0
 
 
 class PlainProducer:
-    """Idempotent, in order, bounded. `send` any number of times, then `flush` to know what arrived."""
+    """In order and bounded. `send` any number of times, then `flush` to know what arrived."""
 
     def __init__(self, settings: ClientSettings, *, client_id: str) -> None:
-        config = settings.for_producer(client_id=client_id)
-        config.setdefault("enable.idempotence", True)
+        config = settings.for_plain_producer(client_id=client_id)
         # Without it the client makes a report for every record that arrived.
         config["delivery.report.only.error"] = True
         self._servers = settings.bootstrap

@@ -25,6 +25,9 @@ PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
 }
 # The queue is bounded by us, in order (see `Outbox`): librdkafka's bound would refuse single records and let others pass.
 _UNBOUNDED: Final = {"queue.buffering.max.messages": 0, "queue.buffering.max.kbytes": 2_097_151}
+_IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
+_MOST_IN_FLIGHT: Final = 5
+"""With idempotence."""
 CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -64,6 +67,19 @@ class ClientSettings:
         """The full configuration of a producer."""
         return self._common({**PRODUCER_DEFAULTS, **self.producer, **_UNBOUNDED, **_dotted(more)})
 
+    def for_plain_producer(self, **more: Any) -> dict[str, Any]:
+        """The full configuration of a producer without transactions: idempotent, unless that was turned off.
+
+        As with Java's client `acks`, `retries` or the number of requests in flight turn it off, too, where they contradict
+        it. Then one request is in flight, as in Kafka Connect, unless the user wishes for more: of two the first may fail,
+        and come again behind the second.
+        """
+        config = self.for_producer(**more)
+        config.setdefault("enable.idempotence", not _contradicts_idempotence(config))
+        if str(config["enable.idempotence"]).lower() == "false":
+            config.setdefault(_IN_FLIGHT, 1)
+        return config
+
     def for_consumer(self, **more: Any) -> dict[str, Any]:
         """The full configuration of a consumer. It never joins its group."""
         return self._common({**CONSUMER_DEFAULTS, **self.consumer, **_dotted(more)})
@@ -83,6 +99,11 @@ class ClientSettings:
             self.on_error(f"{e.str()} ({e.name()})")
 
         return {"error_cb": error, "logger": logging.getLogger("penstock.librdkafka"), **_QUICK, **properties}
+
+
+def _contradicts_idempotence(config: Mapping[str, Any]) -> bool:
+    acks, retries = str(config.get("acks", "all")).lower(), str(config.get("retries", 1))
+    return acks not in ("all", "-1") or retries == "0" or int(config.get(_IN_FLIGHT, 1)) > _MOST_IN_FLIGHT
 
 
 def _dotted(more: Mapping[str, Any]) -> dict[str, Any]:

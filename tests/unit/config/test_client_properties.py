@@ -172,6 +172,24 @@ def test_exactly_once_overrules_what_would_break_it_and_says_so(name: str, text:
     assert (found.problems, found.properties) == ([], {})
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("acks", "1"), ("acks", "0"), ("retries", "0"), ("max.in.flight.requests.per.connection", "6")],
+)
+def test_idempotence_beside_what_contradicts_it_is_refused_with_both_names(name: str, text: str) -> None:
+    layers = [("producer.", {"enable.idempotence": "true"}), ("producer.override.", {name: text})]
+    (problem,) = translate_layers("producer", layers).problems
+    assert problem.property == f"producer.override.{name}"
+    assert f"{name}={text}" in problem.message
+    assert "producer.enable.idempotence=true" in problem.message
+
+
+def test_acks_alone_contradict_nothing() -> None:
+    assert translate("producer", {"acks": "1"}, "producer.override.").problems == []
+    assert translate("producer", {"acks": "1", "enable.idempotence": "false"}, "").problems == []
+    assert translate("producer", {"acks": "-1", "enable.idempotence": "true"}, "").problems == []
+
+
 def test_a_delivery_in_a_transaction_ends_with_it() -> None:
     long = {"delivery.timeout.ms": "2147483647"}
     assert translate("producer", long, "").properties["delivery.timeout.ms"] == "2147483647"
