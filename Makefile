@@ -51,7 +51,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: java setup ## All tests: unit, conformance, integration, operator-life, e2e, cluster-test and images-test, five at a time
+test: java setup ## All tests: unit, conformance, integration, soak, operator-life, e2e, cluster-test, images-test, five at a time
 	@scripts/test $(PY)
 
 .PHONY: unit
@@ -103,8 +103,9 @@ e2e: java setup ## End to end: Helm, operator, tasks and Kafka on a real cluster
 	$(PYTEST) tests/e2e $(ARGS)
 
 .PHONY: soak
-soak: java setup ## The tests that kill processes under load, 50 rounds instead of 10
-	PENSTOCK_SOAK=1 $(PYTEST) tests -m soak $(ARGS)
+soak: java setup ## Adversaries for an hour, random and seeded, then the tests that kill under load, 50 rounds (ARGS="--seed N --only WORLD")
+	$(PY) -m tests.soak $(ARGS)
+	PENSTOCK_SOAK=1 $(PYTEST) tests -m soak
 
 .PHONY: bench
 bench: java setup ## Side by side with Kafka Connect: a table, and build/bench.json

@@ -3,12 +3,13 @@
 import json
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-PATIENCE: Final = 30.0
+from .machine_time import Deadline
+
+PATIENCE: Final = 30.0  # seconds of the machine
 Event = dict[str, Any]
 
 
@@ -58,13 +59,14 @@ class Journal:
         )
 
     def until(self, found: Callable[[], list[Any]], number: int, seconds: float = PATIENCE) -> list[Any]:
-        """What `found` gives, once it is that long."""
-        deadline = time.monotonic() + seconds
+        """What `found` gives, once it is that long; AssertionError after `seconds` in which nothing of it came."""
+        deadline = Deadline(seconds)
         with self._news:
             while len(answer := found()) < number:
-                left = deadline - time.monotonic()
-                assert left > 0, f"{len(answer)} of {number} after {seconds:.0f} s; the journal ends {self.events[-5:]}"
-                self._news.wait(left)
+                assert not deadline.passed(len(answer)), (
+                    f"{len(answer)} of {number}, and no more for {seconds:.0f} s; the journal ends {self.events[-5:]}"
+                )
+                self._news.wait(0.2)
             return answer
 
     def _read(self) -> None:

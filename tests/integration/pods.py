@@ -28,6 +28,7 @@ from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
 from .journal import Journal
 from .lab import Lab
+from .machine_time import Deadline
 from .reading import Reader
 from .running import PLUGINS, Processes, Running
 
@@ -61,13 +62,13 @@ class PodTask:
         where: Callable[[Report], object] = lambda r: True,
     ) -> Report:  # fmt: skip
         """The first report of that state (and generation) that is the last one told by now."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         while True:
             last = self.reports()[-1:]
             for r in last:
                 if r.state == state and acted in (None, r.acted) and where(r):
                     return r
-            assert time.monotonic() < deadline, f"{state} {acted} not in {self.reports()}\n{self.process.last_words()}"
+            assert not deadline.passed(), f"{state} {acted} not in {self.reports()}\n{self.process.last_words()}"
 
     def control(self, generation: int, state: str, *, uid: str = UID) -> None:
         """Tell the tasks of the connector something, as the operator does."""

@@ -8,7 +8,10 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-PATIENCE: Final = 60.0  # seconds
+from .machine_time import Deadline
+
+PATIENCE: Final = 60.0
+"""Seconds of the machine in which not one record comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class Reader:
         self._consumer = Consumer(
             {"bootstrap.servers": servers, "group.id": "test-reader", "enable.auto.commit": False,
              "isolation.level": isolation, "enable.partition.eof": True, "auto.offset.reset": "earliest",
-             "fetch.wait.max.ms": 20, "topic.metadata.refresh.interval.ms": 500, "allow.auto.create.topics": False}
+             "fetch.wait.max.ms": 20, "topic.metadata.refresh.interval.ms": 500, "allow.auto.create.topics": False,
+             "log_level": 0}
         )  # fmt: skip
 
     def __enter__(self) -> "Reader":
@@ -64,10 +68,12 @@ class Reader:
         return self.records[before:]
 
     def until(self, wanted: Callable[[], object], *, seconds: float = PATIENCE) -> list[Read]:
-        """All records so far, once `wanted` holds."""
-        deadline = time.monotonic() + seconds
+        """All records so far, once `wanted` holds; AssertionError after `seconds` in which no record came."""
+        deadline = Deadline(seconds)
         while not wanted():
-            assert time.monotonic() < deadline, f"{len(self.records)} records in {self.topic} after {seconds:.0f} s"
+            assert not deadline.passed(len(self.records)), (
+                f"{len(self.records)} records in {self.topic}, and no more for {seconds:.0f} s"
+            )
             self.poll()
         return self.records
 

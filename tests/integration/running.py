@@ -11,7 +11,8 @@
 
 Nothing here sleeps for a guessed time: it waits for events of the report pipe, for the end of a process, for records in
 Kafka, or for a condition that is looked at every few milliseconds (`until`). Whatever waits in vain fails the test with
-the end of the process's log.
+the end of the process's log. How long it waits is counted in time of the machine (`machine_time`), so that a full one is
+no fault; and where a wait can say what moves meanwhile, only a standstill ends it.
 """
 
 import json
@@ -39,9 +40,11 @@ from penstock_runtime.engine.setup import Setup
 from penstock_runtime.plan import plan
 from penstock_runtime.prepare import prepare
 
+from .machine_time import Deadline
+
 T = TypeVar("T")
 
-PATIENCE: Final = 60.0  # seconds; for what takes far less
+PATIENCE: Final = 60.0  # seconds of the machine; for what takes far less
 PLUGINS: Final = Path(__file__).parent / "plugins"
 """Plugins of the tests; `module:Class` of a module in this folder can be a connector's class."""
 _MARK: Final = "PENSTOCK_TEST_PROCESS"
@@ -103,14 +106,21 @@ def next_life(spec: TaskSpec, incarnation: int | None = None) -> TaskSpec:
     )
 
 
-def until(found: Callable[[], T | None], *, seconds: float = PATIENCE, what: str | Callable[[], str] = "it") -> T:
-    """The first true answer of `found`, asked again and again; AssertionError after `seconds`."""
-    deadline = time.monotonic() + seconds
+def until(
+    found: Callable[[], T | None], *, seconds: float = PATIENCE, what: str | Callable[[], str] = "it",
+    moving: Callable[[], object] = lambda: None,
+) -> T:  # fmt: skip
+    """The first true answer of `found`, asked again and again; AssertionError after `seconds` in which nothing moved.
+
+    `moving` is what shows that it goes on, however slowly (the size of a file, say): each change begins the wait anew.
+    """
+    deadline = Deadline(seconds)
     while True:
         answer = found()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"not after {seconds:.0f} s: {what if isinstance(what, str) else what()}"
+        moves = moving()
+        assert not deadline.passed(moves), f"not after {seconds:.0f} s: {what if isinstance(what, str) else what()}"
         time.sleep(0.005)
 
 
@@ -138,16 +148,15 @@ class Running:
 
     def await_event(self, wanted: Callable[[dict[str, Any]], object], *, seconds: float = PATIENCE) -> dict[str, Any]:
         """The first event of the report pipe, ever since the start, that is wanted."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         with self._news:
             while True:
                 for event in self.events:
                     if wanted(event):
                         return event
-                left = deadline - time.monotonic()
-                if left <= 0 or (not self._reader.is_alive() and self.process.poll() is not None):
+                if deadline.passed() or (not self._reader.is_alive() and self.process.poll() is not None):
                     raise AssertionError(f"no such event among {self.events[-5:]}\n{self.last_words()}")
-                self._news.wait(min(left, 0.2))
+                self._news.wait(0.2)
 
     def await_state(self, state: str, *, seconds: float = PATIENCE) -> None:
         """Wait until the task has told that it is RUNNING, PAUSED, FAILED..."""
@@ -229,10 +238,12 @@ class Running:
 
     def await_exit(self, seconds: float = PATIENCE) -> int:
         """Its exit code (negative: the signal that ended it)."""
-        try:
-            code = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"still runs after {seconds:.0f} s\n{self.last_words()}") from None
+        deadline = Deadline(seconds)
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                code = self.process.wait(0.2)
+                break
+            assert not deadline.passed(), f"still runs after {seconds:.0f} s\n{self.last_words()}"
         self._reader.join(5)
         if self.process.stdin is not None:
             self.process.stdin.close()

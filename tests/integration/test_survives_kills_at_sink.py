@@ -29,7 +29,7 @@ def assert_at_least_once(file: Path, count: int) -> int:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("victim", ["task", "worker", "jvm"])
 def test_kills_leave_every_record_in_the_file(
     kafka: str, topic: str, processes: Processes, tmp_path: Path, rounds: int, victim: str
@@ -51,17 +51,21 @@ def test_kills_leave_every_record_in_the_file(
         produce(kafka, topic, (b"%0*d" % (LENGTH, n) for n in range(written, written + portion)))
         task.process.send_signal(signal.SIGCONT)
         written += portion
-        size = file.stat().st_size if file.exists() else 0
-        more = random.randrange(1, portion * LENGTH // 2)
-        until(lambda: file.exists() and file.stat().st_size > size + more, what=task.last_words)  # noqa: B023
+        enough = size(file) + random.randrange(1, portion * LENGTH // 2)
+        until(lambda: size(file) > enough, what=task.last_words, moving=lambda: size(file))  # noqa: B023
         if many:
             until(task.workers, what=task.last_words)
         if kill(task, victim):
             spec = next_life(spec)
             task = processes.task(spec)
-    until(lambda: committed(kafka, spec.connector, topic) == written, what=task.last_words)
+    until(lambda: committed(kafka, spec.connector, topic) == written, what=task.last_words, moving=lambda: size(file))
     task.stop()
     print(f"{assert_at_least_once(file, written)} torn lines, {file.stat().st_size // (LENGTH + 1) - written} again")
+
+
+def size(file: Path) -> int:
+    """How large it is; 0 when it is not there yet."""
+    return file.stat().st_size if file.exists() else 0
 
 
 def kill(task: Running, victim: str) -> bool:

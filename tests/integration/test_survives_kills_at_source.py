@@ -28,7 +28,7 @@ class Load:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_killed_task_process_leaves_each_line_exactly_once(
     kafka: str, topic: str, processes: Processes, tmp_path: Path, rounds: int
 ) -> None:
@@ -57,7 +57,7 @@ def test_a_killed_task_process_leaves_each_line_exactly_once(
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("victim", ["worker", "jvm"])
 def test_killed_parts_of_spark_leave_each_record_exactly_once(
     kafka: str, topic: str, processes: Processes, rounds: int, victim: str
@@ -88,7 +88,7 @@ def test_killed_parts_of_spark_leave_each_record_exactly_once(
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_change_of_tasks_max_between_killed_lives_leaves_each_record_exactly_once(
     kafka: str, topic: str, processes: Processes, rounds: int, unique_name: Callable[[str], str]
 ) -> None:

@@ -1,0 +1,272 @@
+"""Worlds of sinks: what is in the topic is outside, and nothing is committed that is not."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
+from tests.integration.machine_time import MachineTime
+from tests.integration.reading import create
+from tests.integration.running import manifest
+
+from outside import Outside, text_of
+
+from . import invariants
+from .plan import Action, Step
+from .world import BROKER, RUNS, SPARK, Undo, World
+
+__all__ = ["SINKS"]
+
+_TOPIC: Final = "numbers"
+_RACES: Final = (
+    Action("second run", 2, awaits="issue 14.3"), Action("frozen and superseded", lasts=(2, 25), awaits="issue 14.3"),
+)  # fmt: skip
+_OUTSIDE: Final = (
+    Action("outside slow", 2, lasts=(2, 15)), Action("outside away", 2, lasts=(2, 15)),
+    Action("outside hanging", lasts=(2, 12)),
+)  # fmt: skip
+_CHECKED: Final = 3.0
+"""Seconds between two looks at what is committed."""
+
+
+class Prefix:
+    """Numbers that are there, from 0 on without a gap, and those beyond."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._known: set[int] = set()
+
+    def add(self, number: int) -> None:
+        """As it was found."""
+        self.numbers.append(number)
+        self._known.add(number)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._known
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def known(self) -> set[int]:
+        """All of them."""
+        return self._known
+
+
+class SinkWorld(World):
+    """A producer writes numbered records; a file takes them."""
+
+    kind: ClassVar = "sink"
+    partitions: ClassVar = 3
+    most_ahead: ClassVar = 80_000
+    most_at_once: ClassVar = 20_000
+    largest: ClassVar = 100_000
+
+    def prepare(self) -> None:
+        servers = self.broker.bootstrap_servers
+        create(servers, _TOPIC, self.partitions, max_message_bytes=str(2 << 20))
+        # Idempotent and without an end: the n-th record of a partition has offset n, whatever happens to the broker.
+        self._producer = Producer(
+            {"bootstrap.servers": servers, "enable.idempotence": True, "message.timeout.ms": 0, "linger.ms": 20,
+             "queue.buffering.max.messages": 1_000_000, "message.max.bytes": 2 << 20,
+             "topic.metadata.refresh.interval.ms": 1_000, "log_level": 0}
+        )  # fmt: skip
+        self._consumer = Consumer(
+            {"bootstrap.servers": servers, "group.id": f"connect-{self.connector}", "log_level": 0}
+        )
+        self._next: dict[int, int] = dict.fromkeys(range(self.partitions), 0)
+        self._found: dict[int, Prefix] = {}
+        self._torn: list[bytes] = []
+        self._at = 0
+        self._rest = b""
+        self._clock = MachineTime()
+        self._next_load = 0.0
+        self._next_check = 0.0
+        self._next_settled = 0.0
+
+    @property
+    def out(self) -> Path:
+        """What the sink writes."""
+        return self.folder / "out"
+
+    def load(self) -> None:
+        self._producer.poll(0)
+        if self._clock() < self._next_load or self.sent - self.delivered > self.most_ahead:
+            return
+        self._next_load = self._clock() + self.chance.choice([0.05, 0.2, 0.5, 2.0])
+        self.write(self.chance.randrange(1, self.most_at_once if self.chance.random() < 0.1 else 300))
+
+    def write(self, count: int) -> None:
+        """So many records more, dealt to the partitions."""
+        for _ in range(count):
+            partition = self.chance.choice(list(self._next))
+            number = self._next[partition]
+            self._producer.produce(_TOPIC, text_of(partition, number, self.largest), partition=partition)
+            self._next[partition] = number + 1
+
+    @property
+    def sent(self) -> int:
+        return sum(self._next.values())
+
+    @property
+    def delivered(self) -> int:
+        return sum(len(p) for p in self._found.values())
+
+    def settled(self) -> bool:
+        if self.delivered < self.sent or self._clock() < self._next_settled:
+            return False
+        self._next_settled = self._clock() + 0.5
+        return not invariants.no_lag(self._committed() or {}, self._next)
+
+    def look(self) -> None:
+        with suppress(FileNotFoundError), self.out.open("rb") as file:
+            file.seek(self._at)
+            data = file.read(8 << 20)
+            self._at += len(data)
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                if line:
+                    self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        found = self.number_of(line)
+        if found is None:
+            self._torn.append(line)
+        else:
+            self._found.setdefault(found[0], Prefix()).add(found[1])
+
+    def number_of(self, line: bytes) -> tuple[int, int] | None:
+        """The partition and the number that a line tells; None when it is not whole."""
+        raise NotImplementedError
+
+    def check(self) -> list[str]:
+        if self.hindered or self._clock() < self._next_check:
+            return []
+        self._next_check = self._clock() + _CHECKED
+        committed = self._committed()
+        if committed is None:
+            return []
+        while (size := self.out.stat().st_size if self.out.exists() else 0) > self._at:
+            self.look()
+            if self._at >= size:
+                break
+        return invariants.committed_is_written(committed, {p: f.known for p, f in self._found.items()})
+
+    def verdict(self) -> list[str]:
+        self.look()
+        committed = self._committed() or {}
+        return [
+            *invariants.at_least_once({p: f.numbers for p, f in self._found.items()}, self._written()),
+            *invariants.committed_is_written(committed, {p: f.known for p, f in self._found.items()}),
+            *invariants.no_lag(committed, self._next),
+            *[f"a line that nobody wrote: {t[:80]!r}" for t in self._torn if not self.is_torn(t)][:3],
+        ]
+
+    def is_torn(self, line: bytes) -> bool:
+        """Whether it is the beginning or the end of a line that a killed process wrote."""
+        return len(line) < 100
+
+    def close(self) -> None:
+        self._producer.purge()
+        self._producer.flush(5)
+        self._consumer.close()
+        super().close()
+
+    def _written(self) -> Mapping[int, int]:
+        return {p: n for p, n in self._next.items() if n}
+
+    def _committed(self) -> dict[int, int] | None:
+        """None while the broker does not say."""
+        try:
+            found = self._consumer.committed([TopicPartition(_TOPIC, p) for p in self._next], timeout=5)
+        except KafkaException:
+            return None
+        return {f.partition: f.offset for f in found if f.offset >= 0 and f.error is None}
+
+    def do_partition_added(self, step: Step) -> None:
+        """The topic grows by one; its records are read like the others'."""
+        number = len(self._next) + 1
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
+        admin.create_partitions([NewPartitions(_TOPIC, number)])[_TOPIC].result(30)
+        self._next[number - 1] = 0
+
+
+class FileSinkWorld(SinkWorld):
+    """FileStreamSink: a backlog is staged by several workers, a trickle appended."""
+
+    name: ClassVar = "file-sink"
+    actions: ClassVar = (*BROKER, *RUNS, *SPARK, *_RACES, Action("partition added"))
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._poll = self.chance.choice([200, 500])
+        self._batch = self.chance.choice([2_000, 20_000])
+
+    def manifest(self, tasks: int) -> Mapping[str, Any]:
+        return manifest(
+            self.connector, "FileStreamSink", topics=_TOPIC, file=self.out, value_converter="StringConverter",
+            spark="Eager", batch_max_records=self._batch, consumer_override_max_poll_records=self._poll,
+            consumer_override_metadata_max_age_ms=2_000,
+        )  # fmt: skip
+
+    def number_of(self, line: bytes) -> tuple[int, int] | None:
+        parts = line.split(b":", 2)
+        if len(parts) < 3 or not (parts[0].isdigit() and parts[1].isdigit()):
+            return None
+        partition, number = int(parts[0]), int(parts[1])
+        whole = line.decode() == text_of(partition, number, self.largest)
+        return (partition, number) if whole else None
+
+    def is_torn(self, line: bytes) -> bool:
+        return True
+
+
+class OutsideSinkWorld(SinkWorld):
+    """A plugin's sink whose outside is slow, away, hanging."""
+
+    name: ClassVar = "outside-sink"
+    most_at_once: ClassVar = 8_000
+    most_ahead: ClassVar = 20_000
+    actions: ClassVar = (*BROKER, *RUNS, *SPARK, *_RACES, *_OUTSIDE, Action("partition added"))
+
+    def prepare(self) -> None:
+        super().prepare()
+        folder = self.folder / "outside"
+        folder.mkdir()
+        self.outside = Outside(folder)
+        self._batch = self.chance.choice([2_000, 20_000])
+
+    def manifest(self, tasks: int) -> Mapping[str, Any]:
+        return manifest(
+            self.connector, "outside:OutsideSink", topics=_TOPIC, folder=self.folder / "outside", out=self.out,
+            password="${secret:outside:password}", value_converter="StringConverter", spark="Eager", tasks_max=tasks,
+            batch_max_records=self._batch, consumer_override_metadata_max_age_ms=2_000,
+        )  # fmt: skip
+
+    def number_of(self, line: bytes) -> tuple[int, int] | None:
+        partition, _, number = line.partition(b":")
+        if not number.endswith(b";") or not partition.isdigit() or not number[:-1].isdigit():
+            return None
+        return int(partition), int(number[:-1])
+
+    def do_outside_slow(self, step: Step) -> Undo:
+        return self._outside_is("slow", each=0.001 + step.choice * 0.01)
+
+    def do_outside_away(self, step: Step) -> Undo:
+        return self._outside_is("away", after=0.5 + step.choice * 2)
+
+    def do_outside_hanging(self, step: Step) -> Undo:
+        return self._outside_is("hanging")
+
+    def _outside_is(self, how: str, **more: float) -> Undo:
+        self.outside.set(how, **more)
+        return lambda: self.outside.set("fine")
+
+    def ease(self) -> None:
+        self.outside.set("fine")
+        super().ease()
+
+
+SINKS: Final = (FileSinkWorld, OutsideSinkWorld)

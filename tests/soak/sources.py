@@ -1,0 +1,282 @@
+"""Worlds of sources: what was offered is in the topic, once and in order."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from tests.integration.machine_time import MachineTime
+from tests.integration.reading import Reader, create, read_all
+from tests.integration.running import manifest
+
+from outside import Outside
+
+from . import invariants
+from .plan import Action, Step
+from .world import BROKER, RUNS, SPARK, Undo, World
+
+__all__ = ["SOURCES"]
+
+_TOPIC: Final = "numbers"
+_RACES: Final = (
+    Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)), Action("other tasks"),
+    Action("other tasks beside"),
+)  # fmt: skip
+_OUTSIDE: Final = (
+    Action("outside slow", lasts=(2, 15)), Action("outside away", lasts=(2, 15)), Action("outside hanging", lasts=(2, 12)),
+)  # fmt: skip
+_FEW, _MANY = 300, 12_000
+
+
+class SourceWorld(World):
+    """Reads the topic as it grows, for progress; and all of it anew for the verdict."""
+
+    kind: ClassVar = "source"
+    partitions: ClassVar = 1
+    exactly_once: ClassVar = True
+    transaction_timeout: ClassVar = 15_000
+
+    def prepare(self) -> None:
+        create(self.broker.bootstrap_servers, _TOPIC, self.partitions, max_message_bytes=str(2 << 20))
+        self._found: dict[int, int] = {}
+        self._delivered = 0
+        self._reader = Reader(self.broker.bootstrap_servers, _TOPIC)
+        self._reader.poll()
+        self._clock = MachineTime()
+        self._next_load = 0.0
+
+    def look(self) -> None:
+        for r in self._reader.poll(0.02):
+            stream, number = self.number_of(r.value or b"")
+            if number >= self._found.get(stream, 0):
+                self._delivered += number + 1 - self._found.get(stream, 0)
+                self._found[stream] = number + 1
+        self._reader.records[:-1] = []
+
+    @property
+    def delivered(self) -> int:
+        return self._delivered
+
+    def verdict(self) -> list[str]:
+        streams: dict[int, list[int]] = {}
+        strange = []
+        for r in read_all(self.broker.bootstrap_servers, _TOPIC):
+            try:
+                stream, number = self.number_of(r.value or b"")
+            except ValueError:
+                strange.append(f"a record that nobody wrote: {(r.value or b'')[:80]!r}")
+                continue
+            streams.setdefault(stream, []).append(number)
+        holds = invariants.exactly_once if self.exactly_once else invariants.at_least_once
+        return [*strange[:3], *holds(streams, self.written())]
+
+    def number_of(self, value: bytes) -> tuple[int, int]:
+        """The stream and the number that a record tells."""
+        stream, number, *_ = value.split(b":", 2)
+        return int(stream), int(number)
+
+    def written(self) -> Mapping[int, int]:
+        """How many records each stream has."""
+        raise NotImplementedError
+
+    def due(self) -> bool:
+        """Whether there is to be more now: often a little, now and then much."""
+        if self._clock() < self._next_load:
+            return False
+        self._next_load = self._clock() + self.chance.choice([0.05, 0.2, 0.5, 2.0])
+        return True
+
+    def portion(self) -> int:
+        """How many records come now."""
+        return self.chance.randrange(1, _MANY if self.chance.random() < 0.1 else _FEW)
+
+    def close(self) -> None:
+        self._reader.__exit__()
+        super().close()
+
+
+class OutsideWorld(SourceWorld):
+    """Several streams of a plugin's source, through Spark as often as not."""
+
+    name: ClassVar = "numbers"
+    partitions: ClassVar = 4
+    streams: ClassVar = 4
+    largest: ClassVar = 200_000
+    most_ahead: ClassVar = 60_000
+    actions: ClassVar[tuple[Action, ...]] = (*BROKER, *RUNS, *SPARK, *_RACES, *_OUTSIDE)
+
+    def prepare(self) -> None:
+        super().prepare()
+        folder = self.folder / "outside"
+        folder.mkdir()
+        self.outside = Outside(folder)
+        self._offered = 0
+        self._batch = self.chance.choice([400, 4_000])
+
+    def manifest(self, tasks: int) -> Mapping[str, Any]:
+        config = {
+            "topic": _TOPIC, "folder": self.folder / "outside", "streams": self.streams, "partitions": self.partitions,
+            "largest": self.largest, "password": "${secret:outside:password}", "value.converter": "StringConverter",
+            "batch.max.records": self._batch,
+            "delivery.guarantee": "exactly-once" if self.exactly_once else "at-least-once",
+        }  # fmt: skip
+        if self.exactly_once:
+            config["producer.override.transaction.timeout.ms"] = self.transaction_timeout
+        return manifest(self.connector, "outside:OutsideSource", config, tasks_max=tasks, spark="Eager")
+
+    def load(self) -> None:
+        if self.sent - self.delivered < self.most_ahead and self.due():
+            self._offered += max(1, self.portion() // self.streams)
+            self.outside.offer(self._offered)
+
+    @property
+    def sent(self) -> int:
+        return self._offered * self.streams
+
+    def written(self) -> Mapping[int, int]:
+        return dict.fromkeys(range(self.streams), self._offered)
+
+    def do_outside_slow(self, step: Step) -> Undo:
+        return self._outside_is("slow", each=0.001 + step.choice * 0.004)
+
+    def do_outside_away(self, step: Step) -> Undo:
+        return self._outside_is("away", after=0.5 + step.choice)
+
+    def do_outside_hanging(self, step: Step) -> Undo:
+        return self._outside_is("hanging")
+
+    def _outside_is(self, how: str, **more: float) -> Undo:
+        self.outside.set(how, **more)
+        return lambda: self.outside.set("fine")
+
+    def ease(self) -> None:
+        self.outside.set("fine")
+        super().ease()
+
+
+class AtLeastOnceWorld(OutsideWorld):
+    """The same without transactions: nothing is missing, and what comes again comes in order."""
+
+    name: ClassVar = "at-least-once"
+    exactly_once: ClassVar = False
+    actions: ClassVar[tuple[Action, ...]] = tuple(
+        replace(a, awaits="a task that a newer plan does not have is not told (decision 0001, drawbacks)")
+        if a.name == "other tasks beside"
+        else a
+        for a in OutsideWorld.actions
+    )
+
+
+class ManyStreamsWorld(OutsideWorld):
+    """Thousands of source partitions."""
+
+    name: ClassVar = "thousands"
+    streams: ClassVar = 3_000
+    largest: ClassVar = 200
+    most_ahead: ClassVar = 150_000
+    actions: ClassVar = (
+        Action("task killed"),
+        Action("broker killed", lasts=(1, 8)),
+        Action("second run"),
+        Action("worker killed"),
+    )
+
+
+class FileWorld(SourceWorld):
+    """FileStreamSource on a file that is appended to, rotated, and cut to nothing by copytruncate."""
+
+    name: ClassVar = "file"
+    actions: ClassVar = (
+        *BROKER, *RUNS, Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)),
+        Action("jvm killed"), Action("worker killed"), Action("rotated", 3, awaits="issue 14.5"),
+        Action("truncated", 2, awaits="issue 14.5"), Action("rotated while down", awaits="issue 14.5"),
+        Action("rotated twice", awaits="issue 14.5"),
+    )  # fmt: skip
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._logs = self.folder / "logs"
+        self._logs.mkdir()
+        self._lines = 0
+        self._rotations = 0
+        self._batch = self.chance.choice([500, 20_000])
+        self._wants_truncation = False
+        self._hold_until = 0.0
+        self._append(1_000)
+
+    @property
+    def file(self) -> Path:
+        """What is read."""
+        return self._logs / "app.log"
+
+    def manifest(self, tasks: int) -> Mapping[str, Any]:
+        return manifest(
+            self.connector, "FileStreamSource", file=self.file, topic=_TOPIC, value_converter="StringConverter",
+            spark=self.chance.choice(["Eager", "OnDemand"]), batch_max_records=self._batch,
+            producer_override_transaction_timeout_ms=self.transaction_timeout,
+        )  # fmt: skip
+
+    def number_of(self, value: bytes) -> tuple[int, int]:
+        return 0, int(value.partition(b" ")[0])
+
+    def load(self) -> None:
+        if self._clock() < self._hold_until:
+            return
+        if self._wants_truncation:
+            if self.delivered == self._lines:  # what was not read yet is lost with copytruncate, whoever reads
+                self._wants_truncation = False
+                os.truncate(self.file, 0)
+                self._hold_until = self._clock() + 3.0
+            return
+        if self._lines - self.delivered < 100_000 and self.due():
+            self._append(self.portion())
+
+    def _append(self, count: int) -> None:
+        lines = []
+        for n in range(self._lines, self._lines + count):
+            size = self.chance.randrange(1, 5_000 if self.chance.random() < 0.01 else 120)
+            lines.append(f"{n} {'y' * size}\n")
+        self._lines += count
+        with self.file.open("a") as file:
+            file.write("".join(lines))
+
+    @property
+    def sent(self) -> int:
+        return self._lines
+
+    def written(self) -> Mapping[int, int]:
+        return {0: self._lines}
+
+    def ease(self) -> None:
+        self._wants_truncation = False
+        super().ease()
+
+    def do_rotated(self, step: Step) -> None:
+        """As logrotate does it: renamed, and made anew."""
+        self._rotate()
+
+    def do_rotated_twice(self, step: Step) -> None:
+        self._rotate()
+        self._append(1 + int(step.choice * 2_000))
+        self._rotate()
+
+    def do_rotated_while_down(self, step: Step) -> None:
+        self.runs.stop()
+        self._append(1 + int(step.choice * 500))
+        self._rotate()
+        self._append(1 + int(step.choice * 20_000))
+        self.runs.start()
+
+    def do_truncated(self, step: Step) -> None:
+        self._wants_truncation = True
+
+    def _rotate(self) -> None:
+        for number in range(self._rotations, 0, -1):
+            (self._logs / f"app.log.{number}").rename(self._logs / f"app.log.{number + 1}")
+        self.file.rename(self._logs / "app.log.1")
+        self.file.touch()
+        self._rotations += 1
+
+
+SOURCES: Final = (OutsideWorld, AtLeastOnceWorld, FileWorld)

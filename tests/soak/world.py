@@ -1,0 +1,264 @@
+"""A world: a broker of its own, connectors, who writes to them and what they write to; and what may be done to it.
+
+A world is stepped by `rounds.Round`: `begin`, then again and again `load` and `do` what the plan says, then `settle`,
+then `verdict`. Its actions are methods named `do_<action>`; one that lasts returns what undoes it.
+"""
+
+import os
+import random
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from tests.integration.running import Processes, new_name
+
+from penstock_runtime.embedded import EmbeddedKafka
+
+from . import invariants
+from .plan import Action, Step
+from .runs import ConnectorRuns, log_lines
+
+__all__ = ["ACCEPTED", "BROKER", "RUNS", "SPARK", "Undo", "World"]
+
+Undo = Callable[[], None]
+
+SECRET: Final = "tr0ub4dor-and-3"
+_TRANSACTION: Final = 15_000
+"""transaction.timeout.ms: what a frozen process holds open is over after that."""
+
+BROKER: Final = (
+    Action("broker stopped", lasts=(2, 12)), Action("broker killed", lasts=(1, 8)), Action("broker frozen", lasts=(2, 20)),
+)  # fmt: skip
+RUNS: Final = (
+    Action("task killed", 2), Action("task frozen", lasts=(1, 25)), Action("run killed"), Action("all killed"),
+    Action("stopped and started"),
+)  # fmt: skip
+SPARK: Final = (
+    Action("worker killed", 2), Action("worker frozen", lasts=(1, 25)), Action("daemon killed"), Action("jvm killed"),
+)  # fmt: skip
+ACCEPTED: Final = (
+    "Exception while sending command.",  # issue 14.21: py4j, when the JVM goes
+    "BrokenPipeError: [Errno 32] Broken pipe",  # issue 14.21: Spark's daemon of workers
+    "pyspark/accumulators.py",  # the same: Spark's server of accumulators
+)
+"""Texts of log lines that are wrong and known, each with its issue."""
+
+
+class World(ABC):
+    """See the module. A subclass says what is in it.
+
+    Args:
+        folder: of its own.
+        chance: follows from the seed.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    actions: ClassVar[tuple[Action, ...]]
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.folder = folder
+        self.chance = chance
+        self.broker = EmbeddedKafka(folder / "kafka")
+        self.temporary = folder / "temporary"
+        self.secrets = folder / "secrets"
+        for made in (self.temporary, self.secrets / "outside", folder / "processes"):
+            made.mkdir(parents=True)
+        (self.secrets / "outside" / "password").write_text(SECRET)
+        self.processes = Processes(folder / "processes")
+        self.connector = new_name(self.name)
+        self.broken: list[str] = []
+        self._hindrances = 0
+
+    # What a world is
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Topics, files, what the connector finds at its start. The broker runs."""
+
+    @abstractmethod
+    def manifest(self, tasks: int) -> Mapping[str, Any]:
+        """The connector."""
+
+    @abstractmethod
+    def load(self) -> None:
+        """Write some more, when it is time. Called often, returns at once."""
+
+    @abstractmethod
+    def look(self) -> None:
+        """Take in what has been delivered. Called often; raises nothing when the broker is away."""
+
+    @property
+    @abstractmethod
+    def sent(self) -> int:
+        """How many records are to be delivered."""
+
+    @property
+    @abstractmethod
+    def delivered(self) -> int:
+        """How many different ones are known to be."""
+
+    @abstractmethod
+    def verdict(self) -> list[str]:
+        """What is wrong with the records, once all has ended but the broker."""
+
+    def check(self) -> list[str]:
+        """What can be looked at while everything runs, now and then."""
+        return []
+
+    def settled(self) -> bool:
+        """Whether everything is delivered, and told."""
+        return self.delivered >= self.sent
+
+    # Its life
+
+    def begin(self) -> None:
+        """Start the broker and the connector."""
+        self.broker.start()
+        self.prepare()
+        self.runs = ConnectorRuns(
+            self.processes, self.broker.bootstrap_servers, self.manifest, "--secrets", str(self.secrets),
+            worker={"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"},
+            env={"TMPDIR": str(self.temporary)},
+        )  # fmt: skip
+        self.runs.start()
+
+    @property
+    def hindered(self) -> bool:
+        """Whether something that was done to it goes on."""
+        return self._hindrances > 0
+
+    def do(self, step: Step) -> Undo | None:
+        """What a step says; what undoes it."""
+        done = getattr(self, "do_" + step.action.replace(" ", "_"))(step)
+        if done is None:
+            return None
+        self._hindrances += 1
+
+        def undo() -> None:
+            self._hindrances -= 1
+            done()
+
+        return undo
+
+    def ease(self) -> None:
+        """After the last action: everything that was done is undone, and the connector runs."""
+        self.runs.thaw()
+        self.broker.start()
+        if not self.runs.newest.alive:
+            self.runs.start()
+
+    def ends(self) -> list[str]:
+        """End every run, the last one as a user does; what is wrong with that, with what is left, with the logs."""
+        newest = self.runs.newest
+        wrong = [
+            text for task, c in newest.counters(self.kind).items() for text in invariants.counters_agree(f"{task}", c)
+        ]
+        told = self.runs.stop()
+        if told is not None:
+            wrong.append(f"{told}\n{newest.running.last_words()}")
+        wrong += invariants.nothing_left(self._left(), [] if told else self._files())
+        for run in self.runs.runs:
+            wrong += [
+                f"{text} (run {run.number}, {run.running.log})"
+                for text in invariants.logs_are_clean(log_lines(run), [SECRET], accepted=ACCEPTED)
+            ]
+        return wrong
+
+    def close(self) -> None:
+        """End all that is still there."""
+        self.runs.thaw()
+        self.processes.end()
+        self.broker.kill()
+
+    def _left(self) -> list[str]:
+        found = [p for run in self.runs.runs for p in run.running.tree()]
+        told = []
+        for p in found:
+            with suppress(Exception):
+                told.append(f"{p.pid} {p.status()} {' '.join(p.cmdline())[:150]}")
+        return told
+
+    def _files(self) -> list[str]:
+        return [str(p.relative_to(self.temporary)) for p in sorted(self.temporary.rglob("*"))][:20]
+
+    # What is done to a run
+
+    def do_task_killed(self, step: Step) -> None:
+        self.runs.kill_part("task", step.choice)
+
+    def do_worker_killed(self, step: Step) -> None:
+        self.runs.kill_part("worker", step.choice)
+
+    def do_daemon_killed(self, step: Step) -> None:
+        self.runs.kill_part("daemon", step.choice)
+
+    def do_jvm_killed(self, step: Step) -> None:
+        self.runs.kill_part("jvm", step.choice)
+
+    def do_task_frozen(self, step: Step) -> Undo | None:
+        return self.runs.freeze_part("task", step.choice)
+
+    def do_worker_frozen(self, step: Step) -> Undo | None:
+        return self.runs.freeze_part("worker", step.choice)
+
+    def do_run_killed(self, step: Step) -> None:
+        """Its tasks live on for a moment, beside those of the next run."""
+        self.runs.kill_run(whole=False)
+        self.runs.start()
+
+    def do_all_killed(self, step: Step) -> None:
+        self.runs.kill_run(whole=True)
+        self.runs.start()
+
+    def do_second_run(self, step: Step) -> None:
+        """Beside the first, which has to leave."""
+        self.runs.start()
+
+    def do_frozen_and_superseded(self, step: Step) -> Undo | None:
+        """A task stands still while another run takes over, and goes on later."""
+        undo = self.runs.freeze_part("task", step.choice)
+        self.runs.start()
+        return undo
+
+    def do_stopped_and_started(self, step: Step) -> None:
+        told = self.runs.stop()
+        if told is not None:
+            self.broken.append(told)
+        self.runs.start()
+
+    def do_other_tasks(self, step: Step) -> None:
+        """Stopped, and started with another `tasksMax`."""
+        told = self.runs.stop()
+        if told is not None:
+            self.broken.append(told)
+        self.runs.start(1 + int(step.choice * 4) % 4)
+
+    def do_other_tasks_beside(self, step: Step) -> None:
+        """A run with another `tasksMax` takes over from one that runs."""
+        self.runs.start(1 + int(step.choice * 4) % 4)
+
+    # What is done to the broker
+
+    def do_broker_stopped(self, step: Step) -> Undo:
+        self.broker.stop()
+        return self.broker.start
+
+    def do_broker_killed(self, step: Step) -> Undo:
+        self.broker.kill()
+        return self.broker.start
+
+    def do_broker_frozen(self, step: Step) -> Undo | None:
+        pid = self.broker.pid
+        if pid is None:
+            return None
+        os.kill(pid, signal.SIGSTOP)
+
+        def go_on() -> None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+        return go_on
