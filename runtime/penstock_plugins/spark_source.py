@@ -7,6 +7,7 @@ The rows of a batch are read in order, as one part, since all of them share that
 import importlib
 import inspect
 import json
+import logging
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkDataSource", "SparkSource", "SparkSourceConfig", "SparkSourceReader"]
 
+log = logging.getLogger(__name__)
 _PORTION: Final = 2000
 
 
@@ -92,6 +94,7 @@ class SparkSource(Source):
         self._partition = SourcePartition({"source": config.data_source})
         self._reader: Any = None
         self._initial: dict[str, Any] = {}
+        self._takes_rows = True
 
     def start(self, offsets: Offsets) -> None:
         """Make the reader; without a committed offset it says where to begin."""
@@ -100,13 +103,27 @@ class SparkSource(Source):
             self._initial = self._reader.initialOffset()
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """What the reader says, which may pass the limits."""
+        """What the reader says, which may pass the limits: not every reader takes any."""
         begin = self._offset(start)
         if inspect.signature(self._reader.latestOffset).parameters:
-            latest = self._reader.latestOffset(begin, self._reader.getDefaultReadLimit())
+            latest = self._latest(begin, limits)
         else:  # as before Spark 4.2
             latest = self._reader.latestOffset()
         return {} if latest == begin else {self._partition: _encode(latest)}
+
+    def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
+        """Ask a reader without a limit of its own for no more than a batch: Spark's contract is that it respects that."""
+        default = self._reader.getDefaultReadLimit()
+        asked = _max_rows(default, limits) if self._takes_rows else default
+        try:
+            latest: dict[str, Any] = self._reader.latestOffset(begin, asked)
+        except Exception as e:
+            if asked is default:
+                raise
+            latest = self._reader.latestOffset(begin, default)
+            self._takes_rows = False  # it was that, and nothing else
+            log.info("%s takes no limit of rows: %s", self._config.data_source, e)
+        return latest
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """The reader's partitions, all in one part."""
@@ -233,6 +250,15 @@ def _shape(config: SparkSourceConfig, source: "DataSource") -> "StructType":
         return parse_ddl(found)
     except ConnectError as e:
         raise ConfigError(Problem("data.schema", str(e))) from e
+
+
+def _max_rows(default: object, limits: Limits) -> object:
+    """The limit of a batch where a reader has none of its own; before Spark 4.2 there are no limits."""
+    try:
+        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+    except ImportError:
+        return default
+    return ReadMaxRows(limits.records) if isinstance(default, ReadAllAvailable) else default
 
 
 def _encode(offset: Mapping[str, Any]) -> Offset:

@@ -42,6 +42,7 @@ __all__ = ["Setup", "client_settings"]
 
 log = logging.getLogger(__name__)
 
+_DAY: Final = 86_400.0  # seconds
 _BACKLOG_RECORDS: Final = 100_000
 """A sink that is this far behind is worth a Spark job (some 100 ms)."""
 _OVERRIDES: Final[Mapping[ClientKind, str]] = {
@@ -167,9 +168,12 @@ class Setup:
 
     @property
     def batch_timeout(self) -> float:
-        """When a batch on Spark counts as lost: a transaction would have timed out by then; a sink's poll too."""
+        """When a batch on Spark counts as lost: a transaction would have timed out by then; a sink's poll too.
+
+        At least once no transaction sets a limit, and Spark itself sees a worker that dies.
+        """
         if self.spec.kind == "source":
-            return self.transaction_timeout + 5
+            return self.transaction_timeout + 5 if self.exactly_once else _DAY
         return float(self.settings.consumer.get("max.poll.interval.ms", 300_000)) / 1000
 
     @property

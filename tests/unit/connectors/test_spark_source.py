@@ -22,6 +22,7 @@ SOURCES = """
     from pyspark.sql.datasource import (
         DataSource, DataSourceStreamReader, InputPartition, SimpleDataSourceStreamReader,
     )
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
     called = []
 
@@ -72,6 +73,28 @@ SOURCES = """
     class BeforeSpark42(Counting):
         class Reader(Counting.Reader):
             def latestOffset(self):
+                return self.wrap(30)
+
+    class Limited(Counting):
+        class Reader(Counting.Reader):
+            def latestOffset(self, start, limit):
+                called.append(limit)
+                return self.wrap(self.unwrap(start) + limit.max_rows)
+
+    class Picky(Counting):
+        class Reader(Counting.Reader):
+            def latestOffset(self, start, limit):
+                called.append(limit)
+                if not isinstance(limit, ReadAllAvailable):
+                    raise ValueError("what is that")
+                return self.wrap(30)
+
+    class OwnLimit(Counting):
+        class Reader(Counting.Reader):
+            def getDefaultReadLimit(self):
+                return ReadMaxFiles(3)
+            def latestOffset(self, start, limit):
+                called.append(limit)
                 return self.wrap(30)
 
     class Arrow(Counting):
@@ -211,3 +234,25 @@ def test_what_cannot_stream_is_refused_at_validation(name: str, where: str, says
 def test_a_wrong_path_is_refused(path: str) -> None:
     with pytest.raises(ConfigError, match=r"data\.source"):
         SparkSource(SparkSourceConfig.parse({"data.source": path, "topic": "t"})).start({})
+
+
+def latest(name: str, times: int = 1) -> Offsets:
+    source = SparkSource(config(name))
+    source.start({})
+    for _ in range(times):
+        end = source.latest_offsets({}, Limits(7, 1 << 20))
+    return end
+
+
+def test_a_reader_without_a_limit_of_its_own_is_asked_for_the_rows_of_a_batch(sources: Any) -> None:
+    assert list(latest("Limited").values()) == [{"n": 7}]
+
+
+def test_a_reader_that_takes_no_limit_of_rows_is_asked_as_spark_asks_it_from_then_on(sources: Any) -> None:
+    assert list(latest("Picky", 2).values()) == [{"n": 30}]
+    assert [type(c).__name__ for c in sources.called] == ["ReadMaxRows", "ReadAllAvailable", "ReadAllAvailable"]
+
+
+def test_a_readers_own_limit_stands(sources: Any) -> None:
+    latest("OwnLimit")
+    assert [type(c).__name__ for c in sources.called] == ["ReadMaxFiles"]
