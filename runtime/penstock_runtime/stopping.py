@@ -1,4 +1,4 @@
-"""SIGTERM, and what follows when a task does not end in time.
+"""SIGTERM, a failure, and what follows when a task does not end in time.
 
 A thread hears the signal, not Python's handler: that one waits for as long as the main thread is inside the Kafka client, a
 minute when no broker answers. And it runs in the middle of whatever the main thread does: to set an `Event` there that the
@@ -43,6 +43,17 @@ class Stopping:
     def within(self, seconds: float, abandon: Callable[[], None]) -> None:
         """Call `abandon`, in a thread of ours, when the process has not ended so many seconds after the signal."""
         self._grace, self._abandon = seconds, abandon
+
+    def leave_within(self, seconds: float, leave: Callable[[], None]) -> None:
+        """Call `leave`, in a thread of ours, when the process has not ended so many seconds from now, signal or not."""
+        self.within(seconds, leave)
+
+        def watch() -> None:
+            signal.alarm(math.ceil(seconds) + _LAST_RESORT)
+            time.sleep(seconds)
+            leave()
+
+        threading.Thread(target=watch, name="leaving", daemon=True).start()
 
     def _hear(self, number: int, _: object) -> None:
         """Says it a second time, for whoever has taken the wakeup descriptor away (asyncio does); it takes no lock."""

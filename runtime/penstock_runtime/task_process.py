@@ -10,9 +10,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.errors import ConfigError, Superseded
 from penstock.exit_codes import ExitCode
@@ -139,34 +141,41 @@ class _Process:
         return end.code
 
     def _live(self) -> _End:
-        spark: Spark | None = None
-        writer: StatusWriter | None = None
+        end = _End()
+        with ExitStack() as closing:
+            try:
+                self._work(closing)
+            except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
+                end = self._told(_End.by(e, self._redact))
+            # What is closed may wait for an outside that does not answer: it is told by now, and the process leaves.
+            self._stopping.leave_within(self._grace, lambda: self._leave(end))
+        return end
+
+    def _work(self, closing: ExitStack) -> None:
+        setup = Setup.of(self._spec, slots_dir=self._scratch.slots, on_error=self._trouble)
+        self._learn(setup)
+        writer = StatusWriter(setup.shared, client_id=f"penstock-status-{self._spec.id}")
+        closing.callback(writer.close)
+        self._reports = self._made_reports(setup, writer)
+        if self._connection is not None:
+            self._connection.begin(setup, self._options.reach_seconds, self._stopping.asked)
+        spark = Spark(
+            cores=setup.cores, conf=self._spec.spark.conf, name=self._spec.id,
+            eager=self._spec.spark.start is SparkStart.EAGER, scratch=self._scratch,
+        )  # fmt: skip
+        closing.callback(spark.stop)
+        task = _task(setup, self._reports, writer, spark, self._stopping.asked, self._paused)
+        collect_seldom()
         try:
-            setup = Setup.of(self._spec, slots_dir=self._scratch.slots, on_error=self._trouble)
-            self._learn(setup)
-            writer = StatusWriter(setup.shared, client_id=f"penstock-status-{self._spec.id}")
-            self._reports = self._made_reports(setup, writer)
-            if self._connection is not None:
-                self._connection.begin(setup, self._options.reach_seconds, self._stopping.asked)
-            spark = Spark(
-                cores=setup.cores, conf=self._spec.spark.conf, name=self._spec.id,
-                eager=self._spec.spark.start is SparkStart.EAGER, scratch=self._scratch,
-            )  # fmt: skip
-            task = _task(setup, self._reports, writer, spark, self._stopping.asked, self._paused)
-            collect_seldom()
             task.run()
-            if self._connection is not None:
-                self._connection.check()
-            self._reports.state(State.UNASSIGNED)
-            self._flush(_LEAVING)
-        except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
-            return self._told(_End.by(e, self._redact))
-        finally:
-            if spark is not None:
-                spark.stop()
-            if writer is not None:
-                writer.close()
-        return _End()
+        except Exception as e:
+            closing.callback(_quietly, partial(task.close, failure=e))
+            raise
+        task.close()
+        if self._connection is not None:
+            self._connection.check()
+        self._reports.state(State.UNASSIGNED)
+        self._flush(_LEAVING)
 
     def _learn(self, setup: Setup) -> None:
         """What the setup knows: more secrets, and how long a stop may take."""
@@ -199,14 +208,17 @@ class _Process:
 
     def _told(self, end: _End) -> _End:
         """How it ended, to whoever can be told."""
+        self._stopping.within(self._grace, lambda: self._leave(end))
         if end.code is ExitCode.SUPERSEDED:
             log.warning("%s", end.message)
             self._parent.send("superseded", message=end.message)
+            self._last_word(end)
             if self._connection is not None:
                 self._connection.close()  # what it would still tell is another's to tell now
             return end
         log.error("The task has failed: %s", end.message, extra={"trace": end.trace} if end.trace else {})
         self._parent.send("failed", message=end.message, config=end.code is ExitCode.CONFIG_INVALID)
+        self._last_word(end)
         if self._reports is not None and end.code is not ExitCode.UNAVAILABLE:
             self._reports.state(State.FAILED, trace=end.trace, message=end.message)
             self._flush(_FAILED)
@@ -228,11 +240,23 @@ class _Process:
         if self._reports is not None:
             self._reports.state(State.UNASSIGNED, timeout=_LAST_WORD)
             self._flush(_LAST_WORD)
-        self._last_word(_End(message=f"Abandoned {self._grace:.1f} s after SIGTERM: its batch was not at an end"))
+        self._gone(_End(message=f"Abandoned {self._grace:.1f} s after SIGTERM: its batch was not at an end"))
+
+    def _leave(self, end: _End) -> None:
+        """The end that is told already, though something does not let itself be closed."""
+        if not self._ended.acquire(blocking=False):
+            return
+        log.warning(
+            "Something is not closed after %.1f s (kill -QUIT would show what); leaving all the same", self._grace
+        )
+        self._gone(end)
+
+    def _gone(self, end: _End) -> NoReturn:
+        self._last_word(end)
         self._parent.flush(_LAST_WORD)
         kill_children()
         self._scratch.remove()
-        os._exit(ExitCode.OK)
+        os._exit(end.code)
 
     def _last_word(self, end: _End) -> None:
         if self._pod is None:
@@ -251,6 +275,14 @@ class _Process:
             stream=sys.__stderr__ if self._pod is not None else None,
             redact=lambda text: self._redact(text), context=fields,
         )  # fmt: skip
+
+
+def _quietly(close: Callable[[], None]) -> None:
+    """On the way out of a failure, which is the error that counts."""
+    try:
+        close()
+    except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
+        log.warning("Not closed as it should be after the failure: %s", e)
 
 
 def _task(

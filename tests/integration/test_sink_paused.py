@@ -57,7 +57,13 @@ class Task:
         self._task = SinkTask(
             Setup.of(spec, slots_dir=folder), self.news, stopping=self._stopping, paused=self.paused, spark=None
         )
-        self._thread = threading.Thread(target=self._task.run, daemon=True)
+        self._thread = threading.Thread(target=self._live, daemon=True)
+
+    def _live(self) -> None:
+        try:
+            self._task.run()
+        finally:
+            self._task.close()
 
     def lose_partitions(self) -> None:
         """Let the client fetch nothing more, as if it had missed that a broker is back. It is its thread's alone."""

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
@@ -45,7 +46,7 @@ _SILENCE: Final = 30.0
 
 
 class SinkTask:
-    """One sink task, from its start to its stop. `run` is the whole life."""
+    """One sink task, from its start to its stop: `run`, then `close`."""
 
     def __init__(
         self, setup: Setup, reports: Reports, *, stopping: threading.Event, paused: threading.Event,
@@ -89,24 +90,29 @@ class SinkTask:
         Raises:
             ConnectError: the task has failed. What was written before is committed as far as it can be.
         """
-        try:
-            self._until_done(self._sink.start)
-            self._until_done(self._refresh)
-            self._report_state()
-            while not self._stopping.is_set():
-                if self._paused.is_set():
-                    self._pause()
-                else:
-                    self._once()
-            self._offsets.commit_at_the_end(failed=False)
-        except BaseException:
+        self._until_done(self._sink.start)
+        self._until_done(self._refresh)
+        self._report_state()
+        while not self._stopping.is_set():
+            if self._paused.is_set():
+                self._pause()
+            else:
+                self._once()
+        self._offsets.commit_at_the_end(failed=False)
+
+    def close(self, *, failure: Exception | None = None) -> None:
+        """Commit what was written, as far as that can be, and let go of everything, once. May wait for the outside.
+
+        Args:
+            failure: what `run` has raised.
+        """
+        if failure is not None:
             self._offsets.commit_at_the_end(failed=True)
-            raise
-        finally:
-            _quietly("close its partitions", self._offsets.close)
-            _quietly("stop", self._sink.stop)
-            self._process.close()
-            self._consumer.close()
+        with ExitStack() as closing:
+            closing.callback(self._consumer.close)
+            closing.callback(self._process.close)
+            closing.callback(_quietly, "stop", self._sink.stop)
+            closing.callback(_quietly, "close its partitions", self._offsets.close)
 
     def _once(self) -> None:
         try:

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from typing import Final
 
@@ -38,7 +39,7 @@ _EXPIRIES: Final = 3
 
 
 class SourceTask:
-    """One source task, from its start to its stop. `run` is the whole life.
+    """One source task, from its start to its stop: `run`, then `close`.
 
     Args:
         setup: the configured objects.
@@ -54,6 +55,7 @@ class SourceTask:
         paused: threading.Event, spark: Spark | None,
     ) -> None:  # fmt: skip
         self._setup = setup
+        self._source = setup.source()
         self._life = life
         self._present = life if life is not None else _at_least_once(setup)
         self._next_look = 0.0
@@ -83,26 +85,33 @@ class SourceTask:
             Superseded: a newer incarnation works; nothing has failed.
             ConnectError: the task has failed.
         """
-        source = self._setup.source()
-        try:
-            self._until_done(lambda: self._recover(first=True))
-            if self._stopping.is_set():
-                return
-            self._until_done(lambda: source.start(dict(self._stored.offsets)))
-            self._report_state()
-            self._next_look = time.monotonic() + _LOOK_SECONDS
-            while not self._stopping.is_set():
-                self._look()
-                if self._paused.is_set():
-                    self._pause(source)
-                else:
-                    self._once(source)
-            self._try(lambda: self._commit(source))
-        finally:
-            source.stop()
-            self._process.close()
-            self._store.close()
-            self._present.close()
+        source = self._source
+        self._until_done(lambda: self._recover(first=True))
+        if self._stopping.is_set():
+            return
+        self._until_done(lambda: source.start(dict(self._stored.offsets)))
+        self._report_state()
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+        while not self._stopping.is_set():
+            self._look()
+            if self._paused.is_set():
+                self._pause(source)
+            else:
+                self._once(source)
+        self._try(lambda: self._commit(source))
+
+    def close(self, *, failure: Exception | None = None) -> None:
+        """Let go of everything, once. May wait for an outside that does not answer.
+
+        Args:
+            failure: what `run` has raised.
+
+        Raises:
+            Exception: whatever the plugin raises.
+        """
+        with ExitStack() as closing:
+            for close in (self._present.close, self._store.close, self._process.close, self._source.stop):
+                closing.callback(close)
 
     def _once(self, source: Source | PollingSource) -> None:
         boundary, now = self._setup.boundary, time.monotonic()
