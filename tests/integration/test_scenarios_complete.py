@@ -6,17 +6,14 @@
 | offsets-sink-list-and-alter | likewise |
 | offsets-sink-alter-unknown-partition | likewise |
 | offsets-sink-reset-idempotent | likewise |
-| active-topics-reset-* | likewise for active topics |
-| state-stop | target states of a running connector belong to the operator's issue; a stopped start is tested |
-| state-pause-failed | likewise; a paused start is tested |
-| restart-* | restarts on request belong to the operator's issue |
-| topics-not-authorized | the broker of the tests has no ACLs; the policies of topic rules have an issue of their own |
+| active-topics-reset-and-come-back | likewise for active topics; tombstones after deletion are tested |
+| topics-not-authorized | the broker of the tests has no ACLs |
 | config-version-range | several versions of a plugin beside each other (KIP-891) have an issue of their own |
 | config-mixed-versions | likewise |
 
 Of scenarios with both, the part about tasks is tested and the part about requests is not: altering in
-offsets-field-order-of-partition and offsets-sink-overridden-group, resetting in offsets-own-topic-reset, pausing a
-running source in state-pause-source.
+offsets-field-order-of-partition and offsets-sink-overridden-group, resetting in offsets-own-topic-reset and in
+active-topics-reset-not-allowed.
 """
 
 import fnmatch
@@ -27,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SCENARIOS = {c["id"] for c in json.loads((HERE.parent / "conformance" / "cases" / "scenarios.json").read_text())}
 LATER = re.findall(r"^\| ([a-z*-]+) \|", __doc__ or "", re.MULTILINE)
-TESTED = {i for p in HERE.glob("test_*.py") for i in re.findall(r'scenario\("([^"]+)"\)', p.read_text())}
+TESTED = {i for p in HERE.rglob("test_*.py") for i in re.findall(r'scenario\("([^"]+)"\)', p.read_text())}
 
 
 def test_every_scenario_is_carried_out_or_put_off_with_a_reason() -> None:

@@ -11,6 +11,7 @@ from penstock.resources import Connector
 from penstock_operator.backoff import backoff
 from penstock_operator.connector import gather
 from penstock_operator.connector.apply import Applied, apply
+from penstock_operator.connector.connect_states import connect_states
 from penstock_operator.connector.decide import decide
 from penstock_operator.connector.decision import CreateJob, Decision
 from penstock_operator.connector.facts import Facts
@@ -83,10 +84,12 @@ class Reconciler:
         # Another release may have made the topic this moment, and claimed the name in it.
         if unseen and _shuts_out(decision) and await context.run(context.status.look):
             return 0.0
+        told = await self._states(facts, decision, context)
         applied: Applied = await apply(document, facts, decision, maker, context, remembered)
         context.metrics.connector(key, figures(facts, decision))
         # With its tasks' pods too: the topic may not have been there, or not been seen, when they were created.
-        if (decision.create or facts.task_pods) and facts.rival is None and facts.deleting is None:
+        writes = decision.create or facts.task_pods or _has_written(connector, context)
+        if writes and facts.rival is None and facts.deleting is None:
             await self._claim(connector, document, context)
         if decision.tell is not None:
             applied = await self._tell(facts, context, applied, Control(
@@ -96,8 +99,21 @@ class Reconciler:
             context.job_slots.wait(key)
         if decision.forget:
             await context.run(context.status.forget, connector.connect_name)
-        waits = [w for w in (decision.again, applied.again, look) if w is not None]
+        waits = [w for w in (decision.again, applied.again, told, look) if w is not None]
         return min(waits, default=None)
+
+    async def _states(self, facts: Facts, decision: Decision, context: Context) -> float | None:
+        """Write Kafka Connect's states, where Kafka is there; nothing else waits for them. When to try again."""
+        status, name = context.status, facts.connector.connect_name
+        if status.trouble is not None or not (status.caught_up and status.exists):
+            return None  # decided again when that changes
+        entries = connect_states(facts, decision, status.states(name), worker_id=gather.operator(context.settings))
+        try:
+            await context.run(status.write_states, entries)
+        except Unavailable as e:
+            log.debug("The states of %s are not written: %s", name, e)
+            return _TELL_AGAIN
+        return None
 
     async def _claim(self, connector: Connector, document: dict[str, Any], context: Context) -> None:
         """Say who owns the Connect name, for operators that do not see this Connector."""
@@ -136,6 +152,14 @@ class Reconciler:
         self.names.drop(key)
         self._remembered.pop(key, None)
         return None
+
+
+def _has_written(connector: Connector, context: Context) -> bool:
+    """Whether states of ours stand there without a claim, by which they would be found once the Connector is gone."""
+    status, own = context.status, gather.operator(context.settings)
+    if status.claim(connector.connect_name) is not None:
+        return False
+    return any(s.worker_id == own for s in status.states(connector.connect_name).values())
 
 
 def _shuts_out(decision: Decision) -> bool:

@@ -1,7 +1,7 @@
 """The latest of each key of the status topic that matters to the operator. Pure.
 
-Ours (`penstock.report`): reports, controls, claims. Kafka Connect's: active topics, and of states the keys alone, so that
-they can be removed. Of a record that cannot be read nothing is kept.
+Ours (`penstock.report`): reports, controls, claims. Kafka Connect's: active topics, and states, without their traces. Of a
+record of ours that cannot be read nothing is kept; a state that cannot be read is known by its key, to be removed.
 """
 
 import json
@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from penstock.report import Claim, Control, Report, claim_key, control_key
+from penstock.status_records import Status
 
 __all__ = ["ActiveTopic", "Records", "connector_of"]
 
 _OURS: Final = ("penstock-report", "penstock-control", "penstock-claim")
 _BETWEEN: Final = ":connector-"
+_UNREADABLE: Final = Status("")
 
 
 class ActiveTopic(NamedTuple):
@@ -37,7 +39,7 @@ class _Of:
 
     ours: dict[bytes, bytes] = field(default_factory=dict)
     topics: dict[bytes, bytes] = field(default_factory=dict)
-    states: set[bytes] = field(default_factory=set)
+    states: dict[bytes, Status] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:
@@ -96,6 +98,11 @@ class Records:
         of = self._of.get(connector)
         return sorted(t for v in (of.topics.values() if of else ()) if (t := _active_topic(v)) is not None)
 
+    def states(self, connector: str) -> Mapping[bytes, Status]:
+        """Kafka Connect's states of the connector and of its tasks, by key."""
+        of = self._of.get(connector)
+        return dict(of.states) if of else {}
+
     def keys(self, connector: str) -> Sequence[bytes]:
         """Of every record of this name."""
         of = self._of.get(connector)
@@ -142,14 +149,24 @@ def _in_ours(text: str) -> str | None:
 
 def _put(of: _Of, key: bytes, value: bytes | None) -> bool:
     if key.startswith((b"status-connector-", b"status-task-")):
-        (of.states.discard if value is None else of.states.add)(key)
-        return False
+        return _put_state(of, key, value)
     kept = of.topics if key.startswith(b"status-topic-") else of.ours
     if value is None:
         return kept.pop(key, None) is not None
     before = kept.get(key)
     kept[key] = value
     return before != value
+
+
+def _put_state(of: _Of, key: bytes, value: bytes | None) -> bool:
+    """A connector's state is the operator's to write, and told when another has; tasks tell of theirs by reports."""
+    before = of.states.get(key)
+    if value is None:
+        of.states.pop(key, None)
+    else:
+        of.states[key] = Status.of(value) or _UNREADABLE
+    now = of.states.get(key)
+    return key.startswith(b"status-connector-") and (before and before.state) != (now and now.state)
 
 
 def _active_topic(value: bytes) -> ActiveTopic | None:

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConfigError
 from penstock.report import Claim, Control, Report
+from penstock.status_records import Status
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.reader import Lost, Reader
 from penstock_operator.kafka.records import ActiveTopic, Records
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 _PAUSE: Final = 1.0  # seconds between two tries to begin; grows to the longest
 _LONGEST_PAUSE: Final = 15.0
 _PAUSE_WITHOUT_TOPIC: Final = 2.0
+_STATE_SECONDS: Final = 3.0
+"""A state that comes late is a lie: its client gives it up before whoever writes it goes on."""
 
 
 class StatusTopic:
@@ -56,6 +59,7 @@ class StatusTopic:
         self._looks = 0
         self._turned = time.monotonic()
         self._writer = Writer(self._topic, self._sentence)
+        self._state_writer = Writer(self._topic, self._sentence, seconds=_STATE_SECONDS)
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
         self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)
@@ -100,6 +104,11 @@ class StatusTopic:
         with self._lock:
             return self._records.claim(connector)
 
+    def states(self, connector: str) -> Mapping[bytes, Status]:
+        """Kafka Connect's states of the connector and of its tasks, by key, whoever wrote them."""
+        with self._lock:
+            return self._records.states(connector)
+
     def names(self) -> Collection[str]:
         """Every Connect name with reports, a control or a claim."""
         with self._lock:
@@ -111,6 +120,20 @@ class StatusTopic:
         Raises:
             Unavailable: not in time, or refused; they may still arrive.
         """
+        self._write(self._writer, entries, timeout)
+
+    def write_states(self, entries: Sequence[Entry]) -> None:
+        """Write Kafka Connect's states, in their order; `states` knows of them from then on.
+
+        Raises:
+            Unavailable: not in time, or refused; they will not arrive later, beyond what was under way.
+        """
+        self._write(self._state_writer, entries, _STATE_SECONDS + 1.0)
+        with self._lock:
+            for key, value in entries:
+                self._records.put(key, value)
+
+    def _write(self, writer: Writer, entries: Sequence[Entry], timeout: float) -> None:
         if not entries:
             return
         if not self._exists:  # a producer would have the broker make the topic, as its defaults are: not compacted
@@ -119,7 +142,7 @@ class StatusTopic:
             worker = self._settings.worker_now()
         except ConfigError as e:
             raise Unavailable(f"The worker configuration cannot be resolved: {e}") from e
-        self._writer.write(worker, entries, timeout)
+        writer.write(worker, entries, timeout)
 
     def forget(self, connector: str) -> None:
         """Remove all that is known of a connector: reports, control, claim, active topics, Connect's states.
@@ -147,6 +170,7 @@ class StatusTopic:
         self._hurry.set()
         self._thread.join(timeout)
         self._writer.close()
+        self._state_writer.close()
 
     def _run(self) -> None:
         pause = _PAUSE

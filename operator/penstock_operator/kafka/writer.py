@@ -18,7 +18,6 @@ __all__ = ["Entry", "Writer"]
 Entry = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
-_DELIVERY_SECONDS: Final = 10.0  # the client gives a record up then; writers may give up earlier
 _TURN: Final = 0.1
 
 
@@ -28,11 +27,13 @@ class Writer:
     Args:
         topic: which must exist.
         sentence: an error in words.
+        seconds: after which the client gives a record up; whoever writes may give up earlier.
     """
 
-    def __init__(self, topic: str, sentence: Callable[[KafkaError], str]) -> None:
+    def __init__(self, topic: str, sentence: Callable[[KafkaError], str], *, seconds: float = 10.0) -> None:
         self._topic = topic
         self._sentence = sentence
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._producer: Producer | None = None
         self._error: KafkaError | None = None
@@ -74,7 +75,7 @@ class Writer:
         with self._lock:
             if self._producer is None:
                 self._error = None
-                self._producer = Producer(producer_properties(worker, self._heard, _DELIVERY_SECONDS))
+                self._producer = Producer(producer_properties(worker, self._heard, self._seconds))
             return self._producer
 
     def _heard(self, error: KafkaError) -> None:

@@ -1,62 +1,22 @@
-"""Records of the status topic: Connect's own (states, active topics) and ours (incarnations).
+"""Records of the status topic: Connect's own (`penstock.status_records`) and ours (incarnations).
 
-Connect's: `status-connector-<name>`, `status-task-<name>-<n>`, `status-topic-<topic>:connector-<name>` with JSON values
-whose fields stand in Connect's order (connect-semantics 1). Ours start with `penstock-`; a Kafka Connect worker on the
-same topic logs one warning for each and passes over them.
+Ours start with `penstock-`; a Kafka Connect worker on the same topic logs one warning for each and passes over them.
 """
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import total_ordering
 
+from penstock.status_records import State, connector_status, task_status, topic_status
 from penstock_runtime.kafka.compacted import Entry
 
 __all__ = ["Incarnation", "State", "connector_status", "incarnated_tasks", "incarnation_key", "latest_incarnation",
            "named_ids", "task_status", "topic_status"]  # fmt: skip
 
 
-class State(StrEnum):
-    """The states of connectors and tasks, in Connect's words."""
-
-    UNASSIGNED = "UNASSIGNED"
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    FAILED = "FAILED"
-    RESTARTING = "RESTARTING"
-    STOPPED = "STOPPED"
-
-
 def _json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _status(state: State, trace: str | None, worker_id: str, generation: int, version: str | None) -> bytes:
-    return _json(
-        {"state": state.value, "trace": trace, "worker_id": worker_id, "generation": generation, "version": version}
-    )
-
-
-def connector_status(
-    name: str, state: State, *, worker_id: str, generation: int, version: str | None, trace: str | None = None
-) -> Entry:
-    """The record of a connector's state."""
-    return f"status-connector-{name}".encode(), _status(state, trace, worker_id, generation, version)
-
-
-def task_status(
-    name: str, task: int, state: State, *, worker_id: str, generation: int, version: str | None,
-    trace: str | None = None,
-) -> Entry:  # fmt: skip
-    """The record of a task's state."""
-    return f"status-task-{name}-{task}".encode(), _status(state, trace, worker_id, generation, version)
-
-
-def topic_status(topic: str, connector: str, task: int, discovered: int) -> Entry:
-    """The record of an active topic (KIP-558); `discovered` in milliseconds."""
-    value = {"topic": {"name": topic, "connector": connector, "task": task, "discoverTimestamp": discovered}}
-    return f"status-topic-{topic}:connector-{connector}".encode(), _json(value)
 
 
 @total_ordering

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import groupby
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
@@ -31,6 +32,7 @@ class StatusRecords:
         self._is_made = False
         self.latest: dict[bytes, bytes] = {}
         self.tombstones: list[bytes] = []
+        self.history: list[tuple[bytes, bytes | None]] = []
         self._producer = Producer(
             {"bootstrap.servers": servers, "linger.ms": 0, "log_level": 0, "message.timeout.ms": 5000}
         )
@@ -72,6 +74,11 @@ class StatusRecords:
         """The keys of ours that stand there for a Connect name."""
         return [k for k in list(self.latest) if k.startswith(b'["penstock-') and json.loads(k)[1] == connector]
 
+    def states(self, key: str) -> list[str | None]:
+        """Kafka Connect's states under a key, one after the other; None: a tombstone. A repeated one is told once."""
+        found = [None if v is None else str(json.loads(v)["state"]) for k, v in list(self.history) if k == key.encode()]
+        return [state for state, _ in groupby(found)]
+
     def until(self, claim: Callable[[], object], what: str, seconds: float = 60.0) -> None:
         """Wait until a claim about the records holds."""
         with self._changed:
@@ -103,6 +110,7 @@ class StatusRecords:
                     continue
                 key, value = bytes(message.key() or b""), message.value()
                 with self._changed:
+                    self.history.append((key, value))
                     if value is None:
                         self.latest.pop(key, None)
                         self.tombstones.append(key)

@@ -48,6 +48,7 @@ class Site:
         stable: forks operators.
         spaces: how many namespaces; the first is the release's.
         answers: what short pods answer.
+        node: the kind of node that pods run on.
     """
 
     server: ApiServer
@@ -58,6 +59,7 @@ class Site:
     spaces: int = 1
     answers: Answers = template
     workers: int = 4
+    node: Callable[..., Kubelet] = Kubelet
     namespaces: list[str] = field(default_factory=list)
     operators: list[OperatorProcess] = field(default_factory=list)
 
@@ -73,7 +75,7 @@ class Site:
         self.connectors = Watched(
             self.connection, *(f"/apis/{API_VERSION}/namespaces/{n}/connectors" for n in self.namespaces)
         )
-        self.kubelet = Kubelet(
+        self.kubelet = self.node(
             self.api, self.connection, self.server.kubeconfig.parent / "pki", f"node-{self.namespace}",
             self.namespaces, self.servers, self.topic, self.answers, self.workers,
         )  # fmt: skip

@@ -23,7 +23,7 @@ def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Sit
 
     site = make_site(servers=own_kafka.bootstrap_servers, answers=answers)
     operator = site.operator().start()
-    for name in ("stays", "goes"):
+    for name in ("stays", "goes", "halts"):
         site.create(name)
         site.settled(name)
     pods = [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("stays"))]
@@ -35,6 +35,8 @@ def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Sit
     assert condition(told, "Ready").startswith("False Unavailable")
     site.delete("goes")
     site.gone("goes")
+    site.change("halts", state="Stopped")
+    site.settled("halts", "Stopped")
     site.until("stays", lambda b: condition(b, "Ready").startswith("Unknown KafkaUnavailable"), "it says so", 120)
     assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("stays"))] == pods
     assert operator.probe("healthz")[0] == 200
@@ -47,6 +49,10 @@ def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Sit
     site.kubelet.records.until(
         lambda: not site.kubelet.records.of(f"{site.namespace}.goes"), "what is gone is forgotten", 120
     )
+    after = {"stays": ["RUNNING"], "goes": ["RUNNING", None], "halts": ["RUNNING", "STOPPED"], "comes": ["RUNNING"]}
+    records = site.kubelet.records
+    told = {name: f"status-connector-{site.namespace}.{name}" for name in after}
+    records.until(lambda: {n: records.states(key) for n, key in told.items()} == after, "the connectors' states", 120)
     site.check()
 
 

@@ -35,6 +35,7 @@ class SourceConfig(Config):
     )  # fmt: skip
     partition: str = prop("partition", '{"p":"a0"}', doc="The source partition, as JSON.")
     tasks: int = prop("tasks", 0, doc="Ask for that many tasks, whatever is allowed.")
+    scripts: str = prop("scripts", "", doc="JSON: a script for each task, which has source partition `{p: a<task>}`.")
     polling: bool = prop("polling", default=False, doc="Be a source that knows its offsets only while it reads.")
     secret: str = prop("pw", "", doc="Told in the journal.")
     environment: str = prop("x.env", "", doc="Told in the journal.")
@@ -47,6 +48,10 @@ class ScriptedSource(SourceConnector):
     def task_configs(
         self, config: SourceConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
+        if config.scripts:
+            scripts = enumerate(json.loads(config.scripts))
+            own = [{"script": json.dumps(s), "partition": json.dumps({"p": f"a{n}"})} for n, s in scripts]
+            return [{k: v for k, v in properties.items() if k != "scripts"} | o for o in own]
         return [dict(properties) for _ in range(config.tasks or 1)]
 
     def source(self, config: SourceConfig) -> Source | PollingSource:

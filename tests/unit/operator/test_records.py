@@ -6,6 +6,7 @@ import pytest
 
 from penstock.life import Standing
 from penstock.report import Claim, Control, Report, claim_key, control_key, report_key
+from penstock.status_records import Status
 from penstock_operator.kafka.records import ActiveTopic, Records, connector_of
 
 NAME = "shop.orders-in"
@@ -91,12 +92,33 @@ def test_active_topics_come_by_name() -> None:
     assert records.active_topics(NAME) == [ActiveTopic("a", 0, 7), ActiveTopic("b", 0, 7)]
 
 
-def test_states_of_kafka_connect_are_known_by_their_keys_alone_and_wake_nobody() -> None:
+def state(word: str, worker: str = "w") -> bytes:
+    return json.dumps(
+        {"state": word, "trace": "x" * 1000, "worker_id": worker, "generation": 3, "version": None}
+    ).encode()
+
+
+def test_states_of_kafka_connect_are_known_without_their_traces_and_those_of_tasks_wake_nobody() -> None:
     records = Records()
-    assert records.put(b"status-task-shop.orders-in-0", b"x" * 1000) is None
-    assert records.put(b"status-connector-shop.orders-in", b"{}") is None
+    task, connector = b"status-task-shop.orders-in-0", b"status-connector-shop.orders-in"
+    assert records.put(task, state("RUNNING")) is None
+    assert records.put(connector, state("RUNNING")) == NAME
+    assert records.states(NAME) == {task: Status("RUNNING", "w", 3), connector: Status("RUNNING", "w", 3)}
     assert records.names() == records.all_names() == []
-    assert records.keys(NAME) == [b"status-connector-shop.orders-in", b"status-task-shop.orders-in-0"]
+    assert records.keys(NAME) == [connector, task]
+    assert records.put(task, None) is None
+    assert records.states(NAME).keys() == {connector}
+
+
+def test_a_connectors_state_wakes_only_where_it_is_another() -> None:
+    records = Records()
+    connector = b"status-connector-shop.orders-in"
+    assert records.put(connector, None) is None
+    assert records.put(connector, state("STOPPED")) == NAME
+    assert records.put(connector, state("STOPPED", "another")) is None
+    assert records.put(connector, b"{broken") == NAME
+    assert records.keys(NAME) == [connector]
+    assert records.put(connector, None) == NAME
 
 
 def test_names_are_those_with_records_of_ours() -> None:

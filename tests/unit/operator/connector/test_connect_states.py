@@ -1,0 +1,167 @@
+"""Kafka Connect's states of a connector and its tasks, as the operator writes them."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from penstock.status_records import Status
+from penstock_operator.connector.connect_states import connect_states
+from penstock_operator.connector.decide import decide
+from penstock_operator.connector.decision import Decision
+from penstock_operator.connector.facts import Rival
+
+from .world import Killed, World
+
+NAME = "shop.orders-in"
+CONNECTOR = f"status-connector-{NAME}"
+
+
+@dataclass
+class Topic(World):
+    """A world with a status topic; tasks write RUNNING, PAUSED and UNASSIGNED as they report."""
+
+    known: dict[bytes, Status] = field(default_factory=dict)
+    told: list[tuple[str, str | None]] = field(default_factory=list)
+
+    def reconcile(self) -> Decision:
+        facts = self.facts()
+        for key, value in connect_states(facts, decide(facts, self.life), self.known, worker_id="ours"):
+            self.put(key.decode(), value)
+        return super().reconcile()
+
+    def put(self, key: str, value: bytes | None) -> None:
+        self.known.pop(key.encode(), None)
+        if (status := Status.of(value)) is not None:
+            self.known[key.encode()] = status
+        self.told.append((key, None if status is None else status.state))
+
+    def report(self, pod: Any, **more: Any) -> None:
+        super().report(pod, **more)
+        key = f"status-task-{NAME}-{pod.task}".encode()
+        self.known[key] = Status(self.reports[pod.task].state, pod.name, 1)
+
+    def state(self, task: int | None = None) -> str | None:
+        key = CONNECTOR if task is None else f"status-task-{NAME}-{task}"
+        found = self.known.get(key.encode())
+        return None if found is None else found.state
+
+    def of(self, key: str) -> list[str | None]:
+        return [state for k, state in self.told if k == key]
+
+
+def running(**spec: Any) -> Topic:
+    world = Topic(spec=spec)
+    world.settle()
+    assert (world.state(), world.state(0)) == ("RUNNING", "RUNNING")
+    return world
+
+
+def test_what_stands_there_is_not_written_again() -> None:
+    world = running(tasksMax=2)
+    assert world.told == [(CONNECTOR, "RUNNING")]
+    for _ in range(10):
+        world.advance(600)
+        world.reconcile()
+    assert world.told == [(CONNECTOR, "RUNNING")]
+
+
+@pytest.mark.parametrize("state", ["Paused", "Stopped"])
+def test_a_connector_follows_what_is_asked_of_it(state: str) -> None:
+    world = running(tasksMax=2)
+    world.change(state=state)
+    world.settle()
+    assert world.state() == state.upper()
+    assert world.state(1) == ("PAUSED" if state == "Paused" else None)
+    world.change(state="Running")
+    world.settle()
+    assert world.of(CONNECTOR) == ["RUNNING", state.upper(), "RUNNING"]
+
+
+def test_tombstones_of_tasks_wait_for_the_end_of_their_pods() -> None:
+    world = running()
+    pod = world.task(0)
+    world.change(state="Stopped")
+    world.reconcile()
+    assert (world.state(), world.state(0)) == ("STOPPED", "RUNNING")
+    assert pod.name in world.pods
+    world.settle()
+    assert world.state(0) is None
+
+
+def test_a_state_that_comes_with_the_end_of_a_stopped_task_is_removed_too() -> None:
+    world = running()
+    world.change(state="Stopped")
+    world.reconcile()
+    world.known.pop(f"status-task-{NAME}-0".encode())  # not read yet
+    world.settle()
+    assert world.of(f"status-task-{NAME}-0") == [None]
+
+
+def test_a_restart_of_everything_goes_through_unassigned_and_restarting() -> None:
+    world = running(tasksMax=2)
+    world.annotations["penstock.dev/restart"] = "a"
+    world.settle()
+    assert world.of(CONNECTOR) == ["RUNNING", "UNASSIGNED", "RESTARTING", "RUNNING"]
+    assert world.of(f"status-task-{NAME}-1") == ["RESTARTING"]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "state", "trace"),
+    [(137, "OOMKilled", "UNASSIGNED", None), (1, "Error", "FAILED", "Traceback"), (5, "Error", "UNASSIGNED", None)],
+    ids=["lost", "failed", "unavailable"],
+)
+@pytest.mark.parametrize("tells", [True, False])
+def test_the_end_of_a_task_that_could_not_tell_it_is_told(
+    code: int, reason: str, state: str, trace: str | None, tells: bool
+) -> None:
+    world = running(restart={"backoff": {"initial": "10s"}})
+    if reason == "OOMKilled":  # the first loss is made good at once
+        world.end(world.task(0).name, code, reason)
+        world.settle(0.0)
+        assert world.of(f"status-task-{NAME}-0") == ["RESTARTING"]
+    pod = world.task(0)
+    if tells:
+        world.report(pod, state="FAILED")
+        world.known[f"status-task-{NAME}-0".encode()] = Status("RUNNING", pod.name, 1)  # the rest is not read yet
+    world.end(pod.name, code, reason, "the disk is full", "Traceback")
+    facts = world.facts()
+    entries = connect_states(facts, decide(facts, world.life), world.known, worker_id="ours")
+    written = [json.loads(v) for k, v in entries if k == f"status-task-{NAME}-0".encode() and v is not None]
+    assert [(w["state"], w["trace"]) for w in written] == ([] if tells else [(state, trace)])
+
+
+def test_nothing_is_written_for_whoever_does_not_own_the_name() -> None:
+    world = Topic(rival=Rival("Connector shop/older"))
+    world.settle()
+    world.change(state="Stopped")
+    world.settle()
+    assert world.told == []
+
+
+def test_the_states_of_a_kafka_connect_stay_until_a_task_of_ours_is_about_to_start() -> None:
+    world = Topic(spec={"state": "Stopped"})
+    theirs = Status("RUNNING", "10.0.0.7:8083", 3)
+    world.known = {CONNECTOR.encode(): theirs, f"status-task-{NAME}-0".encode(): theirs}
+    world.settle()
+    assert world.told == []
+    world.change(state="Paused")
+    world.settle()
+    assert (world.state(), world.state(0)) == ("PAUSED", "PAUSED")
+
+
+def test_being_killed_between_any_two_writes_leads_to_the_same_states() -> None:
+    for after in range(0, 12, 2):
+        world = running(tasksMax=2)
+        world.annotations["penstock.dev/restart"] = "a"
+        world.kill_after = world.writes + after
+        try:
+            world.settle()
+        except Killed:
+            world.settle()
+        assert (world.state(), world.state(0), world.state(1)) == ("RUNNING",) * 3
+        world.change(state="Stopped")
+        world.kill_after = world.writes + after
+        world.settle()
+        assert (world.state(), world.state(0), world.state(1)) == ("STOPPED", None, None)
