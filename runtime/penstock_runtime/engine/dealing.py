@@ -1,11 +1,14 @@
-"""Who reads what of a backlog: ranges of offsets, dealt to Spark's workers."""
+"""Who reads what of a backlog: ranges of offsets, or parts of a source's batch, dealt to Spark's workers."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from penstock.sink import TopicPartition
 from penstock.source import Limits
 
-__all__ = ["Range", "bounded", "cut", "dealt"]
+__all__ = ["Range", "bounded", "cut", "dealt", "dealt_evenly"]
+
+T = TypeVar("T")
 
 Range = tuple[TopicPartition, int, int]
 """A partition, the first offset, and the one after the last."""
@@ -56,3 +59,9 @@ def cut(ranges: Sequence[Range], groups: int, *, least: int) -> list[list[Range]
             found[-1].append((of, start, start + taken))
             start, room = start + taken, room - taken
     return found
+
+
+def dealt_evenly(parts: Sequence[T], groups: int) -> list[Sequence[T]]:
+    """Parts of which nobody knows how much they hold, in at most that many groups of the same number."""
+    count = min(groups, len(parts))
+    return [parts[n::count] for n in range(count)]

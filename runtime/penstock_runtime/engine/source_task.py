@@ -14,6 +14,7 @@ from penstock.offsets import Offset, Offsets, SourcePartition
 from penstock.record import Record
 from penstock.source import InputPartition, PollingSource, Source
 from penstock_runtime.engine import worker
+from penstock_runtime.engine.dealing import dealt_evenly
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.offset_store import OffsetStore
 from penstock_runtime.engine.pace import Appetite, Pace
@@ -257,7 +258,11 @@ class SourceTask:
     def _on_spark(self, parts: Sequence[InputPartition]) -> Summary:
         assert self._spark is not None
         timeout = self._setup.batch_timeout
-        payloads = [worker.payload(self._setup, self._life, [(p, self._stored.entries(p.offsets))]) for p in parts]
+        # One transaction for each worker, not for each part: there may be thousands.
+        payloads = [
+            worker.payload(self._setup, self._life, [(p, self._stored.entries(p.offsets)) for p in group])
+            for group in dealt_evenly(parts, self._spark.cores)
+        ]
         total = Summary()
         for result in self._spark.run(worker.deliver, payloads, timeout=timeout):
             total.add(worker.unwrap(result))

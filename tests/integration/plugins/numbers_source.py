@@ -30,6 +30,7 @@ _PACE: Final = 0.02
 class NumbersConfig(Config):
     topic: str = prop("topic", doc="Where to; it needs as many partitions as `partitions` says.")
     partitions: int = prop("partitions", 1, doc="How many source partitions.")
+    spread: int = prop("spread", 0, doc="How many partitions the topic has, when those are fewer.")
     count: int = prop("count", _ENDLESS, doc="How many records each of them has.")
     size: int = prop("size", 0, doc="Bytes that each record is padded to.")
     hold: str | None = prop("hold", None, doc="While this file names a partition, its reader waits at the end.")
@@ -88,7 +89,7 @@ class NumbersReader(PartitionReader):
         while at < end:
             to = min(end, at + _PORTION)
             yield RecordBatch(
-                length=to - at, topic=self._config.topic, partition=p, value_schema=STRING,
+                length=to - at, topic=self._config.topic, partition=p % (self._config.spread or p + 1), value_schema=STRING,
                 value=[f"{p}:{n}".ljust(self._config.size) for n in range(at, to)],
             )  # fmt: skip
             at = to

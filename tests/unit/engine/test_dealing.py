@@ -5,7 +5,7 @@ from itertools import chain
 import pytest
 
 from penstock import Limits, TopicPartition
-from penstock_runtime.engine.dealing import Range, bounded, cut, dealt
+from penstock_runtime.engine.dealing import Range, bounded, cut, dealt, dealt_evenly
 
 A, B, C = (TopicPartition("t", n) for n in range(3))
 
@@ -64,3 +64,8 @@ class TestCut:
         assert 1 <= len(found) <= groups
         assert all(sizes(found))
         assert max(sizes(found)) <= -(-sum(lengths) // len(found)) or len(found) < groups
+
+
+@pytest.mark.parametrize(("parts", "expected"), [(1, [[0]]), (2, [[0], [1]]), (5, [[0, 2, 4], [1, 3]])])
+def test_parts_of_a_source_are_dealt_by_their_number(parts: int, expected: list[list[int]]) -> None:
+    assert [list(g) for g in dealt_evenly(range(parts), 2)] == expected
