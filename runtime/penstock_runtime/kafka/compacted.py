@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Position
@@ -17,7 +17,9 @@ from penstock_runtime.kafka.marks import filled, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Entry", "NoSuchTopic", "StatusWriter", "Tail", "partitions", "read_to_end", "until_end"]
+__all__ = [
+    "Entry", "NoSuchTopic", "Stamped", "StatusWriter", "Tail", "partitions", "read_to_end", "stamped_until_end", "until_end",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +37,15 @@ _ONE_BY_ONE: Final = {
     "max.in.flight.requests.per.connection": 1,
     "linger.ms": 0,
 }
+
+
+class Stamped(NamedTuple):
+    """An entry with its time (milliseconds since 1970, or what its writer took for it) and its place in its partition."""
+
+    key: bytes
+    value: bytes | None
+    timestamp: int
+    offset: int
 
 
 class NoSuchTopic(ConnectError):
@@ -70,6 +81,24 @@ def until_end(
         RetriableError: nothing came for a minute: the brokers do not answer, or a transaction stays open.
         ConnectError: no such topic, not authorised.
     """
+    for message in _until_end(settings, topic, key=key, servers=servers, past_open=past_open):
+        yield _entry(message)
+
+
+def stamped_until_end(settings: ClientSettings, topic: str, **how: Any) -> Iterator[Stamped]:
+    """As `until_end`, with times and places."""
+    for message in _until_end(settings, topic, **how):
+        yield Stamped(*_entry(message), message.timestamp()[1], message.offset() or 0)
+
+
+def _until_end(
+    settings: ClientSettings,
+    topic: str,
+    *,
+    key: bytes | None = None,
+    servers: str | None = None,
+    past_open: bool = False,
+) -> Iterator[Message]:
     config = settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
     if servers is not None:
         config["bootstrap.servers"] = servers
@@ -95,7 +124,7 @@ def until_end(
 
 def _read(
     consumer: Consumer, topic: str, starts: Mapping[int, int], ends: dict[int, int], seconds: float
-) -> Iterator[Entry]:
+) -> Iterator[Message]:
     begun = time.monotonic()
     deadline, told = begun + seconds, begun + _TOLD
     if ends:
@@ -106,9 +135,9 @@ def _read(
         now = time.monotonic()
         if any(m.error() is None and m.partition() in ends for m in messages):
             deadline = now + seconds
-        for entry in _entries(messages, topic, ends):
+        for message in _records(messages, topic, ends):
             count += 1
-            yield entry
+            yield message
         if ends and now > deadline:
             raise RetriableError(
                 f"Reading topic '{topic}': not at its end, and nothing came for {seconds:.0f} s; somebody's transaction "
@@ -119,13 +148,16 @@ def _read(
             told = now + _TOLD
 
 
-def _entries(messages: Iterable[Message], topic: str, ends: dict[int, int]) -> Iterator[Entry]:
+def _entry(message: Message) -> Entry:
+    return bytes(message.key() or b""), message.value()
+
+
+def _records(messages: Iterable[Message], topic: str, ends: dict[int, int]) -> Iterator[Message]:
     for message in messages:
         error, partition = message.error(), message.partition()
         if error is None:
-            message_key = message.key()
-            if message_key is not None:
-                yield bytes(message_key), message.value()
+            if message.key() is not None:
+                yield message
             # Where others write on and on, the client may never tell of an end.
             if partition in ends and (message.offset() or 0) + 1 >= ends[partition]:
                 del ends[partition]
@@ -188,7 +220,8 @@ class Tail:
             begin = self._at if low <= self._at < end else OFFSET_BEGINNING  # not so: somebody made the topic anew
             try:
                 ends = {here: end} if end > low else {}
-                entries = list(_read(consumer, self._topic, {here: begin}, ends, _LOOK_SECONDS))
+                found = _read(consumer, self._topic, {here: begin}, ends, _LOOK_SECONDS)
+                entries = list(map(_entry, found))
             finally:
                 consumer.unassign()  # what is assigned is fetched, all the time
         self._at = end

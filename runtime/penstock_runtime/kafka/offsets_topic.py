@@ -2,8 +2,9 @@
 
 Written compact and unescaped (no white space, `é` as two bytes). Kafka Connect compares partitions as bytes; here they are
 compared as structures, and a partition that was read is written back with the bytes that were read, so that Connect finds
-it again (connect-semantics 1). Of several byte forms of one partition the last written holds; all of them are kept, for
-a reset must reach each.
+it again (connect-semantics 1). Of several byte forms of one partition, which may lie in several partitions of the topic,
+the one with the newest timestamp holds; the others get tombstones when it is written next, together with it. All of them
+are known, for a reset must reach each.
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any
 
 from penstock.errors import ConnectError
 from penstock.offsets import Offset, Offsets, SourcePartition
-from penstock_runtime.kafka.compacted import Entry, until_end
+from penstock_runtime.kafka.compacted import Entry, Stamped, stamped_until_end
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["StoredOffsets", "fold", "load"]
@@ -40,6 +41,7 @@ class StoredOffsets:
     offsets: dict[SourcePartition, Offset] = field(default_factory=dict)
     keys: dict[SourcePartition, bytes] = field(default_factory=dict)
     forms: dict[SourcePartition, set[bytes]] = field(default_factory=dict)
+    _twofold: set[SourcePartition] = field(default_factory=set)
 
     def entry(self, partition: SourcePartition, offset: Offset | None) -> Entry:
         """The record that says that `partition` stands at `offset`; None writes a tombstone."""
@@ -49,29 +51,46 @@ class StoredOffsets:
         return key, None if offset is None else _json(dict(offset))
 
     def entries(self, offsets: Mapping[SourcePartition, Offset | None]) -> list[Entry]:
-        """One record for each partition."""
-        return [self.entry(p, o) for p, o in offsets.items()]
+        """One record for each partition, and a tombstone for each other form that it has."""
+        return [
+            *(self.entry(p, o) for p, o in offsets.items()),
+            *(
+                (key, None)
+                for p in self._twofold.intersection(offsets)
+                for key in sorted(self.forms[p] - {self.keys[p]})
+            ),
+        ]
 
     def prefer(self, own: "StoredOffsets") -> None:
         """Take over what another topic says, before what this one says."""
         self.offsets.update(own.offsets)
         self.keys.update(own.keys)
         for partition, forms in own.forms.items():
-            self.forms.setdefault(partition, set()).update(forms)
+            self.know(partition, forms)
 
     def advance(self, offsets: Offsets) -> None:
         """Take over offsets that were committed."""
         self.offsets.update(offsets)
+        for partition in self._twofold.intersection(offsets):
+            self.forms[partition] = {self.keys[partition]}
+        self._twofold -= offsets.keys()
+
+    def know(self, partition: SourcePartition, forms: Iterable[bytes]) -> None:
+        """Learn of live keys of a partition."""
+        known = self.forms.setdefault(partition, set())
+        known.update(forms)
+        if len(known) > 1:
+            self._twofold.add(partition)
 
 
-def fold(connector: str, entries: Iterable[Entry]) -> StoredOffsets:
-    """Read records of an offsets topic, oldest first, into what they mean for one connector.
+def fold(connector: str, entries: Iterable[Stamped]) -> StoredOffsets:
+    """Read records of an offsets topic, oldest first within each partition, into what they mean for one connector.
 
     A malformed record is logged and passed over, as Kafka Connect does; one of another connector is none of ours.
     """
-    stored = StoredOffsets(connector)
+    live: dict[SourcePartition, dict[bytes, tuple[tuple[int, int, bytes], Offset]]] = {}
     name = _json(connector)
-    for key, value in entries:
+    for key, value, timestamp, place in entries:
         if not key.startswith(b"[" + name) and connector.encode() not in key and b"\\" not in key:
             continue
         try:
@@ -85,15 +104,17 @@ def fold(connector: str, entries: Iterable[Entry]) -> StoredOffsets:
         except (ValueError, TypeError, AttributeError, ConnectError):
             log.warning("Ignoring a malformed record in the offsets topic: key %r", key[:200])
             continue
-        forms = stored.forms.setdefault(partition, set())
+        forms = live.setdefault(partition, {})
         if offset is None:
-            forms.discard(key)
-            if stored.keys.get(partition) == key:
-                stored.offsets.pop(partition, None)
-            continue
-        forms.add(key)
-        stored.keys[partition] = key
-        stored.offsets[partition] = offset
+            forms.pop(key, None)
+        else:
+            forms[key] = ((timestamp, place, key), offset)
+    stored = StoredOffsets(connector)
+    for partition, forms in live.items():
+        if forms:
+            newest = max(forms, key=lambda k: forms[k][0])
+            stored.keys[partition], stored.offsets[partition] = newest, forms[newest][1]
+            stored.know(partition, forms)
     return stored
 
 
@@ -103,4 +124,4 @@ def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffse
     Raises:
         RetriableError, ConnectError: as `until_end`.
     """
-    return fold(connector, until_end(settings, topic, servers=settings.bootstrap, past_open=True))
+    return fold(connector, stamped_until_end(settings, topic, servers=settings.bootstrap, past_open=True))

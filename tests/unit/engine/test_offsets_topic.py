@@ -1,9 +1,19 @@
 """Source offsets byte for byte as Kafka Connect keeps them, compared as structures (connect-semantics 1)."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from penstock import Offset, Primitive, SourcePartition
-from penstock_runtime.kafka.offsets_topic import StoredOffsets, fold
+from penstock_runtime.kafka.compacted import Entry, Stamped
+from penstock_runtime.kafka.offsets_topic import StoredOffsets
+from penstock_runtime.kafka.offsets_topic import fold as fold_stamped
+
+
+def fold(connector: str, entries: Sequence[Entry]) -> StoredOffsets:
+    """Of one partition, all written within one millisecond."""
+    return fold_stamped(connector, [Stamped(key, value, 0, place) for place, (key, value) in enumerate(entries)])
+
 
 FIELDS: dict[str, Primitive] = {"zeta": 1, "alpha": "x", "b": True, "c": 1.5, "n": None}
 
@@ -59,6 +69,38 @@ def test_the_last_record_of_a_key_holds() -> None:
     assert fold("c", [(key, b'{"i":1}'), (key, None), (key, b'{"i":3}')]).offsets == {
         SourcePartition({"p": "a"}): {"i": 3}
     }
+
+
+FORMS = b'["c",{"a":1,"b":2}]', b'["c",{"b":2,"a":1}]'
+BOTH = SourcePartition({"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_of_two_byte_forms_the_one_with_the_newer_timestamp_holds_in_whatever_order_they_come(
+    newer_first: bool,
+) -> None:
+    records = [Stamped(FORMS[0], b'{"i":1}', 100, 9), Stamped(FORMS[1], b'{"i":2}', 101, 3)]
+    stored = fold_stamped("c", reversed(records) if newer_first else records)
+    assert stored.offsets == {BOTH: {"i": 2}}
+    assert stored.forms == {BOTH: set(FORMS)}
+
+
+def test_the_form_that_lost_gets_a_tombstone_with_the_next_record_of_the_other_and_only_once() -> None:
+    stored = fold_stamped("c", [Stamped(FORMS[0], b'{"i":1}', 101, 0), Stamped(FORMS[1], b'{"i":2}', 100, 7)])
+    other = SourcePartition({"p": 1})
+    assert stored.entries({other: {"i": 5}}) == [(b'["c",{"p":1}]', b'{"i":5}')]
+    assert stored.entries({BOTH: {"i": 3}}) == [(FORMS[0], b'{"i":3}'), (FORMS[1], None)]
+    stored.advance({BOTH: {"i": 3}})
+    assert stored.entries({BOTH: {"i": 4}}) == [(FORMS[0], b'{"i":4}')]
+
+
+def test_a_form_that_got_its_tombstone_leaves_the_other_one() -> None:
+    records = [
+        Stamped(FORMS[0], b'{"i":1}', 100, 0), Stamped(FORMS[1], b'{"i":2}', 101, 0), Stamped(FORMS[0], b'{"i":3}', 102, 1),
+        Stamped(FORMS[1], None, 103, 1),
+    ]  # fmt: skip
+    stored = fold_stamped("c", records)
+    assert (stored.offsets, stored.forms) == ({BOTH: {"i": 3}}, {BOTH: {FORMS[0]}})
 
 
 def test_of_two_byte_forms_the_last_written_holds_and_both_are_known() -> None:
