@@ -20,7 +20,7 @@ from penstock.offsets import Offset, Offsets, Primitive, SourcePartition
 from penstock.plugin import API_VERSION, Converter, HeaderConverter, Plugin, Predicate, Transform
 from penstock.record import Header, Original, Record
 from penstock.schema import Field, Schema, Type
-from penstock.sink import FrameSink, Reporter, Sink, SinkConnector, TopicPartition, Writer
+from penstock.sink import FrameSink, Reporter, Sink, SinkConnector, SinkTaskContext, TopicPartition, Writer
 from penstock.source import InputPartition, Limits, PartitionReader, PollingSource, Source, SourceConnector
 from penstock.values import Float32, Instant, Int8, Int16, Int32, Int64
 
@@ -66,6 +66,7 @@ __all__ = [
     "SchemaBuilderError",
     "Sink",
     "SinkConnector",
+    "SinkTaskContext",
     "Source",
     "SourceConnector",
     "SourcePartition",

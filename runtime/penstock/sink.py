@@ -4,10 +4,10 @@ A sink has two halves, as Spark's own writers have. The *task half* (`Writer`) w
 are few, in Spark's Python workers when there are many. The *driver half* (`Sink`) makes a batch final: `commit` gets every
 writer's messages and the offsets reached, and returns the offsets that may be committed to Kafka.
 
-Order: `start`, `open`, then per batch any number of `write`s and one `commit`; `open`/`close` again when partitions come
-or go; at the end `commit`, `close`, `stop`. A batch that fails under way (a worker was lost, Kafka does not take its dead
-letters) is begun again, and perhaps parts of it are written: before that come `commit` for the batches before it, `close`
-and `open` of all partitions. `close` always comes after the `commit` of what was written.
+Order: `initialize`, `start`, `open`, then per batch any number of `write`s and one `commit`; `open`/`close` again when
+partitions come or go; at the end `commit`, `close`, `stop`. A batch that fails under way (a worker was lost, Kafka does not
+take its dead letters) is begun again, and perhaps parts of it are written: before that come `commit` for the batches before
+it, `close` and `open` of all partitions. `close` always comes after the `commit` of what was written.
 
 Delivery is at least once: after a failure the records since the last committed offsets come again. A sink that stores
 offsets with its data returns them from `open` and gets exactly once, whether `Sink.commit` stores them (what was staged,
@@ -25,7 +25,7 @@ from penstock.record import Record
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["FrameSink", "Reporter", "Sink", "SinkConnector", "TopicPartition", "Writer"]
+__all__ = ["FrameSink", "Reporter", "Sink", "SinkConnector", "SinkTaskContext", "TopicPartition", "Writer"]
 
 
 class TopicPartition(NamedTuple):
@@ -33,6 +33,20 @@ class TopicPartition(NamedTuple):
 
     topic: str
     partition: int
+
+
+class SinkTaskContext(NamedTuple):
+    """Which task a sink writes for, for what it keeps outside that must not be another's.
+
+    Attributes:
+        connector: the connector's name in Kafka Connect's sense.
+        task: the task's number, from 0.
+        life: names one life of the task, in letters, digits and `-`; that of a later life is greater, as texts compare.
+    """
+
+    connector: str
+    task: int
+    life: str
 
 
 class Reporter(Protocol):
@@ -105,6 +119,9 @@ class Writer(ABC):
 
 class Sink(ABC):
     """The driver half of a sink."""
+
+    def initialize(self, context: SinkTaskContext) -> None:
+        """Learn which task this is. Called once, before all else; the default does nothing."""
 
     def start(self) -> None:
         """Begin. Called once, before any partition is known.

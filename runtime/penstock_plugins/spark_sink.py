@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, prop
+from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, SinkTaskContext, prop
 from penstock.config_rules import not_blank
+from penstock_plugins.spark_staging import StagingFolder, writes_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["SparkSink", "SparkSinkConfig", "SparkWrite"]
 
-_FILES = ("parquet", "orc", "json", "csv", "text", "avro")
+_FILES = ("parquet", "orc", "json", "csv", "text", "avro", "xml")
 
 
 class SparkSinkConfig(Config):
@@ -36,7 +37,8 @@ class SparkSinkConfig(Config):
 class SparkSink(SinkConnector):
     """Appends each batch of records with a schema to what Spark's writer of a format stores.
 
-    At least once: a batch that failed half way comes again. File formats show a batch only when it is whole.
+    At least once: a batch that failed half way comes again. Of file formats a reader sees whole files only, those of one
+    batch one after the other; other tasks, connectors and Spark jobs may append to the same folder (`spark_staging`).
     """
 
     Config: ClassVar[type[Config]] = SparkSinkConfig
@@ -56,6 +58,13 @@ class SparkWrite(FrameSink):
 
     def __init__(self, config: SparkSinkConfig) -> None:
         self._config = config
+        self._context: SinkTaskContext | None = None
+        self._staging: StagingFolder | None = None
+        self._direct = False
+
+    def initialize(self, context: SinkTaskContext) -> None:
+        """Whose staging folder it is."""
+        self._context = context
 
     def put_frame(self, frame: "DataFrame") -> None:
         """Append it."""
@@ -68,4 +77,25 @@ class SparkWrite(FrameSink):
         writer = frame.write.format(config.format).mode("append").options(**config.options)
         if config.partition_by:
             writer = writer.partitionBy(*config.partition_by)
-        writer.save(config.path)
+        staging = self._staging_for(frame)
+        if staging is None:
+            writer.save(config.path)
+        else:
+            staging.write(writer.save)
+
+    def stop(self) -> None:
+        """Remove the staging folder."""
+        if self._staging is not None:
+            self._staging.remove()
+
+    def _staging_for(self, frame: "DataFrame") -> StagingFolder | None:
+        """The staging folder; None for a format that is no files, whose writer commits by itself."""
+        if self._staging is None and not self._direct:
+            config, session = self._config, frame.sparkSession
+            path = config.path or config.options.get("path")
+            if path and writes_files(session, config.format):
+                assert self._context is not None, "`initialize` comes first"
+                self._staging = StagingFolder(session, path, config.options, self._context)
+            else:
+                self._direct = True
+        return self._staging

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn
 from penstock.batch import RecordBatch
 from penstock.record import Original, Record
 from penstock.schema import STRING
-from penstock.sink import FrameSink, TopicPartition
+from penstock.sink import FrameSink, SinkTaskContext, TopicPartition
 from penstock.testing.common import exactly, wire
 from penstock.testing.harness import make, parsed
 from penstock.testing.sources import ConnectorSuite
@@ -153,6 +153,7 @@ class _Life:
 
     def __enter__(self) -> "_Life":
         try:
+            self.sink.initialize(SinkTaskContext("suite", 0, "1"))
             self.sink.start()
             opened = self.sink.open([_T0])
             assert set(opened) <= {_T0}, f"`open` returned offsets of other partitions: {opened}"

@@ -4,6 +4,7 @@ Each process of a task (the driver, each of Spark's workers) makes its own, from
 """
 
 import logging
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ from penstock.errors import ConfigError
 from penstock.java_regex import compile_java
 from penstock.plugin import Converter, HeaderConverter
 from penstock.redaction import Redactor, client_secrets, literal_secrets
-from penstock.sink import FrameSink, Sink, SinkConnector
+from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext
 from penstock.source import Limits, PollingSource, Source, SourceConnector
 from penstock.taskspec import TaskSpec
 from penstock.topic_creation import TopicRules
@@ -338,7 +339,10 @@ class Setup:
 
     def sink(self) -> Sink:
         """The driver half of the sink."""
-        return cast("SinkConnector", self.connector).sink(self.plugin_config)
+        spec, sink = self.spec, cast("SinkConnector", self.connector).sink(self.plugin_config)
+        life = f"{spec.generation:012d}-{spec.incarnation:06d}-{uuid.uuid4().hex[:12]}"
+        sink.initialize(SinkTaskContext(spec.connector, spec.task, life))
+        return sink
 
     def writing_process(self, stopping: Callable[[], bool], **more: Any) -> SinkProcess:
         """This process's end of a sink task that has writers."""
