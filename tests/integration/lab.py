@@ -10,6 +10,7 @@ def test_something(lab: Lab) -> None:
 """
 
 import json
+import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,26 @@ class Lab:
             producer.produce(topic, value, partition=partition, **more)
         assert producer.flush(30) == 0
         producer.close()
+
+    @contextmanager
+    def stream(self, topic: str, pause: float = 0.02) -> Iterator[None]:
+        """Records to the first partition of a topic, one after the other, until the end of the `with`."""
+        stopping = threading.Event()
+
+        def flow() -> None:
+            producer = Producer({"bootstrap.servers": self.servers, "acks": "all", "linger.ms": 0})
+            while not stopping.wait(pause):
+                producer.produce(topic, "more", partition=0)
+                producer.poll(0)
+            producer.flush(30)
+
+        thread = threading.Thread(target=flow)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
 
     def records(self, topic: str, isolation: str = "read_committed") -> list[Read]:
         """What a topic holds."""

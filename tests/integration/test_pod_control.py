@@ -57,6 +57,38 @@ def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_
     ]  # fmt: skip
 
 
+@pytest.mark.scenario("state-pause-source")
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("polling", [False, True])
+def test_a_paused_source_moves_no_record_and_has_committed_what_it_has_sent(
+    pods: Pods, guarantee: str, polling: bool
+) -> None:
+    topic = pods.lab.topic()
+    script = [[f"v{n}"] for n in range(1_000)]
+    more = {"every": "0.1", "delivery.guarantee": guarantee, "polling": str(polling)}
+    task = pods.start(pods.lab.source_manifest(script, topic, **more))
+    name = task.spec.connector
+    pods.lab.journal.count("commit", 3)
+    task.control(2, "Paused")
+    task.await_report("PAUSED", acted=2)
+    end = stands_still(pods.lab.servers, topic, 2.0)
+    values = pods.lab.values(topic)
+    assert values == [f"v{n}" for n in range(len(values))]
+    assert len(values) >= 3
+    assert pods.lab.offsets(name)[-1] == {"i": len(values) - 1}
+    assert "stop" not in pods.lab.journal.kinds()
+    task.control(3, "Running")
+    task.await_report("RUNNING", acted=3)
+    until(lambda: end_of(pods.lab.servers, topic) > end)
+    task.process.stop()
+    values = pods.lab.values(topic)
+    assert values == [f"v{n}" for n in range(len(values))]
+    assert pods.lab.journal.kinds().count("start") == pods.lab.journal.kinds().count("stop") == 1
+    assert [s["state"] for s in pods.lab.status(f"status-task-{name}-0")] == [
+        "RUNNING", "PAUSED", "RUNNING", "UNASSIGNED",
+    ]  # fmt: skip
+
+
 def test_an_idle_sink_is_paused_and_resumed(pods: Pods) -> None:
     topic = pods.lab.topic()
     task = pods.start(pods.lab.sink_manifest(topic))

@@ -10,13 +10,12 @@ import pytest
 
 from penstock.exit_codes import ExitCode
 from penstock.job import Action, Outcome
-from penstock_runtime.embedded import EmbeddedKafka, settings
 
 from .journal import Journal
 from .lab import Lab
 from .pods import Pods, pods, shown
-from .ports import free_port
 from .running import Processes, new_name
+from .secured import SecuredKafka, secured_kafka
 
 __all__ = ["pods"]
 
@@ -29,43 +28,29 @@ class Guarded:
     """A broker that asks who one is, at a listener of its own, and lets only the anonymous of the other do anything."""
 
     pods: Pods
-    plain: str
-    sasl: str
+    kafka: SecuredKafka
+
+    @property
+    def plain(self) -> str:
+        return self.kafka.plain
+
+    @property
+    def sasl(self) -> str:
+        return self.kafka.secured
 
     def worker(self, password: str) -> dict[str, str]:
-        jaas = (
-            f'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="{password}";'
-        )
-        return {"bootstrap.servers": self.sasl, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
-                "sasl.jaas.config": jaas}  # fmt: skip
+        return self.kafka.worker("alice", password)
 
 
 @pytest.fixture(scope="module")
-def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    port = free_port()
-    plain = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="wonderland";'
-    more = f"""\
-listener.name.sasl.sasl.enabled.mechanisms=PLAIN
-listener.name.sasl.plain.sasl.jaas.config={plain}
-authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS
-"""
-    text = settings._SERVER
-    with pytest.MonkeyPatch.context() as patch:
-        changed = text.replace(",CONTROLLER://", f",SASL://127.0.0.1:{port},CONTROLLER://", 1)
-        changed = changed.replace(
-            "advertised.listeners=PLAINTEXT://127.0.0.1:{ports.broker}",
-            f"advertised.listeners=PLAINTEXT://127.0.0.1:{{ports.broker}},SASL://127.0.0.1:{port}",
-        ).replace("map=PLAINTEXT:PLAINTEXT", "map=SASL:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT")
-        patch.setattr(settings, "_SERVER", changed + more)
-        with EmbeddedKafka(tmp_path_factory.mktemp("guarded")) as broker:
-            yield broker.bootstrap_servers, f"127.0.0.1:{port}"
+def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    with secured_kafka(tmp_path_factory.mktemp("guarded"), {"alice": "wonderland"}) as broker:
+        yield broker
 
 
 @pytest.fixture
-def guarded(guarded_broker: tuple[str, str], processes: Processes, journal: Journal, tmp_path: Path) -> Guarded:
-    plain, sasl = guarded_broker
-    return Guarded(Pods(Lab(plain, processes, journal), tmp_path), plain, sasl)
+def guarded(guarded_broker: SecuredKafka, processes: Processes, journal: Journal, tmp_path: Path) -> Guarded:
+    return Guarded(Pods(Lab(guarded_broker.plain, processes, journal), tmp_path), guarded_broker)
 
 
 def refused(pods: Pods, worker: dict[str, str]) -> str:

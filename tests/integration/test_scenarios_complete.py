@@ -7,7 +7,6 @@
 | offsets-sink-alter-unknown-partition | likewise |
 | offsets-sink-reset-idempotent | likewise |
 | active-topics-reset-and-come-back | likewise for active topics; tombstones after deletion are tested |
-| topics-not-authorized | the broker of the tests has no ACLs |
 | config-version-range | several versions of a plugin beside each other (KIP-891) have an issue of their own |
 | config-mixed-versions | likewise |
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from penstock import ConfigError
 from penstock_runtime.embedded import EmbeddedKafka
@@ -111,3 +112,18 @@ def test_offsets_of_a_connector_on_another_cluster_are_on_both_and_its_own_go_fi
     own = [r.value for r in read_all(there, "connect-offsets") if r.key == key]
     assert own == [b'{"i":0}', b'{"i":1}']
     assert lab.offsets(name) == [{"i": 0}, {"i": 7}, {"i": 1}, {"i": 7}]
+
+
+def test_a_stranger_with_the_tasks_transactional_id_is_named_and_nothing_is_lost_or_doubled(lab: Lab) -> None:
+    topic = lab.topic()
+    name, task = lab.source([[f"v{n}"] for n in range(1_000)], topic, every=0.05)
+    lab.journal.count("commit", 2)
+    for _ in range(3):  # a Kafka Connect worker on which the connector still runs, say
+        stranger = Producer({"bootstrap.servers": lab.servers, "transactional.id": f"penstock-{name}-0"})
+        stranger.init_transactions(30)
+        lab.journal.count("commit", len(lab.journal.of("commit")) + 3)
+    task.stop()
+    values = lab.values(topic)
+    assert values == [f"v{n}" for n in range(len(values))]
+    assert lab.offsets(name)[-1] == {"i": len(values) - 1}
+    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "UNASSIGNED"]

@@ -83,6 +83,22 @@ def test_the_line_names_the_type_of_the_timestamp_that_the_topic_has(lab: Lab, k
 
 
 @pytest.mark.scenario("errors-log-line")
+@pytest.mark.parametrize("where", ["key", "value"])
+@pytest.mark.parametrize(
+    "converter", ["JsonConverter", "IntegerConverter", "LongConverter", "DoubleConverter", "BooleanConverter"]
+)
+def test_no_line_of_a_sink_tells_key_or_value(lab: Lab, converter: str, where: str) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "s3cret-value", key="s3cret-key", headers={"h": "s3cret-header"})
+    _, task = lab.sink(topic, **{f"{where}.converter": converter, "errors.tolerance": "all", **LOG})
+    line = json.loads(task.await_log("Error encountered"))["message"]
+    task.stop()
+    assert f"Executing stage '{where.upper()}_CONVERTER'" in line
+    assert f"topic='{topic}', partition=0, offset=0" in line
+    assert "s3cret" not in task.log_text()
+
+
+@pytest.mark.scenario("errors-log-line")
 def test_without_include_messages_the_line_ends_after_the_class(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "boom")

@@ -1,5 +1,7 @@
 """Scenarios of area sink, and of others what concerns sinks, on a real broker; the rest is in `test_sink_*.py`."""
 
+import time
+from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
@@ -38,13 +40,21 @@ def test_what_was_written_since_the_last_commit_is_committed_on_the_way_out(lab:
 
 
 @pytest.mark.scenario("sink-idle-no-commit")
-def test_an_idle_sink_is_left_alone(lab: Lab) -> None:
+def test_an_idle_sink_is_left_alone_however_many_intervals_pass(lab: Lab) -> None:
     topic = lab.topic()
-    name, task = lab.sink(topic, worker=SOON)
+    name, task = lab.sink(topic, worker={"offset.flush.interval.ms": "500"})
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 0)  # it has looked, and found nothing
-    task.stop()
-    assert lab.journal.kinds() == ["start", "open", "close", "stop"]
+    time.sleep(3 * 0.5)  # three intervals, in which nothing is to happen
+    assert lab.journal.kinds() == ["start", "open"]
     assert lab.committed(name, topic) is None
+    lab.produce(topic, "a")
+    lab.journal.count("commit")
+    assert lab.committed(name, topic) == 1
+    commits = len(lab.journal.of("commit"))
+    time.sleep(3 * 0.5)
+    task.stop()
+    assert lab.journal.kinds() == ["start", "open", "put", *["commit"] * commits, "close", "stop"]
+    assert lab.committed(name, topic) == 1
 
 
 @pytest.mark.scenario("sink-retriable-timeout")
@@ -99,19 +109,30 @@ def test_filtered_records_advance_a_sink(lab: Lab) -> None:
 
 
 @pytest.mark.scenario("sink-regex-new-topic")
-def test_a_new_topic_that_matches_is_read_from_its_start(lab: Lab) -> None:
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_new_topic_that_matches_is_read_from_its_start_also_by_a_busy_sink(lab: Lab, busy: bool) -> None:
     word = new_name("rx")
-    lab.produce(lab.topic(f"{word}-1"), "a")
-    name, task = lab.sink(f"regex:{word}-.*", **{"consumer.override.metadata.max.age.ms": "300"})
+    first = lab.topic(f"{word}-1")
+    lab.produce(first, "a")
+    name, task = lab.sink(f"regex:{word}-.*", **{"consumer.override.metadata.max.age.ms": "2000"})
     lab.journal.values(1)
-    second = lab.topic(f"{word}-2")
-    lab.produce(second, "b")
-    record = lab.journal.put(2)[-1]
+    with lab.stream(first) if busy else nullcontext():
+        second = lab.topic(f"{word}-2")
+        lab.produce(second, "b")
+        begun = time.monotonic()
+        lab.journal.until(lambda: [r for e in lab.journal.events if e["event"] == "put"
+                                   for r in e["records"] if r[0] == second], 1)  # fmt: skip
+        assert time.monotonic() - begun < 20  # by default it would be five minutes
+    until(lambda: lab.status(f"status-topic-{second}:connector-{name}"))
     task.stop()
-    assert record[:4] == [second, 0, 0, "b"]
-    assert len(lab.status(f"status-topic-{second}:connector-{name}")) == 1
+    put = [r for e in lab.journal.of("put") for r in e["records"]]
+    assert [r[:4] for r in put if r[0] == second] == [[second, 0, 0, "b"]]
+    for topic in (first, second):
+        (record,) = lab.status(f"status-topic-{topic}:connector-{name}")
+        assert record["topic"]["name"] == topic
     opened = [e["partitions"] for e in lab.journal.of("open")]
-    assert [f"{second}-0"] == opened[-1]  # Kafka Connect closes the others and opens all
+    assert opened == [[f"{first}-0"], [f"{second}-0"]]  # Kafka Connect closes the others and opens all
+    assert [r[2] for r in put if r[0] == first] == list(range(len(put) - 1))
 
 
 @pytest.mark.scenario("active-topics-sink-original-name")

@@ -1,13 +1,16 @@
 """Scenarios of area topics: the topics of a source are created by its rules (KIP-158), on a real broker."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, ResourceType  # type: ignore[attr-defined]
 
-from .lab import Lab, failed
+from .journal import Journal
+from .lab import LOG, Lab, failed
 from .reading import read_all
-from .running import new_name
+from .running import Processes, new_name
+from .secured import AclOperation, SecuredKafka, secured_kafka
 
 Rules = dict[str, Any]
 
@@ -88,12 +91,74 @@ def test_the_name_that_transforms_gave_counts_and_what_exists_stays_as_it_is(lab
     ],
     ids=["more replicas than brokers", "an unknown setting"],
 )
-def test_a_topic_that_cannot_be_created_fails_the_task_whatever_is_tolerated(
-    lab: Lab, more: Rules, message: str
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_a_topic_that_cannot_be_created_fails_the_task_at_once_whatever_is_tolerated(
+    lab: Lab, more: Rules, message: str, guarantee: str
 ) -> None:
     topic = new_name("tc7")
-    _, task = lab.source([["v"]], topic, **{"errors.tolerance": "all"}, **more)
+    tolerant = {**LOG, "errors.tolerance": "all", "delivery.guarantee": guarantee}
+    name, task = lab.source([["v"]], topic, **tolerant, **more)
     told = failed(task)
-    assert f"Creating topic '{topic}'" in told
+    assert told.startswith(f"Unable to create topic(s) '{topic}': ")
     assert message in told
     assert topic not in topics(lab)
+    # Asked once: neither the batch nor the topic was tried again.
+    assert [e["batch"] for e in lab.journal.of("read")] == [0]
+    assert lab.journal.of("commit") == []
+    assert not any(
+        word in task.log_text() for word in ("Trying again", "planning it again", "Error encountered in task")
+    )
+    assert lab.offsets(name) == []
+    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    """A broker on which alice may do what a connector needs, but for its topics; it creates none by itself."""
+    folder = tmp_path_factory.mktemp("guarded")
+    with secured_kafka(folder, {"alice": "wonderland"}, auto_create_topics_enable="false") as broker:
+        broker.allow("alice", ResourceType.TOPIC, "connect-", AclOperation.ALL, prefixed=True)
+        broker.allow("alice", ResourceType.TRANSACTIONAL_ID, "penstock-", AclOperation.ALL, prefixed=True)
+        yield broker
+
+
+@pytest.mark.scenario("topics-not-authorized")
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_a_topic_that_may_not_be_described_or_created_fails_the_task_with_the_right_that_is_missing(
+    guarded: SecuredKafka, processes: Processes, journal: Journal, guarantee: str
+) -> None:
+    lab = Lab(guarded.plain, processes, journal)
+    hidden, seen = new_name("ac1"), new_name("ac2")
+    guarded.allow("alice", ResourceType.TOPIC, seen, AclOperation.DESCRIBE)
+    more = {**rules(default_replication_factor="1", default_partitions="2"), "errors.tolerance": "all",
+            "delivery.guarantee": guarantee}  # fmt: skip
+    for topic, words, right in (
+        (hidden, f"Not authorized to describe topic(s) '{hidden}' on the brokers {guarded.secured}", "Describe"),
+        (
+            seen,
+            f"Task failed to create new topic (name={seen}, numPartitions=2, replicationFactor=1, "
+            f"replicasAssignments=null, configs={{}}). Ensure that the task is authorized to create topics or that the "
+            f"topic exists and restart the task",
+            "Create",
+        ),
+    ):
+        name, task = lab.source([["v"]], topic, worker=guarded.worker("alice"), **more)
+        told = failed(task)
+        assert told.startswith(words)
+        assert right in told
+        assert "wonderland" not in task.log_text()
+        assert topic not in topics(lab)
+        assert "Trying again" not in task.log_text()
+        assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
+    # With the rights that were missing the same connector delivers.
+    guarded.allow("alice", ResourceType.TOPIC, seen, AclOperation.CREATE, AclOperation.WRITE)
+    _, task = lab.source([["v"]], seen, worker=guarded.worker("alice"), **more)
+    lab.journal.count("commit", 1)
+    task.stop()
+    assert lab.values(seen) == ["v"]
+
+
+def test_a_topic_name_that_kafka_does_not_take_fails_the_task(lab: Lab) -> None:
+    given = rules(default_replication_factor="1", default_partitions="1")
+    _, task = lab.source([["v"]], "bad name!", **{"errors.tolerance": "all"}, **given)
+    assert failed(task).startswith("Error while attempting to describe topics 'bad name!'")

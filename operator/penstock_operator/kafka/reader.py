@@ -173,7 +173,10 @@ class Reader:
     def _check(self, error: KafkaError, heard: Heard) -> None:
         if error.code() in _GONE:
             raise Lost(f"topic {self._topic}: {error.str()}")
-        heard(error)
+        if (
+            error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED
+        ):  # of a group that a client must name, and nothing uses
+            heard(error)
 
     def _pass_on(self, heard: Heard, asked: KafkaError | None = None) -> bool:
         """Tell of what the client met meanwhile, rather of a cause than of its consequence; whether there was nothing.

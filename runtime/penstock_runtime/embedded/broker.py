@@ -4,7 +4,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -48,10 +48,16 @@ class EmbeddedKafka:
         data_dir: the folder, made when there is none. One process at a time has it.
         port: where clients find it; 0 means the port of the last start, or any.
         say: is told, in a line, about the few things that take long and happen once; standard error by default.
+        settings: of the broker, in Kafka's names, before ours; not kept in the folder. In their values `{ports.broker}` and
+            `{ports.controller}` stand for the ports.
     """
 
-    def __init__(self, data_dir: Path, port: int = 0, say: Callable[[str], None] = _say) -> None:
+    def __init__(
+        self, data_dir: Path, port: int = 0, say: Callable[[str], None] = _say,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self._folder = data_dir.absolute()
+        self._settings = dict(settings or {})
         self._wanted = port
         self._say = say
         self._lock = FolderLock(self._folder)
@@ -182,7 +188,7 @@ class EmbeddedKafka:
         identity = replace(identity, broker_port=ports.broker, controller_port=ports.controller)
         write_identity(self._folder, identity)
         format_once(self._folder, jvm, identity.cluster_id, ports)
-        write_settings(self._folder, ports)
+        write_settings(self._folder, ports, more=self._settings)
         command = jvm.command(SERVER, "server.properties")
         self._process = BrokerProcess(command, self._folder, self._folder / STDERR, self._lock.inheritable)
         self._lock.name_broker(self._process.pid)

@@ -4,6 +4,7 @@ Paths are relative to the data folder, which is the broker's working directory: 
 """
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,9 +81,18 @@ def template() -> str:
     return _SERVER
 
 
-def write_settings(folder: Path, ports: Ports, topics: str = TOPICS) -> None:
-    """Write `server.properties` and `log4j2.xml` into the data folder, and empty its folder of temporary files."""
+def write_settings(folder: Path, ports: Ports, topics: str = TOPICS, more: Mapping[str, str] | None = None) -> None:
+    """Write `server.properties` and `log4j2.xml` into the data folder, and empty its folder of temporary files.
+
+    Args:
+        folder: the data folder.
+        ports: where the broker listens.
+        topics: Kafka's own folder within it.
+        more: settings that go before ours, ASCII; `{ports.broker}` and `{ports.controller}` stand for the ports.
+    """
     shutil.rmtree(folder / TEMPORARY, ignore_errors=True)  # a broker that was killed has left its own
     (folder / TEMPORARY).mkdir()
-    (folder / "server.properties").write_text(_SERVER.format(ports=ports, topics=topics), encoding="ascii")
+    own = "".join(f"{name}={text}\n" for name, text in (more or {}).items())  # of two of a name the last one counts
+    text = f"{_SERVER}{own}".format(ports=ports, topics=topics)
+    (folder / "server.properties").write_text(text, encoding="ascii")
     (folder / "log4j2.xml").write_text(_LOG4J, encoding="ascii")

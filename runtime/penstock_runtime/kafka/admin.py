@@ -1,7 +1,7 @@
 """Topics: the internal ones made as they must be, the dead letter queue's, and who is there."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -122,20 +122,37 @@ class Admin:
             RetriableError: no broker answered.
             ConnectError: it may not be described or created, or cannot be created so.
         """
-        with translating(f"Describing topic '{topic}'"):
-            try:
-                answer = self._client.describe_topics(TopicCollection([topic]), request_timeout=_SECONDS)
-                answer[topic].result()
-            except KafkaException as e:
-                if e.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise
-                self._create(topic, partitions, replication_factor, settings, named_by)
+        try:
+            answer = self._client.describe_topics(TopicCollection([topic]), request_timeout=_SECONDS)
+            answer[topic].result()
+        except KafkaException as e:
+            error = e.args[0]
+            if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                self._create(topic, partitions, replication_factor, settings, named_by, words=_refused_rule)
+                return
+            ours = translated(error, f"Describing topic '{topic}'")
+            if isinstance(ours, RetriableError):
+                raise ours from e
+            raise ConnectError(self._undescribed(topic, error)) from e
+
+    def _undescribed(self, topic: str, error: KafkaError) -> str:
+        """Why a topic that a rule may create cannot be looked for, in Kafka Connect's words."""
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return (
+                f"Not authorized to describe topic(s) '{topic}' on the brokers {self._servers}. Grant the principal of "
+                f"this connector the right Describe on it, then restart it."
+            )
+        return f"Error while attempting to describe topics '{topic}': {error.str()} ({error.name()})"
 
     def _create(
         self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str,
-        *, wishes: Mapping[str, str] | None = None,
+        *, wishes: Mapping[str, str] | None = None, words: Callable[[Any, KafkaError], str] | None = None,
     ) -> None:  # fmt: skip
-        """`wishes` are settings of ours, which go before no one's, and without which the topic is made if need be."""
+        """Create a topic, unless it is there by now.
+
+        `wishes` are settings of ours, which go before no one's, and without which the topic is made if need be; `words` say
+        what a refusal is told as.
+        """
         config = {**(wishes or {}), **settings}
         new: Any = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
         try:
@@ -157,5 +174,18 @@ class Admin:
                     f" {replication_factor} replicas were asked for; set {named_by.removesuffix('.name')}"
                     f".replication.factor to what the cluster has, or -1 for its default."
                 )
-            raise ConnectError(f"{ours}{hint}") from e
+            raise ConnectError(f"{words(new, error) if words else ours}{hint}") from e
         log.info("Created topic '%s' with %d partitions", topic, partitions)
+
+
+def _refused_rule(topic: Any, error: KafkaError) -> str:
+    """Why a topic could not be created by its rule, in Kafka Connect's words."""
+    if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+        settings = ", ".join(f"{name}={text}" for name, text in topic.config.items())
+        return (
+            f"Task failed to create new topic (name={topic.topic}, numPartitions={topic.num_partitions}, "
+            f"replicationFactor={topic.replication_factor}, replicasAssignments=null, configs={{{settings}}}). Ensure that "
+            f"the task is authorized to create topics or that the topic exists and restart the task. The right Create is "
+            f"needed on the topic or on the cluster."
+        )
+    return f"Unable to create topic(s) '{topic.topic}': {error.str()} ({error.name()})"

@@ -18,7 +18,8 @@ from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = [
-    "Entry", "NoSuchTopic", "Stamped", "StatusWriter", "Tail", "partitions", "read_to_end", "stamped_until_end", "until_end",
+    "NO_GROUP", "Entry", "NoSuchTopic", "Stamped", "StatusWriter", "Tail", "partitions", "read_to_end", "stamped_until_end",
+    "until_end",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,10 @@ log = logging.getLogger(__name__)
 Entry = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
+NO_GROUP: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
+"""A client must name a group, and asks for its coordinator, though readers here have none: who may not use the group of
+that name may read all the same, as with Kafka Connect."""
+_PASSED_OVER: Final = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, NO_GROUP)  # noqa: SLF001 (librdkafka's names)
 _SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 2.0
 _TOLD: Final = 15.0
@@ -164,7 +169,7 @@ def _records(messages: Iterable[Message], topic: str, ends: dict[int, int]) -> I
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (librdkafka's own name of the code)
             if partition in ends and (message.offset() or 0) >= ends[partition]:
                 del ends[partition]
-        elif not error.retriable() and error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):  # noqa: SLF001
+        elif not error.retriable() and error.code() not in _PASSED_OVER:
             raise translated(error, f"Reading topic '{topic}'")
 
 

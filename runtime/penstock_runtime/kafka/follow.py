@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError
-from penstock_runtime.kafka.compacted import Entry, partitions
+from penstock_runtime.kafka.compacted import NO_GROUP, Entry, partitions
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.marks import filled
@@ -20,7 +20,7 @@ _LOOK_SECONDS: Final = 2.0
 _FETCH_WAIT_MS: Final = 500
 """How long the broker keeps a request while nothing comes; what comes is answered at once. Ten times as long would save
 0.01 % of a core, and a first look that ends with an end event would wait for it."""
-_PASSING: Final = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}  # noqa: SLF001 (librdkafka's own names)
+_PASSING: Final = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, NO_GROUP}  # noqa: SLF001 (librdkafka's own names)
 
 
 class Follower:

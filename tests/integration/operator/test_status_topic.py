@@ -27,10 +27,12 @@ from penstock_operator.kafka import ActiveTopic, StatusTopic
 from penstock_operator.settings import Settings
 from penstock_runtime.embedded import EmbeddedKafka
 
-from .sasl import PASSWORD, USER, sasl_kafka
+from ..secured import secured_kafka
 
 NAME = "shop.orders-in"
 SECONDS = 60.0
+USER = "operator"
+PASSWORD = "right-password"
 
 
 def settings(servers: str, topic: str, **more: str) -> Settings:
@@ -316,7 +318,7 @@ def secured(servers: str, topic: str, secrets: Path, password: str) -> Settings:
 def test_credentials_that_are_refused_are_told_without_them_and_read_again(
     tmp_path: Path, topic: str, watch: Watch
 ) -> None:
-    with sasl_kafka(tmp_path) as broker:
+    with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}, without_acls=True) as broker:
         watched = watch(secured(broker.secured, topic, tmp_path / "secrets", "wrong-password"))
         watched.until(lambda s: s.trouble and "does not accept the credentials" in s.trouble)
         assert "wrong-password" not in (watched.status.trouble or "")
@@ -329,7 +331,7 @@ def test_credentials_that_are_refused_are_told_without_them_and_read_again(
 
 
 def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path, topic: str, watch: Watch) -> None:
-    with sasl_kafka(tmp_path) as broker:
+    with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}, without_acls=True) as broker:
         make(broker.plain, topic)
         deny = AclBinding(
             ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{USER}", "*", AclOperation.ALL,
@@ -345,6 +347,18 @@ def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path
         for removed in client.delete_acls([_any_of(topic)]).values():
             removed.result(30)
         watched.until(lambda s: s.trouble is None and s.caught_up)
+        watched.status.close()
+
+
+def test_who_has_the_rights_on_the_topic_alone_reads_and_writes_it(tmp_path: Path, topic: str, watch: Watch) -> None:
+    with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}) as broker:
+        make(broker.plain, topic)
+        broker.allow(USER, ResourceType.TOPIC, topic, AclOperation.READ, AclOperation.WRITE)
+        watched = watch(secured(broker.secured, topic, tmp_path / "secrets", PASSWORD))
+        watched.until(lambda s: s.caught_up and s.trouble is None)
+        watched.status.write([(control_key(NAME), CONTROL.to_value())])
+        watched.until(lambda s: s.control(NAME) == CONTROL)
+        assert watched.status.trouble is None
         watched.status.close()
 
 

@@ -142,6 +142,30 @@ def test_pausing_and_resuming_leaves_a_failed_task_failed(life: Site, journal: J
     life.check()
 
 
+@pytest.mark.scenario("source-too-many-tasks")
+def test_a_running_connector_whose_plugin_asks_for_too_many_tasks_goes_on_as_it_was(
+    life: Site, journal: Journal
+) -> None:
+    config = source(journal, f"t-{life.namespace}", [], scripts=json.dumps([[["a"]], [["b"]], [["c"]]]))
+    life.create("orders", **SCRIPTED, tasksMax=3, config=config)
+    life.settled("orders")
+    states = States(life, "orders")
+    states.until(["RUNNING"], *[["RUNNING"]] * 3)
+    pods = [p["metadata"]["uid"] for p in life.kubelet.alive(life.key("orders"))]
+    life.change("orders", tasksMax=1)
+    body = life.until("orders", lambda b: condition(b, "Stalled").startswith("True ConfigInvalid"), "refused")
+    told = condition(body, "ConfigValid")
+    assert f"The connector {states.name} has generated 3 tasks, which is greater than 1, the maximum number" in told
+    assert body["status"]["state"] == "Running"
+    assert tasks_are(body, "Running", "Running", "Running")
+    assert [p["metadata"]["uid"] for p in life.kubelet.alive(life.key("orders"))] == pods
+    states.until(["RUNNING"], *[["RUNNING"]] * 3)
+    life.change("orders", tasksMax=3)
+    life.settled("orders")
+    assert [p["metadata"]["uid"] for p in life.kubelet.alive(life.key("orders"))] == pods
+    life.check()
+
+
 @pytest.mark.scenario("restart-failed-only")
 def test_restarting_what_failed_leaves_the_others_alone(life: Site, journal: Journal) -> None:
     states = one_of_three_fails(life, journal)

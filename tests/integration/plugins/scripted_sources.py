@@ -5,6 +5,7 @@ batch i+1 of the offset that is stored, or 0.
 """
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ class SourceConfig(Config):
     partition: str = prop("partition", '{"p":"a0"}', doc="The source partition, as JSON.")
     tasks: int = prop("tasks", 0, doc="Ask for that many tasks, whatever is allowed.")
     scripts: str = prop("scripts", "", doc="JSON: a script for each task, which has source partition `{p: a<task>}`.")
+    every: float = prop("every", 0.0, doc="Seconds between two batches.")
     polling: bool = prop("polling", default=False, doc="Be a source that knows its offsets only while it reads.")
     secret: str = prop("pw", "", doc="Told in the journal.")
     environment: str = prop("x.env", "", doc="Told in the journal.")
@@ -75,6 +77,7 @@ class Script:
         self.partition = SourcePartition(json.loads(config.partition))
         self.tell = Teller(config.journal)
         self._raised: set[int] = set()
+        self._due = 0.0
 
     def begin(self, offsets: Offsets) -> None:
         c = self.config
@@ -85,6 +88,9 @@ class Script:
         while number < len(self.batches):
             batch = self.batches[number]
             if isinstance(batch, list):
+                if time.monotonic() < self._due:
+                    return None
+                self._due = time.monotonic() + self.config.every
                 return number
             if number not in self._raised:
                 self._raised.add(number)
