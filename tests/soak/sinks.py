@@ -1,7 +1,8 @@
 """Worlds of sinks: what is in the topic is outside, and nothing is committed that is not."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -148,17 +149,24 @@ class SinkWorld(World):
         committed = self._committed()
         if committed is None:
             return []
-        while (size := self.out.stat().st_size if self.out.exists() else 0) > self._at:
-            self.look()
-            if self._at >= size:
-                break
+        self.look_at_all()
         return invariants.committed_is_written(committed, {p: f.known for p, f in self._found.items()})
 
+    def look_at_all(self) -> None:
+        """As far as it is at the moment."""
+        size = self.out.stat().st_size if self.out.exists() else 0
+        while self._at < size:
+            self.look()
+
+    def holds(self, streams: Mapping[int, Sequence[int]]) -> list[str]:
+        """What is wrong with the records."""
+        return invariants.at_least_once(streams, self._written())
+
     def verdict(self) -> list[str]:
-        self.look()
+        self.look_at_all()
         committed = self._committed() or {}
         return [
-            *invariants.at_least_once({p: f.numbers for p, f in self._found.items()}, self._written()),
+            *self.holds({p: f.numbers for p, f in self._found.items()}),
             *invariants.committed_is_written(committed, {p: f.known for p, f in self._found.items()}),
             *invariants.no_lag(committed, self._next),
             *[f"a line that nobody wrote: {t[:80]!r}" for t in self._torn if not self.is_torn(t)][:3],
@@ -229,7 +237,7 @@ class OutsideSinkWorld(SinkWorld):
     name: ClassVar = "outside-sink"
     most_at_once: ClassVar = 8_000
     most_ahead: ClassVar = 20_000
-    actions: ClassVar = (*BROKER, *RUNS, *SPARK, *_RACES, *_OUTSIDE, Action("partition added"))
+    actions: ClassVar[tuple[Action, ...]] = (*BROKER, *RUNS, *SPARK, *_RACES, *_OUTSIDE, Action("partition added"))
 
     def prepare(self) -> None:
         super().prepare()
@@ -269,4 +277,41 @@ class OutsideSinkWorld(SinkWorld):
         super().ease()
 
 
-SINKS: Final = (FileSinkWorld, OutsideSinkWorld)
+class StoringSinkWorld(OutsideSinkWorld):
+    """One that keeps offsets with its data: exactly once, whatever the group's offsets say."""
+
+    name: ClassVar = "storing-sink"
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._place = 0
+
+    def manifest(self, tasks: int) -> Mapping[str, Any]:
+        return manifest(
+            self.connector, "storing_outside:OutsideStore", topics=_TOPIC, folder=self.folder / "outside",
+            database=self.out, password="${secret:outside:password}", value_converter="StringConverter", spark="Eager",
+            batch_max_records=self._batch, consumer_override_metadata_max_age_ms=2_000,
+        )  # fmt: skip
+
+    def look(self) -> None:
+        if not self.out.exists():
+            return
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(f"file:{self.out}?mode=ro", uri=True)) as db:
+            rows = db.execute(
+                "select place, part, number from records where place > ? order by place limit 20000", (self._place,)
+            ).fetchall()
+            for place, partition, number in rows:
+                self._place = place
+                self._found.setdefault(partition, Prefix()).add(number)
+
+    def look_at_all(self) -> None:
+        before = -1
+        while before != self._place:
+            before = self._place
+            self.look()
+
+    def holds(self, streams: Mapping[int, Sequence[int]]) -> list[str]:
+        return invariants.exactly_once(streams, self._written())
+
+
+SINKS: Final = (FileSinkWorld, OutsideSinkWorld, StoringSinkWorld)

@@ -13,7 +13,9 @@ from tests.integration.running import manifest
 from outside import Outside
 
 from . import invariants
+from .lives import Lives
 from .plan import Action, Step
+from .runs import ConnectorRuns
 from .world import BROKER, RUNS, SPARK, Undo, World
 
 __all__ = ["SOURCES"]
@@ -104,6 +106,7 @@ class OutsideWorld(SourceWorld):
     streams: ClassVar = 4
     largest: ClassVar = 200_000
     most_ahead: ClassVar = 60_000
+    password: ClassVar = "${secret:outside:password}"
     actions: ClassVar[tuple[Action, ...]] = (*BROKER, *RUNS, *SPARK, *_RACES, *_OUTSIDE)
 
     def prepare(self) -> None:
@@ -115,9 +118,9 @@ class OutsideWorld(SourceWorld):
         self._batch = self.chance.choice([400, 4_000])
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
-        config = {
+        config: dict[str, Any] = {
             "topic": _TOPIC, "folder": self.folder / "outside", "streams": self.streams, "partitions": self.partitions,
-            "largest": self.largest, "password": "${secret:outside:password}", "value.converter": "StringConverter",
+            "largest": self.largest, "password": self.password, "value.converter": "StringConverter",
             "batch.max.records": self._batch,
             "delivery.guarantee": "exactly-once" if self.exactly_once else "at-least-once",
         }  # fmt: skip
@@ -279,4 +282,39 @@ class FileWorld(SourceWorld):
         self._rotations += 1
 
 
-SOURCES: Final = (OutsideWorld, AtLeastOnceWorld, FileWorld)
+class PodWorld(OutsideWorld):
+    """A task in pods, whose lives race each other, and which is paused and resumed."""
+
+    name: ClassVar = "lives"
+    password: ClassVar = ""
+    actions: ClassVar[tuple[Action, ...]] = (
+        *BROKER, *SPARK, *_OUTSIDE, Action("task killed", 2), Action("task frozen", lasts=(1, 25)),
+        Action("stopped and started"), Action("second run", 2), Action("twin", 2), Action("all killed"),
+        Action("frozen and superseded", 2, lasts=(2, 25)), Action("paused", 2, lasts=(1, 10)),
+    )  # fmt: skip
+
+    def connected(self) -> ConnectorRuns:
+        self._lives = Lives(self.processes, self.broker.bootstrap_servers, self.manifest(1), self.folder / "pods")
+        return self._lives
+
+    def do_twin(self, step: Step) -> None:
+        """Two lives with one number: one of them leaves."""
+        self._lives.start_twin()
+
+    def do_paused(self, step: Step) -> Undo | None:
+        if self.hindered:  # it is told through Kafka, which may be away
+            return None
+        self._lives.tell("Paused")
+
+        def resume() -> None:
+            self.broker.start()
+            self._lives.tell("Running")
+
+        return resume
+
+    def temporary_files(self) -> list[str]:
+        """A pod's go with the pod."""
+        return []
+
+
+SOURCES: Final = (OutsideWorld, AtLeastOnceWorld, FileWorld, PodWorld)

@@ -119,12 +119,16 @@ class World(ABC):
         """Start the broker and the connector."""
         self.broker.start()
         self.prepare()
-        self.runs = ConnectorRuns(
+        self.runs = self.connected()
+        self.runs.start()
+
+    def connected(self) -> ConnectorRuns:
+        """Whoever runs the connector."""
+        return ConnectorRuns(
             self.processes, self.broker.bootstrap_servers, self.manifest, "--secrets", str(self.secrets),
             worker={"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"},
             env={"TMPDIR": str(self.temporary)},
         )  # fmt: skip
-        self.runs.start()
 
     @property
     def hindered(self) -> bool:
@@ -160,7 +164,7 @@ class World(ABC):
         told = self.runs.stop()
         if told is not None:
             wrong.append(f"{told}\n{newest.running.last_words()}")
-        wrong += invariants.nothing_left(self._left(), [] if told else self._files())
+        wrong += invariants.nothing_left(self._left(), [] if told else self.temporary_files())
         for run in self.runs.runs:
             wrong += [
                 f"{text} (run {run.number}, {run.running.log})"
@@ -182,7 +186,8 @@ class World(ABC):
                 told.append(f"{p.pid} {p.status()} {' '.join(p.cmdline())[:150]}")
         return told
 
-    def _files(self) -> list[str]:
+    def temporary_files(self) -> list[str]:
+        """What lies in the temporary folder."""
         return [str(p.relative_to(self.temporary)) for p in sorted(self.temporary.rglob("*"))][:20]
 
     # What is done to a run
