@@ -6,14 +6,14 @@ p is the n-th that the world wrote there, from 0.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 __all__ = [
     "Counters", "Sample", "Standstill", "at_least_once", "committed_is_written", "counters_agree", "exactly_once",
-    "first_wins", "logs_are_clean", "no_lag", "nothing_left",
+    "first_wins", "logs_are_clean", "no_lag", "nothing_left", "only_lost",
 ]  # fmt: skip
 
 _MOST: Final = 5
@@ -34,6 +34,24 @@ def exactly_once(found: Streams, sent: Mapping[int, int]) -> list[str]:
 def at_least_once(found: Streams, sent: Mapping[int, int]) -> list[str]:
     """No record is missing, and those that came first stand in order."""
     return _each(found, sent, once=False)
+
+
+def only_lost(found: Streams, sent: Mapping[int, int], may_be: Callable[[int, int], bool], counted: int) -> list[str]:
+    """Each record once, in order, but for those that may be lost; as many of these are counted as are missing."""
+    there = {p: set(numbers) for p, numbers in found.items()}
+    lost = {p: [n for n in range(count) if n not in there.get(p, ())] for p, count in sent.items()}
+    wrong = [
+        f"stream {p}: {len(never)} lost that fit ({_spans(never)})"
+        for p, numbers in sorted(lost.items())
+        if (never := [n for n in numbers if not may_be(p, n)])
+    ]
+    for p, numbers in sorted(found.items()):
+        if list(numbers) != sorted(there[p]):
+            wrong.append(f"stream {p}: {len(numbers) - len(there[p])} again, or out of order")
+    missing = sum(map(len, lost.values()))
+    if missing != counted:
+        wrong.append(f"{missing} records are missing, {counted} are counted as failures")
+    return _few(wrong)
 
 
 def first_wins(numbers: Iterable[int]) -> list[int]:

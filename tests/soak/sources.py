@@ -1,22 +1,30 @@
 """Worlds of sources: what was offered is in the topic, once and in order."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
 from tests.integration.machine_time import MachineTime
 from tests.integration.reading import Reader, create, read_all
 from tests.integration.running import manifest
 
-from outside import Outside
+from outside import Outside, size_of
 
 from . import invariants
 from .lives import Lives
 from .plan import Action, Step
 from .runs import ConnectorRuns
-from .world import BROKER, RUNS, SPARK, Undo, World
+from .world import ACCEPTED, BROKER, RUNS, SPARK, Undo, World
 
 __all__ = ["SOURCES"]
 
@@ -28,6 +36,8 @@ _RACES: Final = (
 _OUTSIDE: Final = (
     Action("outside slow", lasts=(2, 15)), Action("outside away", lasts=(2, 15)), Action("outside hanging", lasts=(2, 12)),
 )  # fmt: skip
+_OVERHEAD: Final = 500
+"""Bytes that a record has besides its text, at most."""
 _FEW, _MANY = 300, 12_000
 
 
@@ -36,19 +46,27 @@ class SourceWorld(World):
 
     kind: ClassVar = "source"
     partitions: ClassVar = 1
-    exactly_once: ClassVar = True
+    exactly_once: bool = True
     transaction_timeout: ClassVar = 15_000
 
     def prepare(self) -> None:
         create(self.broker.bootstrap_servers, _TOPIC, self.partitions, max_message_bytes=str(2 << 20))
         self._found: dict[int, int] = {}
         self._delivered = 0
-        self._reader = Reader(self.broker.bootstrap_servers, _TOPIC)
-        self._reader.poll()
+        self._reader: Reader | None = None
+        self.follow()
         self._clock = MachineTime()
         self._next_load = 0.0
 
+    def follow(self) -> None:
+        """Read the topic from its beginning, with all partitions that it has now."""
+        if self._reader is not None:
+            self._reader.__exit__()
+        self._reader = Reader(self.broker.bootstrap_servers, _TOPIC)
+        self._reader.poll()
+
     def look(self) -> None:
+        assert self._reader is not None
         for r in self._reader.poll(0.02):
             stream, number = self.number_of(r.value or b"")
             if number >= self._found.get(stream, 0):
@@ -70,8 +88,12 @@ class SourceWorld(World):
                 strange.append(f"a record that nobody wrote: {(r.value or b'')[:80]!r}")
                 continue
             streams.setdefault(stream, []).append(number)
+        return [*strange[:3], *self.holds(streams)]
+
+    def holds(self, streams: Mapping[int, Sequence[int]]) -> list[str]:
+        """What is wrong with the records."""
         holds = invariants.exactly_once if self.exactly_once else invariants.at_least_once
-        return [*strange[:3], *holds(streams, self.written())]
+        return holds(streams, self.written())
 
     def number_of(self, value: bytes) -> tuple[int, int]:
         """The stream and the number that a record tells."""
@@ -94,7 +116,8 @@ class SourceWorld(World):
         return self.chance.randrange(1, _MANY if self.chance.random() < 0.1 else _FEW)
 
     def close(self) -> None:
-        self._reader.__exit__()
+        if self._reader is not None:
+            self._reader.__exit__()
         super().close()
 
 
@@ -116,6 +139,7 @@ class OutsideWorld(SourceWorld):
         self.outside = Outside(folder)
         self._offered = 0
         self._batch = self.chance.choice([400, 4_000])
+        self._boundary = self.chance.choice(["poll", "poll", "interval"])
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         config: dict[str, Any] = {
@@ -126,6 +150,8 @@ class OutsideWorld(SourceWorld):
         }  # fmt: skip
         if self.exactly_once:
             config["producer.override.transaction.timeout.ms"] = self.transaction_timeout
+            config["transaction.boundary"] = self._boundary
+            config["transaction.boundary.interval.ms"] = 3_000
         return manifest(self.connector, "outside:OutsideSource", config, tasks_max=tasks, spark="Eager")
 
     def load(self) -> None:
@@ -162,7 +188,7 @@ class AtLeastOnceWorld(OutsideWorld):
     """The same without transactions: nothing is missing, and what comes again comes in order."""
 
     name: ClassVar = "at-least-once"
-    exactly_once: ClassVar = False
+    exactly_once = False
     actions: ClassVar[tuple[Action, ...]] = tuple(
         replace(a, awaits="a task that a newer plan does not have is not told (decision 0001, drawbacks)")
         if a.name == "other tasks beside"
@@ -177,13 +203,89 @@ class ManyStreamsWorld(OutsideWorld):
     name: ClassVar = "thousands"
     streams: ClassVar = 3_000
     largest: ClassVar = 200
-    most_ahead: ClassVar = 150_000
+    most_ahead: ClassVar = 60_000
     actions: ClassVar = (
         Action("task killed"),
         Action("broker killed", lasts=(1, 8)),
         Action("second run"),
         Action("worker killed"),
     )
+
+
+class LimitsWorld(OutsideWorld):
+    """A topic whose limit falls and rises and whose partitions grow in number, and `errors.tolerance=all`.
+
+    What is larger than the limit is lost then, and counted; nothing else is. Nothing is killed, so that all is counted.
+    """
+
+    name: ClassVar = "limits"
+    partitions: ClassVar = 2
+    streams: ClassVar = 8
+    actions: ClassVar[tuple[Action, ...]] = (
+        Action("limit lowered", 3, lasts=(3, 15)), Action("partition added", 2), Action("outside slow", lasts=(2, 6)),
+        Action("broker stopped", lasts=(2, 10)), Action("broker frozen", lasts=(2, 10)), Action("stopped and started"),
+    )  # fmt: skip
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.exactly_once = self.chance.random() < 0.5
+        self._streams = self.partitions
+        self._lowest = self._usual = 300_000
+        self.outside.grow(self._streams)
+        self._alter(self._usual)
+
+    def manifest(self, tasks: int) -> Mapping[str, Any]:
+        made = dict(super().manifest(tasks))
+        made["spec"]["config"]["errors.tolerance"] = "all"
+        return made
+
+    @property
+    def sent(self) -> int:
+        return self._offered * self._streams
+
+    def written(self) -> Mapping[int, int]:
+        return dict.fromkeys(range(self._streams), self._offered)
+
+    def holds(self, streams: Mapping[int, Sequence[int]]) -> list[str]:
+        counted = sum(int(s.get("failures", 0)) for run in self.runs.runs for s in run.states.values())
+        return invariants.only_lost(streams, self.written(), self._may_be_lost, counted)
+
+    def ease(self) -> None:
+        super().ease()
+        self._alter(self._usual)
+        while any(self._may_be_lost(p, self._offered - 1) for p in range(self._streams)):
+            self._offered += 1  # the last one shows that all before it were dealt with
+        self.outside.offer(self._offered)
+
+    def do_limit_lowered(self, step: Step) -> Undo | None:
+        if self.hindered:
+            return None
+        self._alter(self.chance.choice([10_000, 50_000, 120_000]))
+
+        def back() -> None:
+            self.broker.start()
+            self._alter(self._usual)
+
+        return back
+
+    def do_partition_added(self, step: Step) -> None:
+        if self.hindered or self._streams == self.streams:
+            return
+        self._streams += 1
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
+        admin.create_partitions([NewPartitions(_TOPIC, self._streams)])[_TOPIC].result(30)
+        self.outside.grow(self._streams)
+        self.follow()
+
+    def _may_be_lost(self, stream: int, number: int) -> bool:
+        return size_of(stream, number, self.largest) > self._lowest - _OVERHEAD
+
+    def _alter(self, limit: int) -> None:
+        self._lowest = min(self._lowest, limit)
+        entry = ConfigEntry("max.message.bytes", str(limit), incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, _TOPIC, incremental_configs=[entry])
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
+        admin.incremental_alter_configs([resource])[resource].result(30)
 
 
 class FileWorld(SourceWorld):
@@ -287,6 +389,7 @@ class PodWorld(OutsideWorld):
 
     name: ClassVar = "lives"
     password: ClassVar = ""
+    accepted: ClassVar = (*ACCEPTED, "WARNING: Using incubator modules")  # a pod's log holds Java's own words too
     actions: ClassVar[tuple[Action, ...]] = (
         *BROKER, *SPARK, *_OUTSIDE, Action("task killed", 2), Action("task frozen", lasts=(1, 25)),
         Action("stopped and started"), Action("second run", 2), Action("twin", 2), Action("all killed"),
@@ -317,4 +420,4 @@ class PodWorld(OutsideWorld):
         return []
 
 
-SOURCES: Final = (OutsideWorld, AtLeastOnceWorld, FileWorld, PodWorld)
+SOURCES: Final = (OutsideWorld, AtLeastOnceWorld, FileWorld, PodWorld, ManyStreamsWorld)

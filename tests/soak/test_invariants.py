@@ -42,6 +42,17 @@ def test_at_least_once_takes_records_that_come_again_and_no_gap() -> None:
     assert "out of order" in broken(*invariants.at_least_once({0: [0, 2, 1, 2]}, {0: 3}))
 
 
+def test_only_what_may_be_lost_is_lost_and_all_of_it_is_counted() -> None:
+    def may_be(stream: int, number: int) -> bool:
+        return number == 2
+
+    assert invariants.only_lost({0: [0, 1, 3]}, {0: 4}, may_be, 1) == []
+    assert invariants.only_lost({0: [0, 1, 2, 3]}, {0: 4}, may_be, 0) == []
+    assert "1 lost that fit (1)" in broken(*invariants.only_lost({0: [0, 2, 3]}, {0: 4}, may_be, 1))
+    assert "1 again" in broken(*invariants.only_lost({0: [0, 1, 1, 3]}, {0: 4}, may_be, 1))
+    assert "2 are counted" in broken(*invariants.only_lost({0: [0, 1, 3]}, {0: 4}, may_be, 2))
+
+
 def test_what_is_committed_and_not_written_is_told() -> None:
     assert invariants.committed_is_written({0: 2}, {0: {0, 1, 2}}) == []
     assert "offset 3 is committed, 1 not written" in broken(*invariants.committed_is_written({0: 3}, {0: {0, 2}}))

@@ -58,6 +58,7 @@ class World(ABC):
     name: ClassVar[str]
     kind: ClassVar[str]
     actions: ClassVar[tuple[Action, ...]]
+    accepted: ClassVar[tuple[str, ...]] = ACCEPTED
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder = folder
@@ -168,7 +169,7 @@ class World(ABC):
         for run in self.runs.runs:
             wrong += [
                 f"{text} (run {run.number}, {run.running.log})"
-                for text in invariants.logs_are_clean(log_lines(run), [SECRET], accepted=ACCEPTED)
+                for text in invariants.logs_are_clean(log_lines(run), [SECRET], accepted=self.accepted)
             ]
         return wrong
 

@@ -1,8 +1,9 @@
 """A source and a sink with an outside system that a test governs: fine, slow, away, hanging, and fine again.
 
-The outside is a folder: `state` says how it is (`Outside.set`), `available` how many records each stream of the source has.
-Record n of stream p is the text `p:n:` and some letters, in partition p modulo the topic's; how many letters follows from p
-and n, so that reading again gives the same.
+The outside is a folder: `state` says how it is (`Outside.set`), `available` how many records each stream of the source has,
+`grown` how many streams there are where their number grows with the topic's partitions. Record n of stream p is the text
+`p:n:` and some letters, in partition p modulo the topic's; how many letters follows from p and n, so that reading again
+gives the same.
 """
 
 import json
@@ -55,12 +56,19 @@ class Outside:
         """So many records does each stream have from now on."""
         self._write("available", str(records))
 
+    def grow(self, streams: int) -> None:
+        """So many streams there are from now on, each with a partition of its own."""
+        self._write("grown", str(streams))
+
     @property
     def available(self) -> int:
         """How many records each stream has."""
-        with suppress(FileNotFoundError):
-            return int((self._folder / "available").read_text())
-        return 0
+        return self._number("available") or 0
+
+    @property
+    def grown(self) -> int | None:
+        """How many streams there are; None where their number is fixed."""
+        return self._number("grown")
 
     def meet(self, records: int = 0) -> None:
         """What somebody meets who wants something of it, for so many records."""
@@ -84,16 +92,28 @@ class Outside:
             return found
         return {"how": "fine"}
 
+    def _number(self, name: str) -> int | None:
+        with suppress(FileNotFoundError):
+            return int((self._folder / name).read_text())
+        return None
+
     def _write(self, name: str, text: str) -> None:
         new = self._folder / f"{name}.new"
         new.write_text(text)
         new.rename(self._folder / name)
 
 
-def text_of(stream: int, number: int, largest: int) -> str:
-    """The record: mostly some letters, one of a hundred some thousand, one of ten thousand nearly the largest."""
+def size_of(stream: int, number: int, largest: int) -> int:
+    """How many letters a record has, more or less."""
     chance = (stream * 7_919 + number * 104_729 + 17) % 10_007
-    size = largest if chance == 0 else min(largest, 20 * chance) if chance < 100 else chance % 90
+    if chance < 10:
+        return largest * (10 - chance) // 10
+    return min(largest, 20 * chance) if chance < 100 else chance % 90
+
+
+def text_of(stream: int, number: int, largest: int) -> str:
+    """The record: mostly some letters, one of a hundred some thousand, one of a thousand up to the largest."""
+    size = size_of(stream, number, largest)
     begin = f"{stream}:{number}:"
     return begin + "x" * max(0, size - len(begin))
 
@@ -133,10 +153,12 @@ class Streams(Source):
         self._outside.meet()
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        available = self._outside.available
+        available, grown = self._outside.available, self._outside.grown
         each = max(1, limits.records // len(self._own))
         end: dict[SourcePartition, Offset] = {}
-        for partition in self._own:
+        for partition, stream in self._own.items():
+            if grown is not None and stream >= grown:
+                continue
             at = _at(start.get(partition))
             if at < available:
                 end[partition] = {"n": min(available, at + each)}
@@ -159,11 +181,12 @@ class StreamReader(PartitionReader):
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         p, at, end = (int(partition.data[k]) for k in ("p", "start", "end"))
+        to_partition = p if self._outside.grown is not None else p % self._config.partitions
         while at < end:
             to = min(end, at + _PORTION)
             self._outside.meet(to - at)
             yield RecordBatch(
-                length=to - at, topic=self._config.topic, partition=p % self._config.partitions, value_schema=STRING,
+                length=to - at, topic=self._config.topic, partition=to_partition, value_schema=STRING,
                 value=[text_of(p, n, self._config.largest) for n in range(at, to)],
             )  # fmt: skip
             at = to
