@@ -11,11 +11,12 @@ import pytest
 
 from penstock import ConnectError, RetriableError, TopicPartition
 from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.kafka.compacted import read_to_end
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.settings import ClientSettings
 
 from .checking import assert_exactly_once
-from .reading import Reader, create, produce
+from .reading import Reader, create, produce, read_all
 from .running import Processes, Running, manifest, new_name, specs, until
 
 AWAY = 30.0 if os.environ.get("PENSTOCK_SOAK") else 10.0
@@ -188,3 +189,34 @@ def test_what_a_broker_was_asked_as_it_went_away_may_be_asked_again(own_kafka: E
     own_kafka.stop()
     thread.join(60)
     assert [type(e) for e in refused] == [RetriableError]
+
+
+def test_a_topic_whose_leader_is_not_back_yet_is_read_again_later(own_kafka: EmbeddedKafka) -> None:
+    """A broker that was frozen, or restarted, says for a moment that its partitions have no leader."""
+    settings = reading(own_kafka.bootstrap_servers)
+    create(own_kafka.bootstrap_servers, "status", 5)
+    produce(own_kafka.bootstrap_servers, "status", [b"x"] * 20)
+    ended, refused = threading.Event(), []
+
+    def read() -> None:
+        while not ended.is_set():
+            try:
+                read_to_end(settings, "status")
+            except RetriableError:
+                continue
+            except ConnectError as e:
+                refused.append(str(e))
+
+    threads = [threading.Thread(target=read, daemon=True) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for _ in range(4):
+        broker = psutil.Process(own_kafka.pid)
+        broker.suspend()
+        time.sleep(6)  # longer than the broker's session
+        broker.resume()
+        until(lambda: len(read_all(own_kafka.bootstrap_servers, "status")) == 20)
+    ended.set()
+    for thread in threads:
+        thread.join(60)
+    assert refused == []

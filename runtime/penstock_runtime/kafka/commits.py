@@ -10,11 +10,10 @@ from confluent_kafka import TopicPartition as Position
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.errors import translated, translating
-from penstock_runtime.kafka.marks import named
+from penstock_runtime.kafka.marks import GONE, named
 
-__all__ = ["GONE", "GroupCommits"]
+__all__ = ["GroupCommits"]
 
-GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
 _READ_SECONDS: Final = 30.0
 _PATIENCE: Final = 10.0
 _SHORTEST, _LONGEST = 0.001, 0.05  # seconds between two looks for an answer

@@ -22,10 +22,10 @@ from confluent_kafka import TopicPartition as Position
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
 from penstock.unread_headers import RawHeader
-from penstock_runtime.kafka.commits import GONE, GroupCommits
+from penstock_runtime.kafka.commits import GroupCommits
 from penstock_runtime.kafka.doubt import Doubt
 from penstock_runtime.kafka.errors import passing, translated, translating
-from penstock_runtime.kafka.marks import ends, marks, named
+from penstock_runtime.kafka.marks import GONE, ends, marks, named
 from penstock_runtime.kafka.message_headers import MessageHeaders
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -200,8 +200,6 @@ class RecordConsumer:
         try:
             found = ask(self._consumer, wanted, self._patience)
         except KafkaException as e:
-            if e.args[0].code() in GONE:
-                raise RetriableError(f"{doing}: a partition is gone, or has no leader") from e
             raise translated(e.args[0], doing) from e
         self._connections.end()
         return found

@@ -7,13 +7,16 @@ meanwhile (brokers that go away and come back), whatever its timeout is (seen wi
 from collections.abc import Iterable
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
+from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
 
-__all__ = ["ends", "filled", "marks", "named"]
+__all__ = ["GONE", "ends", "filled", "marks", "named"]
 
+GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+"""What is said of a partition that was deleted, and of one that has no leader at the moment."""
 _FIRST: Final = -2
 _END: Final = -1
 
@@ -31,6 +34,7 @@ def marks(
         seconds: how long each of the two questions may take.
 
     Raises:
+        RetriableError: one of them is gone, or has no leader: so it is for a moment when a broker comes back.
         KafkaException: no answer in time, or not for all of them.
     """
     wanted = list(partitions)
@@ -58,8 +62,15 @@ def named(partitions: Iterable[tuple[str, int]]) -> str:
 def _asked(consumer: Consumer, wanted: list[TopicPartition], time: int, seconds: float) -> dict[TopicPartition, int]:
     if not wanted:
         return {}
-    found = consumer.offsets_for_times([Position(topic, p, time) for topic, p in wanted], timeout=seconds)
-    for one in found:
-        if one.error is not None:
-            raise KafkaException(one.error)
+    try:
+        found = consumer.offsets_for_times([Position(topic, p, time) for topic, p in wanted], timeout=seconds)
+        for one in found:
+            if one.error is not None:
+                raise KafkaException(one.error)
+    except KafkaException as e:
+        if e.args[0].code() in GONE:
+            raise RetriableError(
+                f"Asking for the end of {named(wanted)}: a partition is gone, or has no leader ({e.args[0].name()})"
+            ) from e
+        raise
     return {TopicPartition(one.topic, one.partition): one.offset for one in found}
