@@ -93,7 +93,7 @@ class Round:
             self._carry_out()
             if not broken:
                 self._settle()
-            broken += self._world.broken
+            broken += self._world.broken  # of its last actions
             if not broken:
                 broken += self._world.check()
                 broken += self._world.ends()
@@ -148,7 +148,7 @@ class Round:
         if load:
             world.load()
         world.look()
-        broken = [*world.runs.look(), *world.check()]
+        broken = [*world.broken, *world.runs.look(), *world.check()]
         now = invariants.Sample(
             self._clock(),
             world.delivered,

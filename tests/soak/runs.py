@@ -5,6 +5,7 @@ started last. How each ended is judged here (`Run.end_is_wrong`), by what was do
 """
 
 import json
+import math
 import signal
 import time
 import urllib.request
@@ -23,6 +24,7 @@ __all__ = ["ConnectorRuns", "Run"]
 
 _LOSSES: Final = 8
 """Kills of one run after which it is left alone: it gives a task up that is lost ten times in a row."""
+_LATELY: Final = 30.0
 _COUNTERS: Final = {
     "source": ("source_task_source_record_poll_total", "source_task_source_record_write_total"),
     "sink": ("sink_task_sink_record_read_total", "sink_task_sink_record_send_total"),
@@ -38,6 +40,7 @@ class Run:
         number: counted from 1.
         killed: parts of it that were killed: each costs a task one life.
         ended: it was asked to stop, killed as a whole, or has left and was judged.
+        hurt: when something of it was killed last.
         frozen: processes of it that stand still.
     """
 
@@ -45,11 +48,17 @@ class Run:
     number: int
     killed: int = 0
     ended: bool = False
+    hurt: float = -math.inf
     frozen: list[psutil.Process] = field(default_factory=list)
     _at: int = 0
     _rest: bytes = b""
     states: dict[int, dict[str, Any]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+
+    @property
+    def stood_lately(self) -> bool:
+        """Whether it is there, or was until it was killed: one that left for its sake a moment ago did right."""
+        return (self.alive and not self.ended) or time.monotonic() - self.hurt < _LATELY
 
     @property
     def alive(self) -> bool:
@@ -165,7 +174,9 @@ class ConnectorRuns:
                 pass
             if run.failed:
                 wrong.append(f"a task of run {run.number} has failed: {run.failed[0]}")
-            told = run.end_is_wrong(others=any(r.alive and not r.ended for r in self.runs))
+            told = run.end_is_wrong(
+                others=any(r.number > run.number or r.stood_lately for r in self.runs if r is not run)
+            )
             run.ended |= not run.alive
             if told:
                 wrong.append(f"{told}\n{run.running.last_words()}")
@@ -178,6 +189,7 @@ class ConnectorRuns:
         if not found or (what in ("task", "jvm") and run.killed >= _LOSSES):
             return None
         run.killed += what in ("task", "jvm")
+        run.hurt = time.monotonic()
         victim = found[int(choice * len(found)) % len(found)]
         with suppress(psutil.Error):
             victim.kill()
@@ -206,7 +218,7 @@ class ConnectorRuns:
     def kill_run(self, *, whole: bool) -> None:
         """`kill -9` of `penstock run`, or of all that it started too."""
         run = self.newest
-        run.ended = True
+        run.ended, run.hurt = True, time.monotonic()
         if whole:
             run.thaw()
             run.running.kill_all()

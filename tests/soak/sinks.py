@@ -6,11 +6,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from tests.integration.machine_time import MachineTime
 from tests.integration.reading import create
-from tests.integration.running import manifest
+from tests.integration.running import manifest, until
 
 from outside import Outside, text_of
 
@@ -104,8 +104,13 @@ class SinkWorld(World):
         for _ in range(count):
             partition = self.chance.choice(list(self._next))
             number = self._next[partition]
-            self._producer.produce(_TOPIC, text_of(partition, number, self.largest), partition=partition)
+            text = text_of(partition, number, self.largest)
+            self._producer.produce(_TOPIC, text, partition=partition, on_delivery=self._acknowledged)
             self._next[partition] = number + 1
+
+    def _acknowledged(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:  # then numbers are not offsets
+            self.broken.append(f"the world itself could not write to partition {message.partition()}: {error}")
 
     @property
     def sent(self) -> int:
@@ -195,9 +200,12 @@ class SinkWorld(World):
 
     def do_partition_added(self, step: Step) -> None:
         """The topic grows by one; its records are read like the others'."""
+        if self.hindered:
+            return
         number = len(self._next) + 1
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
         admin.create_partitions([NewPartitions(_TOPIC, number)])[_TOPIC].result(30)
+        until(lambda: len(self._producer.list_topics(_TOPIC, timeout=10).topics[_TOPIC].partitions) == number)
         self._next[number - 1] = 0
 
 
