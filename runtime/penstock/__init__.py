@@ -16,7 +16,7 @@ from penstock.errors import (
     Superseded,
 )
 from penstock.fields import Fields, Same
-from penstock.offsets import Offset, Offsets, Primitive, SourcePartition
+from penstock.offsets import Offset, Offsets, OffsetUpdates, Primitive, SourcePartition
 from penstock.plugin import API_VERSION, Converter, HeaderConverter, Plugin, Predicate, Transform
 from penstock.record import Header, Original, Record
 from penstock.schema import Field, Schema, Type
@@ -48,6 +48,7 @@ __all__ = [
     "Int64",
     "Limits",
     "Offset",
+    "OffsetUpdates",
     "Offsets",
     "Original",
     "PartitionReader",

@@ -6,11 +6,11 @@ JSON (`["<connector>",{partition}]` -> `{offset}`).
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from penstock.errors import DataError
 
-__all__ = ["Offset", "Offsets", "Primitive", "SourcePartition"]
+__all__ = ["Offset", "OffsetUpdates", "Offsets", "Primitive", "SourcePartition", "updated"]
 
 Primitive: TypeAlias = str | int | float | bool | None
 Offset: TypeAlias = Mapping[str, Primitive]
@@ -56,3 +56,14 @@ class SourcePartition(Mapping[str, Primitive]):
 
 
 Offsets: TypeAlias = Mapping[SourcePartition, Offset]
+"""What Kafka knows."""
+OffsetUpdates: TypeAlias = Mapping[SourcePartition, Offset | None]
+"""What a source says: None forgets where a source partition stood (a tombstone, as a null offset in Kafka Connect)."""
+
+
+def updated(offsets: Offsets, updates: OffsetUpdates) -> dict[SourcePartition, Offset]:
+    """The offsets after these updates, without those that are forgotten."""
+    found = {**offsets, **updates}
+    if None in updates.values():
+        return {p: o for p, o in found.items() if o is not None}
+    return cast("dict[SourcePartition, Offset]", found)

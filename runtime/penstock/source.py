@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from penstock.batch import RecordBatch
 from penstock.connector import Connector
-from penstock.offsets import Offsets
+from penstock.offsets import Offsets, OffsetUpdates
 from penstock.record import Record
 
 __all__ = ["InputPartition", "Limits", "PartitionReader", "PollingSource", "Source", "SourceConnector"]
@@ -37,14 +37,14 @@ class InputPartition:
 
     Attributes:
         data: what `read` needs, as JSON would hold it (`bytes` are allowed): it travels to another process.
-        offsets: where its source partitions stand once all of its records are delivered. Exactly once, a source
-            partition occurs in one input partition of a batch at most, and its records and this offset are committed in
-            one transaction.
+        offsets: where its source partitions stand once all of its records are delivered; None forgets one. Exactly
+            once, a source partition occurs in one input partition of a batch at most, and its records and this offset
+            are committed in one transaction.
         local: only the process of the driver half can read it (it holds an open file, a connection).
     """
 
     data: Mapping[str, Any]
-    offsets: Offsets = field(default_factory=dict)
+    offsets: OffsetUpdates = field(default_factory=dict)
     local: bool = False
 
 
@@ -78,8 +78,8 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """Up to where the next batch may go; partitions with nothing new are absent or unchanged.
+    def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
+        """Up to where the next batch may go; partitions with nothing new are absent or unchanged, None forgets one.
 
         Called again and again, with adaptive pauses in between: must return at once when there is nothing.
 
@@ -89,7 +89,10 @@ class Source(ABC):
 
     @abstractmethod
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """Cut what lies between into partitions; each of `end`'s changed offsets belongs to one of them."""
+        """Cut what lies between into partitions; each of `end`'s changed offsets belongs to one of them.
+
+        `end` is what `latest_offsets` has answered, None where that said so.
+        """
 
     def commit(self, offsets: Offsets) -> None:
         """Records up to here are in Kafka and their offsets committed: acknowledge them outside, if need be.
@@ -109,7 +112,7 @@ class PollingSource(ABC):
         """Begin; as `Source.start`."""
 
     @abstractmethod
-    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], Offsets]]:
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
         """Records and the offsets that hold once they are delivered, until `limits` or until there is nothing for now.
 
         All of one call is one batch, in one transaction when exactly once. A call that goes far beyond `limits`, or takes

@@ -68,6 +68,20 @@ def test_a_partition_is_found_in_any_order_of_fields_and_written_back_with_the_b
     assert found == [(key.encode(), b'{"i":0}'), (key.encode(), b'{"i":1}')]
 
 
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("polling", [False, True])
+def test_a_null_offset_forgets_where_a_source_partition_stood(lab: Lab, polling: bool, guarantee: str) -> None:
+    """A tombstone, as in Kafka Connect; the plugin does not find the partition among its offsets then."""
+    topic, more = lab.topic(), {"delivery.guarantee": guarantee}
+    name, task = lab.source([["a"], ["b"]], topic, polling=polling, forgets=1, **more)
+    commits = lab.journal.count("commit", 3)
+    task.stop()
+    assert [e["offset"] for e in commits] == [{"i": 0}, None, {"i": 0}]
+    assert lab.offsets(name)[:3] == [{"i": 0}, None, {"i": 0}]
+    assert lab.values(topic)[:3] == ["a", "b", "a"]
+    assert task.failure is None
+
+
 @pytest.mark.scenario("active-topics-source-after-ack")
 def test_a_topic_is_active_once_records_are_in_it(lab: Lab) -> None:
     topic, other = lab.topic(), lab.topic("other")

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from penstock.batch import RecordBatch
-from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.plugin import Plugin, Transform
 from penstock.record import Record
 from penstock.sink import SinkConnector
@@ -68,22 +68,22 @@ class SourceRun:
             return False
         for partition, records in got.items():
             self.streams.setdefault(partition, []).extend(records)
-        self.at = {**self.at, **end}
+        self.at = updated(self.at, end)
         self.source.commit(self.at)
         return True
 
-    def plan(self, limits: Limits = PLENTY) -> tuple[dict[SourcePartition, list[Record]], Offsets]:
+    def plan(self, limits: Limits = PLENTY) -> tuple[dict[SourcePartition, list[Record]], OffsetUpdates]:
         """One batch, read but not acknowledged: the records by source partition, and the changed offsets."""
         if isinstance(self.source, PollingSource):
             records: list[Record] = []
-            reached: dict[SourcePartition, Offset] = {}
+            reached: dict[SourcePartition, Offset | None] = {}
             for portion, offsets in self.source.read(self.at, limits):
                 records += [r for batch in rows([portion]) for r in batch.records()]
                 reached.update(offsets)
             return ({next(iter(reached)): records} if reached else {}), reached
         end = {p: o for p, o in self.source.latest_offsets(self.at, limits).items() if self.at.get(p) != o}
         got: dict[SourcePartition, list[Record]] = {}
-        for part in self.source.partitions(self.at, end) if end else ():
+        for part in self.source.partitions(self.at, cast("Offsets", end)) if end else ():
             records = list(self.read(part))
             if part.offsets:
                 got[next(iter(part.offsets))] = records

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from penstock.connector import Connector
-from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.offsets import Offset, Offsets, SourcePartition, updated
 from penstock.record import Record
 from penstock.source import Limits, PollingSource
 from penstock.testing.common import exactly, misfit, wire
@@ -95,7 +95,7 @@ class SourceSuite(ConnectorSuite):
         with self.life(request) as run:
             run.step(self.limits)
             first, end = run.plan(self.limits)
-            kept_at, run.at = run.at, {**run.at, **end}
+            kept_at, run.at = run.at, updated(run.at, end)
             run.plan(self.limits)
             run.at = kept_at
             # Other limits, or the clock, may end the batch elsewhere; what both hold must agree.
@@ -108,7 +108,7 @@ class SourceSuite(ConnectorSuite):
             if isinstance(run.source, PollingSource):
                 return
             end = run.source.latest_offsets({}, self.plenty)
-            parts = run.source.partitions({}, end)
+            parts = run.source.partitions({}, cast("Offsets", end))
             first = [list(run.read(part)) for part in parts]
             assert exactly([list(run.read(part)) for part in parts]) == exactly(first)
 
@@ -122,7 +122,7 @@ class SourceSuite(ConnectorSuite):
                 changed = {p: o for p, o in end.items() if run.at.get(p) != o}
                 if not changed:
                     break
-                parts = run.source.partitions(run.at, end)
+                parts = run.source.partitions(run.at, cast("Offsets", end))
                 covered = [pair for part in parts for pair in part.offsets.items() if pair[0] in changed]
                 assert len(covered) == len(changed), f"{covered} are to cover {changed}"
                 assert dict(covered) == changed

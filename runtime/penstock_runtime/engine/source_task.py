@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
-from typing import Final
+from typing import Final, cast
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
-from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.record import Record
 from penstock.source import InputPartition, PollingSource, Source
 from penstock_runtime.engine import worker
@@ -162,7 +162,7 @@ class SourceTask:
         if not changed:
             self._appetite.done(0, 0, 0.0)
             return False
-        parts = source.partitions(start, end)
+        parts = source.partitions(start, cast("Offsets", end))
         self._check_cover(parts, changed)
         begun = time.monotonic()
         if self._worth_spark(parts):
@@ -177,7 +177,7 @@ class SourceTask:
 
     def _poll(self, source: PollingSource) -> bool:
         """One batch of a source that knows its offsets only while it reads: always here, in one transaction."""
-        reached: dict[SourcePartition, Offset] = {}
+        reached: dict[SourcePartition, Offset | None] = {}
         trouble: list[RetriableError] = []
         reading = source.read(self._reached(), self._appetite.limits)
         first = next(reading, None)
@@ -214,12 +214,12 @@ class SourceTask:
 
     def _reached(self) -> Offsets:
         """Up to where the source was read."""
-        return {**self._stored.offsets, **self._uncommitted.offsets}
+        return updated(self._stored.offsets, self._uncommitted.offsets)
 
     def _delivered(
         self,
         source: Source | PollingSource,
-        changed: Offsets,
+        changed: OffsetUpdates,
         summary: Summary,
         begun: float,
         *,
@@ -336,7 +336,7 @@ class SourceTask:
     def _report_state(self) -> None:
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
 
-    def _check_cover(self, parts: Sequence[InputPartition], changed: Offsets) -> None:
+    def _check_cover(self, parts: Sequence[InputPartition], changed: OffsetUpdates) -> None:
         """A plugin's mistake here would lose or double records: refuse it."""
         seen: set[SourcePartition] = set()
         for part in parts:
@@ -359,7 +359,7 @@ class SourceTask:
         return f"source {self._setup.spec.connector}"
 
 
-def _changed(start: Offsets, end: Offsets) -> dict[SourcePartition, Offset]:
+def _changed(start: Offsets, end: OffsetUpdates) -> dict[SourcePartition, Offset | None]:
     return {p: o for p, o in end.items() if start.get(p) != o}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.offsets import Offset, OffsetUpdates, SourcePartition
 from penstock.source import Limits
 from penstock_runtime.engine.summary import Summary
 
@@ -49,12 +49,12 @@ class Uncommitted:
     """
 
     batches: int = 0
-    offsets: dict[SourcePartition, Offset] = field(default_factory=dict)
+    offsets: dict[SourcePartition, Offset | None] = field(default_factory=dict)
     summary: Summary = field(default_factory=Summary)
     since: float = 0.0
     seconds: float = 0.0
 
-    def add(self, offsets: Offsets, summary: Summary, *, begun: float, seconds: float) -> None:
+    def add(self, offsets: OffsetUpdates, summary: Summary, *, begun: float, seconds: float) -> None:
         """One more batch."""
         if not self.batches:
             self.since = begun

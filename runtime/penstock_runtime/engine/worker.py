@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from penstock.errors import ConnectError, RetriableError, Superseded
-from penstock.offsets import SourcePartition
+from penstock.offsets import OffsetUpdates, SourcePartition
 from penstock.sink import TopicPartition
 from penstock.source import InputPartition
 from penstock.taskspec import TaskSpec
@@ -43,7 +43,9 @@ class _Payload(msgspec.Struct):
     spec: str
     slots: str
     life: tuple[int, int, str, int, int, str] | None
-    work: list[tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any]]], list[tuple[bytes, bytes | None]]]]
+    work: list[
+        tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any] | None]], list[tuple[bytes, bytes | None]]]
+    ]
 
 
 class _Ranges(msgspec.Struct):
@@ -75,12 +77,13 @@ def payload(setup: Setup, life: Life | None, work: Sequence[Work]) -> bytes:
             spec=setup.spec_text,
             slots=str(setup.slots_dir),
             life=None if current is None else astuple(current),
-            work=[
-                (dict(part.data), [(dict(p), dict(o)) for p, o in part.offsets.items()], list(entries))
-                for part, entries in work
-            ],
+            work=[(dict(part.data), _plain(part.offsets), list(entries)) for part, entries in work],
         )
     )
+
+
+def _plain(offsets: OffsetUpdates) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    return [(dict(p), None if o is None else dict(o)) for p, o in offsets.items()]
 
 
 def unwrap(result: bytes) -> Summary:

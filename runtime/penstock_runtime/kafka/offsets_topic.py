@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ConnectError
-from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.offsets import Offset, OffsetUpdates, SourcePartition, updated
 from penstock_runtime.kafka.compacted import Entry, Stamped, stamped_until_end
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -68,9 +68,9 @@ class StoredOffsets:
         for partition, forms in own.forms.items():
             self.know(partition, forms)
 
-    def advance(self, offsets: Offsets) -> None:
+    def advance(self, offsets: OffsetUpdates) -> None:
         """Take over offsets that were committed."""
-        self.offsets.update(offsets)
+        self.offsets = updated(self.offsets, offsets)
         for partition in self._twofold.intersection(offsets):
             self.forms[partition] = {self.keys[partition]}
         self._twofold -= offsets.keys()

@@ -14,7 +14,9 @@ from penstock import (
     Header,
     InputPartition,
     Limits,
+    Offset,
     Offsets,
+    OffsetUpdates,
     PartitionReader,
     PollingSource,
     Record,
@@ -39,6 +41,7 @@ class SourceConfig(Config):
     scripts: str = prop("scripts", "", doc="JSON: a script for each task, which has source partition `{p: a<task>}`.")
     every: float = prop("every", 0.0, doc="Seconds between two batches.")
     polling: bool = prop("polling", default=False, doc="Be a source that knows its offsets only while it reads.")
+    forgets: int = prop("forgets", -1, doc="The offset of this batch is null. It comes again and again.")
     secret: str = prop("pw", "", doc="Told in the journal.")
     environment: str = prop("x.env", "", doc="Told in the journal.")
     two: str = prop("x.two", "", doc="Told in the journal.")
@@ -99,6 +102,9 @@ class Script:
             number += 1
         return None
 
+    def offset(self, number: int) -> Offset | None:
+        return None if number == self.config.forgets else {"i": number}
+
     def records(self, number: int) -> list[Record]:
         return [_record(r, self.config.topic) for r in self.batches[number]]
 
@@ -110,12 +116,12 @@ class Planned(Source):
     def start(self, offsets: Offsets) -> None:
         self._script.begin(offsets)
 
-    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+    def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
         number = self._script.next(start)
-        return {} if number is None else {self._script.partition: {"i": number}}
+        return {} if number is None else {self._script.partition: self._script.offset(number)}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        return [InputPartition({"batch": o["i"]}, {p: o}) for p, o in end.items()]
+        return [InputPartition({"batch": self._script.next(start)}, {p: o}) for p, o in end.items()]
 
     def commit(self, offsets: Offsets) -> None:
         self._script.tell("commit", offset=_offset(offsets.get(self._script.partition)))
@@ -141,11 +147,11 @@ class Polled(PollingSource):
     def start(self, offsets: Offsets) -> None:
         self._script.begin(offsets)
 
-    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], Offsets]]:
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
         number = self._script.next(start)
         if number is not None:
             self._script.tell("read", batch=number)
-            yield self._script.records(number), {self._script.partition: {"i": number}}
+            yield self._script.records(number), {self._script.partition: self._script.offset(number)}
 
     def commit(self, offsets: Offsets) -> None:
         self._script.tell("commit", offset=_offset(offsets.get(self._script.partition)))
