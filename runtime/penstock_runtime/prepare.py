@@ -1,4 +1,4 @@
-"""Before any task starts: internal topics, dead letter queues, and the fencing of every task that was there before."""
+"""Before any task starts: internal topics, dead letter queues, and the end of every task that was there before."""
 
 import logging
 import socket
@@ -100,12 +100,10 @@ def prepare(setup: Setup) -> Standing:
             )  # fmt: skip
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
-    place = Place.of(setup)
     if setup.exactly_once:
-        return fence(place, setup.spec.tasks)
-    # Nothing is fenced, so two plans may be alive at once; a clock may be behind another, the greater is still the later.
-    seen = _generation(read_to_end(place.shared, place.status_topic), place.connector)
-    return Standing(generation=max(int(time.time()), 1 + seen), plan=uuid.uuid4().hex)
+        return fence(Place.of(setup), setup.spec.tasks)
+    # By the clock: without ids that are fenced, records alone tell which plan is newer, also when the topic was lost.
+    return _supersede(Place.of(setup), setup.spec.tasks, least=int(time.time())).standing
 
 
 def _appear(settings: ClientSettings, topic: str) -> None:
@@ -141,10 +139,36 @@ def fence(place: Place, tasks: int = 0, *, transactional: bool = True) -> Standi
         Superseded: somebody else starts the same connector at this moment, and is the greater.
         RetriableError, ConnectError: Kafka is away, or refuses.
     """
+    recorded = _supersede(place, tasks, transactional=transactional)
+    if recorded.ids:
+        transactions.fence(place.settings, recorded.ids)
+        log.info("Fenced %d transactional ids of earlier lives of %s", len(recorded.ids), place.connector)
+    return recorded.standing
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """A plan that is on record for every task.
+
+    Attributes:
+        standing: the plan's.
+        ids: the transactional ids that lives before it may still hold.
+    """
+
+    standing: Standing
+    ids: list[str]
+
+
+def _supersede(place: Place, tasks: int, *, transactional: bool = False, least: int = 0) -> _Recorded:
+    """Write a new plan's records for the tasks that were and for those that will be.
+
+    Every life of an earlier plan finds them when it looks, and leaves. Arguments and errors are those of `fence`;
+    `least` is the least generation.
+    """
     name = place.connector
     entries = read_to_end(place.shared, place.status_topic)
     before = incarnated_tasks(entries, name)
-    standing = Standing(generation=1 + _generation(entries, name), plan=uuid.uuid4().hex)
+    standing = Standing(generation=max(least, 1 + _generation(entries, name)), plan=uuid.uuid4().hex)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     drivers = {  # as the lives before named them: `group.id` may have been another
         t: {
@@ -174,10 +198,7 @@ def fence(place: Place, tasks: int = 0, *, transactional: bool = True) -> Standi
     ids: list[str] = []
     for task, count in slots.items():
         ids += all_ids(drivers[task], count) if task in before else []
-    if ids:
-        transactions.fence(place.settings, ids)
-        log.info("Fenced %d transactional ids of earlier lives of %s", len(ids), name)
-    return standing
+    return _Recorded(standing, ids)
 
 
 def _generation(entries: Iterable[Entry], connector: str) -> int:

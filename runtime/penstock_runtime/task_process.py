@@ -25,8 +25,9 @@ from penstock_runtime import logs
 from penstock_runtime.engine.garbage import collect_seldom
 from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.sink_task import SinkTask
-from penstock_runtime.engine.source_task import SourceTask
+from penstock_runtime.engine.source_task import SourceTask, at_least_once
 from penstock_runtime.engine.spark import Spark, SparkLost
 from penstock_runtime.engine.tolerance import printable
 from penstock_runtime.kafka.compacted import StatusWriter
@@ -291,7 +292,8 @@ def _task(
 ) -> SourceTask | SinkTask:  # fmt: skip
     spec = setup.spec
     if spec.kind == "sink":
-        return SinkTask(setup, reports, stopping=stopping, paused=paused, spark=spark)
+        fence = SinkFence(at_least_once(setup), writer)
+        return SinkTask(setup, fence, reports, stopping=stopping, paused=paused, spark=spark)
     life = None
     if setup.exactly_once:
         incarnation = Incarnation(

@@ -119,8 +119,10 @@ def test_preparing_shuts_out_a_running_task_of_the_plan_before(pods: Pods) -> No
     assert task.process.await_exit() == ExitCode.SUPERSEDED
 
 
-def test_standings_rise_also_where_nothing_is_fenced(pods: Pods) -> None:
-    resource = sink(pods, pods.lab.topic())
+@pytest.mark.parametrize("kind", ["sink", "at-least-once source"])
+def test_preparing_shuts_out_tasks_that_are_not_fenced_too(pods: Pods, kind: str) -> None:
+    topic, more = pods.lab.topic(), {"delivery.guarantee": "at-least-once"}
+    resource = sink(pods, topic) if kind == "sink" else source(pods, topic, config=more)
     first = pods.answer(Action.PLAN, resource, prepare=True)
     assert first.plan is not None
     task = pods.task(alive(first.plan.tasks[0], first.standing))
@@ -129,6 +131,7 @@ def test_standings_rise_also_where_nothing_is_fenced(pods: Pods) -> None:
     assert first.standing is not None
     assert second.standing is not None
     assert second.standing.generation > first.standing.generation
+    assert task.process.await_exit() == ExitCode.SUPERSEDED
 
 
 # Reset
@@ -223,8 +226,11 @@ def test_a_plugin_that_refuses_keeps_its_offsets(pods: Pods) -> None:
     assert pods.lab.offset_records(task.spec.connector)[-1].value is not None
 
 
-def test_after_a_reset_no_task_of_before_writes_offsets(pods: Pods) -> None:
-    resource = source(pods, pods.lab.topic(), config={"script": json.dumps([["a"]])})
+@pytest.mark.parametrize("kind", ["sink", "source"])
+def test_after_a_reset_no_task_of_before_writes_offsets(pods: Pods, kind: str) -> None:
+    topic = pods.lab.topic()
+    pods.lab.produce(topic, "a")
+    resource = sink(pods, topic) if kind == "sink" else source(pods, topic, config={"script": json.dumps([["a"]])})
     task = started(pods, resource)
     pods.lab.journal.count("commit", 1)
     assert pods.answer(Action.RESET_OFFSETS, resource).outcome is Outcome.DONE

@@ -10,8 +10,11 @@ import pytest
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine import sink_task
 from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.sink_task import SinkTask
+from penstock_runtime.engine.source_task import at_least_once
 from penstock_runtime.engine.summary import Summary
+from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 
 from .lab import Lab
@@ -54,9 +57,9 @@ class Task:
     def __init__(self, spec: TaskSpec, folder: Path) -> None:
         self.news = News()
         self.paused, self._stopping = threading.Event(), threading.Event()
-        self._task = SinkTask(
-            Setup.of(spec, slots_dir=folder), self.news, stopping=self._stopping, paused=self.paused, spark=None
-        )
+        setup = Setup.of(spec, slots_dir=folder)
+        fence = SinkFence(at_least_once(setup), StatusWriter(setup.shared, client_id="test-status"))
+        self._task = SinkTask(setup, fence, self.news, stopping=self._stopping, paused=self.paused, spark=None)
         self._thread = threading.Thread(target=self._live, daemon=True)
 
     def _live(self) -> None:

@@ -12,7 +12,8 @@ been fenced (2), and what it had committed is seen in the offsets (2). The great
 life may write late, and the newer one then writes its own again: `look` finds it, before compaction can leave only the
 older. The same look is how a life that writes nothing learns that it is over.
 
-A life that delivers at least once has no ids to fence, and keeps the other rules only so that it learns that, too.
+A life that delivers at least once, as sinks do, has no ids to fence, and keeps the other rules so that it learns that, too:
+a sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
 """
 
 from collections.abc import Iterable, Sequence
@@ -106,8 +107,6 @@ class Life:
         """
         entries = self._entries()
         found = self._latest(entries)
-        if found is not None and not self._fences:
-            self.current = _begun_last(self.current, found)
         self._refuse_older_than(found)
         if found is not None:
             self.current = replace(self.current, slots=max(self.current.slots, found.slots))
@@ -136,14 +135,18 @@ class Life:
         """
         self._refuse_older_than(self._latest(self._entries()))
 
-    def look(self, writer: StatusWriter) -> None:
+    def look(self, writer: StatusWriter, seconds: float = 2.0) -> None:
         """Rule 3 while nothing else leads to it, for one small request: see what has come since the last look.
+
+        Args:
+            writer: for the record, where an older life has written over it.
+            seconds: how long each answer may take.
 
         Raises:
             Superseded: as `check`.
             RetriableError, ConnectError: Kafka is away, or refuses; nothing is known.
         """
-        news = [e for e in self._tail.news() if e[0] == self._key]
+        news = [e for e in self._tail.news(seconds) if e[0] == self._key]
         self._refuse_older_than(self._latest(news))
         if news and news[-1] != self._entry():
             self._write(writer)
@@ -177,15 +180,3 @@ class Life:
                 f"Task {self.ids.connector}-{self.ids.task} lives on as incarnation {found.incarnation}"
                 f" (fence {found.fence}); this process acts for {self.current.incarnation} (fence {self.current.fence})"
             )
-
-
-def _begun_last(own: Incarnation, found: Incarnation) -> Incarnation:
-    """A life that delivers at least once, beside what it finds.
-
-    Its plan's generation is a clock's, and clocks differ: of two plans the one whose first life begins last is the newer.
-    """
-    if own.plan == found.plan:
-        return replace(own, generation=found.generation)
-    if own < found and own.incarnation == 1:
-        return replace(own, generation=found.generation + 1)
-    return own

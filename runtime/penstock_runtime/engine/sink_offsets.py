@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.engine.reports import Reports
+from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 
@@ -23,19 +24,23 @@ _AGAIN: Final = 600.0
 """A group without members loses each offset offsets.retention.minutes after its commit, seven days by default; one that
 was Kafka Connect's loses all of them at once so long after Kafka Connect left it."""
 _SOON: Final = 60.0
+_BRIEF: Final = 0.1
+"""Seconds that `Sink.commit` may take before another look for a newer life is due."""
 
 
 class SinkOffsets:
     """Positions, commits, and the messages of writers that the next commit takes.
 
-    Offsets go to the group after `Sink.commit` has made what lies before them final, never before.
+    Offsets go to the group after `Sink.commit` has made what lies before them final, never before, and only while `fence`
+    knows of no newer life: every method that commits, or may, also raises Superseded.
     """
 
     def __init__(
-        self, sink: Sink, consumer: RecordConsumer, reports: Reports, *, stopping: threading.Event, interval: float,
-        clock: Callable[[], float] = time.monotonic,
+        self, sink: Sink, consumer: RecordConsumer, reports: Reports, *, fence: SinkFence, stopping: threading.Event,
+        interval: float, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._sink = sink
+        self._fence = fence
         self._consumer = consumer
         self._reports = reports
         self._stopping = stopping
@@ -100,6 +105,7 @@ class SinkOffsets:
         """
         if self.positions:
             self.commit()
+        self._fence.check()
         committed = self._consumer.committed(partitions)
         if committed:  # what it holds already; refused when the group has members, before anything is written twice
             self._consumer.commit(committed)
@@ -189,11 +195,18 @@ class SinkOffsets:
         self._commit_anew()
 
     def hold(self) -> None:
-        """See to it that the group keeps its offsets while nothing can be committed, perhaps for days; never raises."""
+        """See to it that the group keeps its offsets while nothing can be committed, perhaps for days.
+
+        Raises:
+            Superseded: somebody else sees to it.
+        """
         if self._stopping.is_set():
             return
+        self._fence.look()
         try:
             self._commit_anew()
+        except Superseded:
+            raise
         except ConnectError as e:
             self._anew_at = self._clock() + _SOON
             log.warning("Offsets could not be committed anew, which is tried again in a minute: %s", e)
@@ -201,6 +214,7 @@ class SinkOffsets:
     def _commit_anew(self) -> None:
         now = self._clock()
         if now >= self._anew_at and self._committed:
+            self._fence.check()
             self._consumer.commit(self._committed)
             self._anew_at = now + _AGAIN
 
@@ -213,6 +227,8 @@ class SinkOffsets:
         """
         reached = {tp: o for tp, o in self.positions.items() if o is not None}
         self._failing = True  # until it has not
+        self._fence.check()
+        begun = self._clock()
         allowed = self._final(reached)
         self._messages = []
         good = {}
@@ -222,6 +238,8 @@ class SinkOffsets:
             elif self._committed.get(tp) != offset and tp not in without:
                 good[tp] = offset
         if good:
+            if self._clock() - begun > _BRIEF:
+                self._fence.check()
             for tp in good:  # until it is answered, and where it fails, nobody knows what the group holds
                 self._committed.pop(tp, None)
             self._consumer.commit(good)
@@ -235,12 +253,17 @@ class SinkOffsets:
 
         Args:
             failed: the task has failed; where committing is what failed, it is not tried again.
+
+        Raises:
+            Superseded: what was written is another's to commit.
         """
         if failed and self._failing:
             return
         try:
             if self.pending:
                 self.commit()
+        except Superseded:
+            raise
         except Exception as e:  # noqa: BLE001 (after a failure, its error is the one to tell)
             log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
 

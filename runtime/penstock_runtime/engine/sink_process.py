@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from penstock.batch import RecordBatch
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.record import Record
 from penstock.sink import Writer
 from penstock_runtime.engine import chain
@@ -163,7 +163,11 @@ class SinkProcess:
             message = self.retrying(lambda: reports.during(lambda report: put(batches, report)), summary)
         except ReportedUnderNone as e:
             raise self._fatal_report(e.record, e.error, consumed) from e.error
-        except (_GivenUp, RetriableError):  # of a worker of Spark: the driver waits, and reads the batch again
+        except (
+            _GivenUp,
+            RetriableError,
+            Superseded,
+        ):  # of a worker of Spark: the driver waits, and reads the batch again
             raise
         except Exception as e:
             raise ConnectError(

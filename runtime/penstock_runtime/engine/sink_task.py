@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.assignment import assigned
@@ -22,6 +22,7 @@ from penstock_runtime.engine.pace import Appetite
 from penstock_runtime.engine.patience import rest, until_done
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
+from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.sink_offsets import SinkOffsets
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.spark import Spark, WorkerLost
@@ -41,6 +42,8 @@ _RECORD_BYTES: Final = 8192.0
 """What a record is taken to hold until some were read: the first batch of a backlog is rather too small than too large."""
 _SOON: Final = 5.0
 """How often a topic that is listed and does not exist is looked for, in seconds."""
+_FRESH: Final = 1.0
+"""How long ago, in seconds, a sink may have looked for a newer life when it writes."""
 _SILENCE: Final = 30.0
 """How often brokers are asked whether records wait that do not come, in seconds."""
 
@@ -49,10 +52,11 @@ class SinkTask:
     """One sink task, from its start to its stop: `run`, then `close`."""
 
     def __init__(
-        self, setup: Setup, reports: Reports, *, stopping: threading.Event, paused: threading.Event,
-        spark: Spark | None, clock: Callable[[], float] = time.monotonic,
+        self, setup: Setup, fence: SinkFence, reports: Reports, *, stopping: threading.Event,
+        paused: threading.Event, spark: Spark | None, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._setup = setup
+        self._fence = fence
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
@@ -68,8 +72,9 @@ class SinkTask:
         )  # fmt: skip
         self._most = setup.frame_records if isinstance(self._process, FramePut) else setup.put_records
         self._offsets = SinkOffsets(
-            self._sink, self._consumer, reports, stopping=stopping, interval=setup.commit_seconds, clock=clock
-        )
+            self._sink, self._consumer, reports, fence=fence, stopping=stopping, interval=setup.commit_seconds,
+            clock=clock,
+        )  # fmt: skip
         self._next_refresh = 0.0
         self._appetite = Appetite(setup.limits, setup.batch_seconds, scale=Appetite.BACKLOG)
         self._failures = 0
@@ -88,8 +93,10 @@ class SinkTask:
         """Until `stopping`, or an error.
 
         Raises:
+            Superseded: a newer life works; nothing has failed, and nothing is committed any more.
             ConnectError: the task has failed. What was written before is committed as far as it can be.
         """
+        self._until_done(self._fence.begin)
         self._until_done(self._sink.start)
         self._until_done(self._refresh)
         self._report_state()
@@ -104,11 +111,12 @@ class SinkTask:
         """Commit what was written, as far as that can be, and let go of everything, once. May wait for the outside.
 
         Args:
-            failure: what `run` has raised.
+            failure: what `run` has raised; nothing is committed after `Superseded`.
         """
-        if failure is not None:
-            self._offsets.commit_at_the_end(failed=True)
+        if failure is not None and not isinstance(failure, Superseded):
+            _quietly("commit", lambda: self._offsets.commit_at_the_end(failed=True))
         with ExitStack() as closing:
+            closing.callback(self._fence.close)
             closing.callback(self._consumer.close)
             closing.callback(self._process.close)
             closing.callback(_quietly, "stop", self._sink.stop)
@@ -116,6 +124,7 @@ class SinkTask:
 
     def _once(self) -> None:
         try:
+            self._fence.look()
             if self._doubtful:
                 self._offsets.reopen()
                 self._doubtful = self._read_here = False
@@ -155,6 +164,7 @@ class SinkTask:
         if not consumed and begun >= self._next_look:
             self._look()
         if consumed:
+            self._fence.look(_FRESH)
             self._doubtful = True
             self._offsets.read(consumed)
             summary = self._process.put(consumed)
@@ -334,6 +344,7 @@ class SinkTask:
         self._read_here = told = False
         while self._paused.is_set() and not self._stopping.is_set():
             try:
+                self._fence.look()
                 if self._clock() >= self._next_refresh:  # what is gone can no longer be committed
                     self._refresh()
                 if self._offsets.pending and not told:

@@ -29,7 +29,7 @@ from penstock_runtime.kafka.errors import Fenced, TransactionAborted, Transactio
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.kafka.status_topic import Incarnation, State
 
-__all__ = ["SourceTask"]
+__all__ = ["SourceTask", "at_least_once"]
 
 log = logging.getLogger(__name__)
 _AGAIN = (Fenced, TransactionAborted, RetriableError)
@@ -58,7 +58,7 @@ class SourceTask:
         self._setup = setup
         self._source = setup.source()
         self._life = life
-        self._present = life if life is not None else _at_least_once(setup)
+        self._present = life if life is not None else at_least_once(setup)
         self._next_look = 0.0
         self._writer = writer
         self._reports = reports
@@ -363,7 +363,8 @@ def _changed(start: Offsets, end: OffsetUpdates) -> dict[SourcePartition, Offset
     return {p: o for p, o in end.items() if start.get(p) != o}
 
 
-def _at_least_once(setup: Setup) -> Life:
+def at_least_once(setup: Setup) -> Life:
+    """Of a task that writes in no transactions, as sinks do, too."""
     spec = setup.spec
     own = Incarnation(spec.incarnation, 0, spec.token, 0, generation=spec.generation, plan=spec.plan)
     return Life(setup.settings, setup.shared, setup.status_topic, setup.ids, own, fences=False)

@@ -13,7 +13,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
-from penstock_runtime.kafka.marks import filled, marks
+from penstock_runtime.kafka.marks import ends, filled, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -32,7 +32,6 @@ NO_GROUP: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
 that name may read all the same, as with Kafka Connect."""
 _PASSED_OVER: Final = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, NO_GROUP)  # noqa: SLF001 (librdkafka's names)
 _SECONDS: Final = 60.0
-_LOOK_SECONDS: Final = 2.0
 _TOLD: Final = 15.0
 """Seconds between two lines about a long reading."""
 # As Kafka Connect writes them. An idempotent producer would wait half a second for its id before the first record.
@@ -194,7 +193,7 @@ def partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) ->
 class Tail:
     """What comes to the partition of one key, asked for now and then: one small request while nothing has come.
 
-    Connects with the first question, and keeps its connection. A broker that does not answer costs 2 s.
+    Connects with the first question, and keeps its connection.
     """
 
     def __init__(self, settings: ClientSettings, topic: str, key: bytes) -> None:
@@ -205,8 +204,11 @@ class Tail:
         self._partition: int | None = None
         self._at = 0
 
-    def news(self) -> list[Entry]:
+    def news(self, seconds: float) -> list[Entry]:
         """The records since the last call, all of them in the first; of any key in this partition.
+
+        Args:
+            seconds: how long an answer may take.
 
         Raises:
             RetriableError, ConnectError: as `read_to_end`; the next call brings what this one did not.
@@ -217,15 +219,15 @@ class Tail:
                 self._consumer = Consumer({**config, "isolation.level": "read_committed", "fetch.wait.max.ms": 50})
             consumer = self._consumer
             if self._partition is None:
-                self._partition = partition_of(self._key, len(partitions(consumer, self._topic, _LOOK_SECONDS)))
-            here = self._partition
-            ((low, end),) = marks(consumer, [TopicPartition(self._topic, here)], _LOOK_SECONDS).values()
-            if end == self._at:
+                self._partition = partition_of(self._key, len(partitions(consumer, self._topic, seconds)))
+            here = TopicPartition(self._topic, self._partition)
+            if ends(consumer, [here], seconds)[here] == self._at:
                 return []
+            low, end = marks(consumer, [here], seconds)[here]
             begin = self._at if low <= self._at < end else OFFSET_BEGINNING  # not so: somebody made the topic anew
             try:
-                ends = {here: end} if end > low else {}
-                found = _read(consumer, self._topic, {here: begin}, ends, _LOOK_SECONDS)
+                wanted = {here.partition: end} if end > low else {}
+                found = _read(consumer, self._topic, {here.partition: begin}, wanted, seconds)
                 entries = list(map(_entry, found))
             finally:
                 consumer.unassign()  # what is assigned is fetched, all the time

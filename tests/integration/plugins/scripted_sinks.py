@@ -31,7 +31,10 @@ class SinkConfig(Config):
         "times, after}.",
     )  # fmt: skip
     stored: str = prop("stored", "{}", doc="JSON: offsets that open hands back, by `<topic>-<partition>`.")
-    commits: str = prop("commits", "", doc="`lower`, `higher`, `nothing`, `retriable` or `fatal`: what commit does.")
+    commits: str = prop(
+        "commits", "", doc="What commit does: `lower`, `higher`, `nothing`, `retriable` (twice), `never` (retriable for "
+        "ever) or `fatal`.",
+    )  # fmt: skip
     out: str = prop("out", "", doc="Write `<topic> <partition> <offset>` lines to this file, and tell no puts.")
     tasks: int = prop("tasks", 1, doc="How many tasks there are.")
     slow: float = prop("slow", 0.0, doc="How long, in seconds, a write takes in the driver; Spark's workers are fast.")
@@ -78,6 +81,8 @@ class Recording(Sink):
                 return {}
             case "retriable" if self._tries <= 2:
                 raise RetriableError("not yet")
+            case "never":
+                raise RetriableError("not yet", retry_after=0.5)
             case "fatal":
                 raise ConnectError("commit refused")
             case _:

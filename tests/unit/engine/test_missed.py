@@ -10,6 +10,7 @@ from penstock import RetriableError, Sink
 from penstock import TopicPartition as Partition
 from penstock_runtime.engine.missed import Missed
 from penstock_runtime.engine.reports import Reports
+from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.sink_offsets import SinkOffsets
 from penstock_runtime.kafka.consumers import RecordConsumer
 
@@ -34,7 +35,14 @@ class Brokers:
 
 def looking(brokers: Brokers, **positions: int | None) -> tuple[Missed, SinkOffsets]:
     consumer = cast("RecordConsumer", brokers)
-    offsets = SinkOffsets(cast("Sink", None), consumer, cast("Reports", None), stopping=threading.Event(), interval=1.0)
+    offsets = SinkOffsets(
+        cast("Sink", None),
+        consumer,
+        cast("Reports", None),
+        fence=cast("SinkFence", None),
+        stopping=threading.Event(),
+        interval=1.0,
+    )
     offsets.positions.update({P: positions["p"], Q: positions["q"]})
     return Missed(consumer, offsets), offsets
 

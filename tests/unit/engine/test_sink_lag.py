@@ -8,6 +8,7 @@ import pytest
 from penstock.sink import Sink
 from penstock.sink import TopicPartition as Partition
 from penstock_runtime.engine.reports import Reports
+from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.sink_offsets import SinkOffsets
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
@@ -21,6 +22,7 @@ def offsets() -> SinkOffsets:
         cast("Sink", None),
         cast("RecordConsumer", None),
         cast("Reports", None),
+        fence=cast("SinkFence", None),
         stopping=threading.Event(),
         interval=1.0,
     )

@@ -1,14 +1,15 @@
 """What a sink task commits, and when."""
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
 
-from penstock import ConnectError, RetriableError, Sink
+from penstock import ConnectError, RetriableError, Sink, Superseded
 from penstock import TopicPartition as Partition
 from penstock_runtime.engine.reports import Reports
+from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.sink_offsets import SinkOffsets
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.consumers import RecordConsumer
@@ -52,6 +53,23 @@ class News:
     def trouble(self, message: str | None) -> None: ...
 
 
+class Fence:
+    """Whether this life is the newest, and how often that was looked at before a commit."""
+
+    def __init__(self) -> None:
+        self.checks = 0
+        self.refuses: list[Exception] = []
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.refuses:
+            raise self.refuses[0]
+
+    def look(self) -> None:
+        if self.refuses and isinstance(self.refuses[0], Superseded):
+            raise self.refuses[0]
+
+
 class Told(Sink):
     """Notes what it is asked to commit, and answers as a test says."""
 
@@ -84,10 +102,11 @@ class World:
         self.now = 0.0
         self.sink = sink or Told()
         self.group = Group(**held)
+        self.fence = Fence()
         self.stopping = threading.Event()
         self.offsets = SinkOffsets(
-            self.sink, cast("RecordConsumer", self.group), cast("Reports", News()), stopping=self.stopping, interval=1.0,
-            clock=lambda: self.now,
+            self.sink, cast("RecordConsumer", self.group), cast("Reports", News()), fence=cast("SinkFence", self.fence),
+            stopping=self.stopping, interval=1.0, clock=lambda: self.now,
         )  # fmt: skip
 
     def after(self, seconds: float) -> None:
@@ -247,10 +266,7 @@ def test_partitions_that_are_gone_are_committed_no_more() -> None:
 
 
 def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> None:
-    group = Group()
-    offsets = SinkOffsets(
-        Told(), cast("RecordConsumer", group), cast("Reports", News()), stopping=threading.Event(), interval=1.0
-    )
+    offsets = World().offsets
     offsets.take([A])
     assert offsets.places == {A: None}
     offsets.at_end({A: 7})  # auto.offset.reset=latest began there
@@ -323,3 +339,47 @@ def test_without_a_reset_a_partition_needs_an_offset_of_the_group_or_of_the_sink
         world.offsets.take([Partition("new", 0)])
     with pytest.raises(ConnectError, match=r"Offsets out of range with no configured reset policy .* \{b-0=9\}"):
         world.offsets.out_of_range(B, 9)
+
+
+def test_one_that_was_superseded_commits_nothing_and_asks_its_sink_to_make_nothing_final() -> None:
+    world = World(a=1)
+    world.offsets.take([A])
+    world.group.commits.clear()
+    world.offsets.wrote(wrote(5, "m"))
+    world.fence.refuses = [Superseded("newer")]
+    leaves: list[Callable[[], None]] = [
+        lambda: world.after(600), lambda: world.offsets.take([B]), lambda: world.offsets.drop([A]),
+        lambda: world.offsets.commit_at_the_end(failed=False), world.offsets.reopen, world.offsets.hold,
+    ]  # fmt: skip
+    for leave in leaves:
+        with pytest.raises(Superseded):
+            leave()
+    assert (world.sink.asked, world.group.commits) == ([], [])
+
+
+def test_nothing_is_committed_while_it_is_not_known_whether_a_newer_life_is_there() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5, "m"))
+    world.fence.refuses = [RetriableError("the status topic is away")]
+    with pytest.raises(RetriableError):
+        world.after(1)
+    assert (world.sink.asked, world.group.commits) == ([], [])
+    world.fence.refuses.clear()
+    world.after(0)
+    assert (world.sink.asked, world.group.commits) == ([(["m"], {A: 5})], [{A: 5}])
+
+
+def test_after_a_commit_of_the_sink_that_took_long_one_looks_again() -> None:
+    class Slow(Told):
+        def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
+            world.now += 20
+            world.fence.refuses = [Superseded("newer")]
+            return offsets
+
+    world = World(Slow())
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    with pytest.raises(Superseded):
+        world.after(1)
+    assert world.group.commits == []
