@@ -46,8 +46,8 @@ class Translated(NamedTuple):
     Attributes:
         properties: for librdkafka, in its names, values as texts.
         own: what Penstock itself does in librdkafka's place: `buffer.memory` (bytes that may wait in a producer),
-            `max.block.ms` (how long they may wait for room), `max.poll.records` (records per write of a sink),
-            `metadata.max.age.ms` (how soon new topics and partitions are seen).
+            `max.block.ms` (how long a partition that a topic does not have yet is waited for), `max.poll.records` (records
+            per write of a sink), `metadata.max.age.ms` (how soon new topics and partitions are seen).
         problems: values that cannot be.
         meaningless: names that mean nothing here. An error in a connector, a warning in a worker configuration.
         unknown: names that nobody knows, and that are left out; for warnings.

@@ -3,13 +3,16 @@
 import threading
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from penstock.errors import RetriableError, Superseded
+from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock.exit_codes import ExitCode
 from penstock_runtime.engine.incarnation import Life, TransactionalIds
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
@@ -21,6 +24,7 @@ from penstock_runtime.kafka.status_topic import Incarnation, incarnation_key, na
 from penstock_runtime.kafka.transactions import TransactionalProducer
 
 from .reading import create, read_all
+from .running import Processes, manifest, new_name, next_life, specs
 
 STATUS, OFFSETS = "zombie-status", "zombie-offsets"
 
@@ -301,3 +305,48 @@ def test_offsets_committed_behind_an_open_transaction_of_somebody_else_are_read(
     stored = load(world.settings, world.name, topic=OFFSETS)
     ends.join()
     assert [dict(o) for o in stored.offsets.values()] == [{"n": 7}]
+
+
+def test_each_call_of_a_fenced_producer_says_so_in_our_words(world: World) -> None:
+    """What waits for room in the client's queue, too: raw, the task would fail in place of leaving."""
+    small = replace(world.settings, queue_bytes=1_000)
+
+    def zombie(work: Callable[[TransactionalProducer], object]) -> ConnectError:
+        producer = TransactionalProducer(small, world.ids.slot(1), client_id="zombie")
+        producer.begin()
+        producer.send(Outgoing(length=1, topic=world.topic, value=[b"x" * 900]))
+        producer._outbox.await_all(10)
+        transactions.fence(world.settings, [world.ids.slot(1)])
+        try:
+            with pytest.raises(ConnectError) as e:
+                work(producer)
+            return e.value
+        finally:
+            producer.abort()
+            producer.close()
+
+    def sending(producer: TransactionalProducer) -> None:
+        for _ in range(1_000):
+            producer.send(Outgoing(length=1, topic=world.topic, value=[b"x" * 900]))
+
+    for work in (sending, TransactionalProducer.commit, lambda p: (p.abort(), p.begin(), p.commit())):
+        assert isinstance(zombie(work), Fenced | TransactionAborted)
+    assert world.shown() == []
+
+
+def test_a_superseded_task_that_waits_for_room_leaves_as_superseded(
+    kafka: str, topic: str, processes: Processes, tmp_path: Path
+) -> None:
+    create(kafka, topic)
+    (tmp_path / "lines").write_text("".join(f"{n:0500d}\n" for n in range(400_000)))
+    (spec,) = specs(
+        manifest(new_name(), "FileStreamSource", file=tmp_path / "lines", topic=topic, batch_max_bytes=100_000_000,
+                 value_converter="StringConverter", producer_override_buffer_memory=1 << 20,
+                 producer_override_linger_ms=1_000), kafka,
+    )  # fmt: skip
+    task = processes.task(spec)
+    task.await_event(lambda e: e["event"] == "progress" and e.get("written", 0) > 0)
+    newer = processes.task(next_life(spec))
+    assert task.await_exit() == ExitCode.SUPERSEDED, task.last_words()
+    assert not [e for e in task.events if e["event"] == "failed"]
+    newer.kill()

@@ -45,14 +45,14 @@ class DeadLetters:
         """Begin to write the record that failed, and count it.
 
         Raises:
-            ConnectError: the client refuses it.
+            ConnectError: the client, or Kafka, refuses it.
         """
         if self._topic is None:
             return
         summary.dead_letters += 1
         if self._producer is None:
             client = f"connector-dlq-producer-{self._connector}-{self._task}"
-            self._producer = PlainProducer(self._settings, client_id=client)
+            self._producer = PlainProducer(self._settings, client_id=client, keep=True)
         row = failure.position
         headers = list(consumed.headers[row]) if consumed.headers is not None else []
         if self._with_headers:
@@ -106,10 +106,6 @@ class DeadLetters:
             raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
         if lost:
             self._tell_lost(len(lost), summary)
-            # Trouble that may pass is no reason to fail, whatever else was lost.
-            passing = next((e for e in lost if isinstance(e, RetriableError)), None)
-            if passing is not None:
-                raise RetriableError(f"Records could not be written to {where} yet: {passing}") from passing
             raise ConnectError(f"Records could not be written to {where}: {lost[0]}")
 
     def close(self) -> None:

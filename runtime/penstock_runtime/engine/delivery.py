@@ -101,13 +101,6 @@ class Delivery:
             started = clock()
             summary.spend("deliver", started - converted)
 
-    def lost(self, errors: Sequence[ConnectError], summary: Summary) -> None:
-        """Count records that Kafka refused after they were sent, and that are passed over; nobody knows which they were."""
-        summary.written -= len(errors)
-        for error in errors:
-            failure = Failure(0, Stage.KAFKA_PRODUCE, PRODUCE_CLASS, error)
-            summary.failed(failure, f"{self.connector}-{self.task}", log=self.policy.log, detail="")
-
     def _settle(
         self, failures: Sequence[Failure], batch: RecordBatch, port: Port, summary: Summary, where: str
     ) -> None:
@@ -174,7 +167,7 @@ class Delivery:
         refused = port.send(letter)
         summary.dead_letters += 1
         summary.dead_letters_lost += len(refused)
-        for r in refused:  # too large for the client: it would be so for ever, and the outside still has the record
+        for r in refused:  # too large: it would be so for ever, and the outside still has the record
             summary.logged += 1
             summary.log.append(
                 f"A failed record for topic '{record.topic}' is passed over and not in the dead letter queue "

@@ -405,7 +405,8 @@ def client_settings(
         clients["consumer"].setdefault("group.id", f"connect-{connector}")
     settings = ClientSettings(producer=clients["producer"], consumer=clients["consumer"], admin=clients["admin"])
     queue = cgroup.queue(cgroup.memory_limit(), _cores() + 1)
-    return replace(settings, queue_bytes=own.get("buffer.memory", queue)), own
+    max_block = own.get("max.block.ms", 60_000) / 1000
+    return replace(settings, queue_bytes=own.get("buffer.memory", queue), max_block=max_block), own
 
 
 def _cores() -> int:

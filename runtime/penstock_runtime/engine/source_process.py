@@ -18,9 +18,10 @@ from penstock_runtime.engine.incarnation import Life
 from penstock_runtime.engine.open_transaction import OpenTransaction
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.compacted import Entry
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
+from penstock_runtime.kafka.errors import TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.outbox import Outgoing
 from penstock_runtime.kafka.plain import PlainProducer
+from penstock_runtime.kafka.refusals import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.kafka.transactions import TransactionalProducer
@@ -66,6 +67,7 @@ class SourceProcess:
         self._producer: TransactionalProducer | None = None
         self._transaction: OpenTransaction | None = None
         self._plain: PlainProducer | None = None
+        self._refusals = Refusals(settings, delivery.stopping)
         self._life: Incarnation | None = None
 
     def take_over(self, life: Life) -> None:
@@ -78,14 +80,11 @@ class SourceProcess:
         if self._id is None or (self._producer is not None and self._life == life.current):
             return
         self.drop_producer()
-        self._producer = TransactionalProducer(self._settings, self._id, client_id=self._client_id)
+        self._producer = TransactionalProducer(
+            self._settings, self._id, client_id=self._client_id, refusals=self._refusals, check=life.check
+        )
         self._transaction = OpenTransaction(self._producer)
         self._life = life.current
-        try:
-            life.check()
-        except BaseException:
-            self.drop_producer()
-            raise
 
     def deliver(self, work: Sequence[Work], *, where: str) -> Summary:
         """Deliver these parts and their offsets: in one transaction when exactly once, else the records only.
@@ -214,21 +213,15 @@ class SourceProcess:
 
     def _deliver_plainly(self, portions: Iterator[RecordBatch], summary: Summary, where: str) -> None:
         if self._plain is None:
-            self._plain = PlainProducer(self._settings, client_id=self._client_id)
+            self._plain = PlainProducer(self._settings, client_id=self._client_id, refusals=self._refusals)
         self._delivery.deliver(portions, self._plain, summary, where=where)
 
     def _flush(self, summary: Summary) -> None:
         if self._plain is None:
             return
         started = time.perf_counter()
-        lost = self._plain.flush()
+        self._plain.flush()
         summary.spend("commit", time.perf_counter() - started)
-        if lost:
-            # Trouble that may pass, or that is the producer's, is nothing to pass over, whatever else was lost.
-            passing = next((e for e in lost if isinstance(e, RetriableError | Fenced)), None)
-            if passing is not None or not self._delivery.policy.tolerate:
-                raise passing or lost[0]
-            self._delivery.lost(lost, summary)
 
 
 def _outgoing(topic: str, entries: Sequence[Entry]) -> Outgoing:

@@ -1,7 +1,7 @@
 """Topics: the internal ones made as they must be, the dead letter queue's, and who is there."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -16,10 +16,12 @@ from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Admin", "cluster_id"]
+__all__ = ["Admin", "batch_limits", "cluster_id"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
+_SHORTLY: Final = 5.0
+"""For what can be done without."""
 _COMPACTED: Final = {"segment.bytes": str(50 << 20)}
 """Kafka compacts closed segments only, which close at 1 GiB or after a week: offsets that are written many times a second
 would make every start of a task read gigabytes. Smaller ones are refused by some who run Kafka for others."""
@@ -40,6 +42,25 @@ def cluster_id(settings: ClientSettings) -> str:
         client = AdminClient(settings.for_producer())
         found = client.describe_cluster(request_timeout=_SECONDS).result()
     return found.cluster_id or servers
+
+
+def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, int]:
+    """`max.message.bytes` of topics, as far as the brokers tell; asked as a producer would, in one request.
+
+    Raises:
+        ConnectError: no client can be made.
+    """
+    with translating("Asking for the limits of topics"):
+        client = AdminClient(settings.for_producer())
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        asked = client.describe_configs(resources, request_timeout=_SHORTLY)
+    found: dict[str, int] = {}
+    for resource, answer in asked.items():
+        try:
+            found[resource.name] = int(answer.result()["max.message.bytes"].value)
+        except (KafkaException, KeyError, TypeError) as e:  # no such topic, not authorised, not told
+            log.debug("The limits of topic '%s' are not known: %s", resource.name, e)
+    return found
 
 
 class Admin:

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
@@ -82,7 +83,8 @@ class GroupCommits:
     def close(self) -> None:
         """Let go of the connection; not of one that waits for a broker's answer, which would be waited for."""
         if self._client is not None and self._under_way is None:
-            self._client.close()
+            with suppress(KafkaException):
+                self._client.close()
 
     def _made(self) -> Consumer:
         if self._client is None:

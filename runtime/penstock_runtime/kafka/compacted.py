@@ -40,6 +40,7 @@ _ONE_BY_ONE: Final = {
     "acks": "all",
     "max.in.flight.requests.per.connection": 1,
     "linger.ms": 0,
+    "batch.size": 16_384,
 }
 
 
@@ -238,7 +239,8 @@ class Tail:
         """Let go of the connection."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            consumer.close()
+            with suppress(KafkaException):
+                consumer.close()
 
 
 class StatusWriter:
@@ -252,12 +254,22 @@ class StatusWriter:
             self._producer = Producer({**config, **_ONE_BY_ONE})
 
     def write(self, topic: str, entries: Iterable[Entry], *, timeout: float = 30.0) -> None:
-        """Write records and wait for their acknowledgement.
+        """Write records and wait for their acknowledgement; in smaller portions where the topic takes no such batch.
 
         Raises:
             RetriableError: not acknowledged in time; they may still arrive.
             ConnectError: refused.
         """
+        entries = list(entries)
+        failed = self._written(topic, entries, timeout)
+        if len(entries) > 1 and any(e.code() == KafkaError.MSG_SIZE_TOO_LARGE for e in failed):
+            middle = len(entries) // 2
+            self.write(topic, entries[:middle], timeout=timeout)
+            self.write(topic, entries[middle:], timeout=timeout)
+        elif failed:
+            raise translated(failed[0], f"Writing to topic '{topic}'")
+
+    def _written(self, topic: str, entries: Iterable[Entry], timeout: float) -> list[KafkaError]:
         failed: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, message: Any) -> None:
@@ -270,8 +282,7 @@ class StatusWriter:
             if self._producer.flush(timeout):
                 self._producer.purge()
                 raise RetriableError(f"Writing to topic '{topic}': no answer from {self._settings.bootstrap}")
-        if failed:
-            raise translated(failed[0], f"Writing to topic '{topic}'")
+        return failed
 
     def close(self) -> None:
         """Let go of the connection."""

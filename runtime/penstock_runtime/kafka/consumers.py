@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, TypeVar
@@ -177,7 +178,8 @@ class RecordConsumer:
 
     def watermarks(self, partition: TopicPartition) -> tuple[int, int]:
         """First offset and end as of the last fetch; -1001 where nothing was fetched yet."""
-        found = self._consumer.get_watermark_offsets(Position(partition.topic, partition.partition), cached=True)
+        with translating(f"Asking for the end of {partition.topic}-{partition.partition}"):
+            found = self._consumer.get_watermark_offsets(Position(partition.topic, partition.partition), cached=True)
         return found or (-1001, -1001)
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
@@ -244,7 +246,8 @@ class RecordConsumer:
 
     def close(self) -> None:
         """Let go of the connections; nothing is committed."""
-        self._consumer.close()
+        with suppress(KafkaException):
+            self._consumer.close()
         self._commits.close()
 
     def _trouble(self, error: KafkaError) -> None:

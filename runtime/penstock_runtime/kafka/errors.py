@@ -46,9 +46,7 @@ REFUSED: Final = {
     KafkaError.TOPIC_EXCEPTION,
 }
 """Records with which the brokers would find the same fault again."""
-_TOO_LARGE: Final = (
-    "Raise producer.override.max.request.size, and the topic's max.message.bytes when it is smaller than the record."
-)
+_TOO_LARGE: Final = "Raise the topic's max.message.bytes."
 _PASSING: Final = {
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
     KafkaError._TRANSPORT,  # noqa: SLF001

@@ -1,9 +1,10 @@
 """Follows a compacted topic: what it holds now, then what comes, for as long as somebody asks."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError
@@ -74,7 +75,8 @@ class Follower:
         """Let go of the connection."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            consumer.close()
+            with suppress(KafkaException):
+                consumer.close()
 
     def _assigned(self) -> Consumer:
         if self._consumer is None:

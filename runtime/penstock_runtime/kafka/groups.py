@@ -39,12 +39,12 @@ class Groups:
             ConnectError: not authorised, say.
         """
 
-        def ask() -> list[TopicPartition]:
+        def _ask() -> list[TopicPartition]:
             asked = [ConsumerGroupTopicPartitions(group)]
             found: Any = self._client.list_consumer_group_offsets(asked, request_timeout=_SECONDS)[group].result()
             return [TopicPartition(p.topic, p.partition) for p in found.topic_partitions or () if p.offset >= 0]
 
-        return self._asked(f"Asking for the offsets of consumer group '{group}'", ask, [])
+        return self._asked(f"Asking for the offsets of consumer group '{group}'", _ask, [])
 
     def delete(self, group: str) -> bool:
         """Delete a group, with all that it has committed; whether there was one.
@@ -54,11 +54,11 @@ class Groups:
             ConnectError: it has members, or that is not authorised.
         """
 
-        def ask() -> bool:
+        def _ask() -> bool:
             self._client.delete_consumer_groups([group], request_timeout=_SECONDS)[group].result()
             return True
 
-        return self._asked(f"Deleting consumer group '{group}'", ask, False)
+        return self._asked(f"Deleting consumer group '{group}'", _ask, False)
 
     def _asked(self, doing: str, ask: Callable[[], T], none: T) -> T:
         deadline = time.monotonic() + _SECONDS

@@ -43,12 +43,12 @@ def marks(
 
 
 def ends(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
-    """The end of each, in one question. As `marks`."""
+    """The end of each, in one question. Raises KafkaException as `marks`."""
     return _asked(consumer, list(partitions), _END, seconds)
 
 
 def filled(consumer: Consumer, topic: str, numbers: Iterable[int], seconds: float) -> dict[int, int]:
-    """The ends of those of a topic's partitions that hold anything, by their numbers. As `marks`."""
+    """The ends of those of a topic's partitions that hold anything, by their numbers. Raises KafkaException as `marks`."""
     found = marks(consumer, [TopicPartition(topic, number) for number in numbers], seconds)
     return {of.partition: high for of, (low, high) in found.items() if high > low}
 

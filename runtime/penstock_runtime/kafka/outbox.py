@@ -6,75 +6,78 @@ change the order within a partition. Here a portion waits as a whole until there
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import repeat
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated, translating
+from penstock_runtime.kafka.losses import Losses
+from penstock_runtime.kafka.outgoing import Outgoing, Refused, slices
+from penstock_runtime.kafka.refusals import Refusals
 
 __all__ = ["Outbox", "Outgoing", "Refused"]
 
+Told = Callable[..., None]
+"""Called by the client with error and message of a record."""
 _ABSENT: Final = 5.0
 """Seconds for which a topic must be missing: one that was just created is not known at once."""
-
 _ANY: Final = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the partitioner chooses."""
-
-
-@dataclass(slots=True)
-class Outgoing:
-    """Converted records as columns, ready for the producer; constants hold for every record, as in `RecordBatch`."""
-
-    length: int
-    topic: str | list[str]
-    value: Sequence[bytes | None] | None
-    key: Sequence[bytes | None] | None = None
-    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
-    partition: int | None | list[int | None] = None
-    timestamp: int | None | list[int | None] = None
-    positions: Sequence[int] = ()
-
-    def size(self) -> int:
-        """Bytes of keys, values and headers."""
-        headers = sum(len(n) + len(v or b"") for hs in self.headers or () for n, v in hs)
-        return headers + sum(map(len, filter(None, self.value or ()))) + sum(map(len, filter(None, self.key or ())))
-
-
-class Refused(NamedTuple):
-    """A record that the client would not take (too large for `message.max.bytes`, say)."""
-
-    row: int
-    error: ConnectError
-
-
-class Delivered(Protocol):
-    """Called by the client for each record that failed after it was taken."""
-
-    def __call__(self, error: KafkaError | None, message: Any) -> None: ...
+_SLICE: Final = 1.0
+_BLAMELESS: Final = (RetriableError, Fenced, TransactionAborted)
+"""No fault of a record: the whole batch is tried again, or left to others."""
 
 
 class Outbox:
-    """Gives portions to a `confluent_kafka.Producer` in order, with a bound in bytes on what waits."""
+    """Gives portions to a `confluent_kafka.Producer` in order, with a bound in bytes on what waits.
 
-    def __init__(self, producer: Producer, *, bytes_limit: int, patience: float, servers: str) -> None:
+    Args:
+        producer: the client; `on_delivery` is told of failures only.
+        refusals: what is known of records that Kafka does not take.
+        batch_size: the producer's.
+        bytes_limit: of records that wait.
+        patience: seconds without any progress until the brokers count as away.
+        block: seconds for which a partition that is not known is waited for.
+        servers: for messages.
+        anew: begins a new transaction, as one in which something was refused is void. None: there are no transactions.
+    """
+
+    def __init__(
+        self, producer: Producer, *, refusals: Refusals, batch_size: int, bytes_limit: int, patience: float, block: float,
+        servers: str, anew: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         self._producer = producer
+        self._refusals = refusals
+        self._batch_size = batch_size
         self._limit = bytes_limit
         self._patience = patience
+        self._block = block
         self._servers = servers
+        self._anew = anew
         self._waiting: deque[tuple[int, int]] = deque()  # (records, bytes) of each portion, oldest first
         self._records = 0
         self._bytes = 0
         self._topics: set[str] = set()
         self._absent: dict[str, float] = {}
+        self.losses = Losses()
+        """What the brokers did not take of what was given."""
 
     def forget(self) -> None:
         """What comes from now on is a batch of its own."""
         self._topics.clear()
         self._absent.clear()
+        self.losses.clear()
+
+    def go_on_with(self, producer: Producer, batch_size: int) -> None:
+        """Another client stands in for the one before, and what that held is gone."""
+        self._producer = producer
+        self._batch_size = batch_size
+        self._waiting.clear()
+        self._records = self._bytes = 0
 
     def ask(self) -> None:
         """Look for the topics of this batch, when its records do not arrive.
@@ -99,24 +102,103 @@ class Outbox:
                     f"themselves. Create it; its records are written then."
                 )
 
-    def give(self, outgoing: Outgoing, on_failure: Delivered | None = None) -> list[Refused]:
+    def give(self, outgoing: Outgoing, *, keep: bool = False) -> list[Refused]:
         """Hand records to the client, waiting for room.
 
+        Args:
+            outgoing: the records.
+            keep: hold them until they have arrived, so that those that do not can be sent again; for few.
+
         Returns:
-            The records that the client refused; all others are on their way.
+            The records that are not sent, and those that Kafka has refused; all others are on their way.
 
         Raises:
             RetriableError: nothing left the queue for `patience` seconds: the brokers take nothing.
+            Fenced, TransactionAborted: the producer, or its transaction, is of no more use.
         """
+        known = self._refusals.known(outgoing, self._producer, self._block)
+        if not known:
+            return self._send(outgoing, keep=keep)
+        gone = {r.row for r in known}
+        rows = [row for row in range(outgoing.length) if row not in gone]
+        more = self._send(outgoing.take(rows), keep=keep) if rows else []
+        return sorted([*known, *(Refused(rows[r.row], r.error) for r in more)])
+
+    def alone(self, outgoing: Outgoing) -> list[Refused]:
+        """Send these records and await them; where something is refused, one by one. Raises as `give`."""
+        refused, failed = self._awaited(outgoing)
+        for row, (error, partition) in failed.items():
+            if outgoing.length == 1:
+                refused.append(Refused(row, self._refusals.refused(outgoing, row, error, partition)))
+                continue
+            one = outgoing.take([row])
+            again = self._refusals.known(one, self._producer, self._block) or self.alone(one)
+            refused += [Refused(row, r.error) for r in again]
+        return refused
+
+    def await_all(self, patience: float) -> int:
+        """Wait until every record has arrived or failed; how many have not after so many seconds.
+
+        Raises:
+            RetriableError: one waits for a topic that is not there.
+            Fenced: the producer is of no more use.
+        """
+        deadline = time.monotonic() + patience
+        with translating(f"Writing to {self._servers}"):
+            while (left := self._producer.flush(max(0.1, min(_SLICE, deadline - time.monotonic())))) and (
+                time.monotonic() < deadline
+            ):
+                self.ask()
+        self._settle()
+        return left
+
+    def _send(self, outgoing: Outgoing, *, keep: bool) -> list[Refused]:
+        portion = self._refusals.portion
+        if portion is None or (portion >= self._batch_size and not self._refusals.isolating):
+            return self._pass(outgoing, partial(self._failed, outgoing) if keep else self._failed)
+        refused: list[Refused] = []
+        for rows in slices(outgoing, portion):
+            part = outgoing if len(rows) == outgoing.length else outgoing.take(rows)
+            if self._refusals.isolating:
+                more = self.alone(part)
+            else:
+                more = self._pass(part, partial(self._failed, part) if keep else self._failed)
+                self._complete()
+            refused += [Refused(rows[r.row], r.error) for r in more]
+        return refused
+
+    def _awaited(self, outgoing: Outgoing) -> tuple[list[Refused], dict[int, tuple[KafkaError, int | None]]]:
+        """Send and wait: what the client did not take, and the rows that failed, in order, with the partition of each."""
+        failed: dict[int, tuple[KafkaError, int | None]] = {}
+
+        def note(row: int, error: KafkaError | None, message: Any) -> None:
+            if error is not None:
+                failed[row] = (error, message.partition())
+
+        refused = self._pass(outgoing, [partial(note, row) for row in range(outgoing.length)])
+        self._complete()
+        for error, _ in failed.values():
+            if not Losses.of_records(error):
+                raise translated(error, f"Writing to {self._servers}")
+        if failed and self._anew is not None:
+            self._anew()
+        return refused, dict(sorted(failed.items()))
+
+    def _complete(self) -> None:
+        if left := self.await_all(self._patience):
+            raise RetriableError(f"Kafka ({self._servers}) has not taken {left} records for {self._patience:.0f} s")
+
+    def _pass(self, outgoing: Outgoing, on_failure: Told | list[Told]) -> list[Refused]:
         size = outgoing.size()
-        self._topics.update(_topics_of(outgoing))
-        self._await_room(size)
-        refused = self._batch(outgoing, on_failure) if _plain(outgoing) else self._singly(outgoing, on_failure)
-        blameless = (RetriableError, Fenced, TransactionAborted)
+        self._topics |= outgoing.topics
+        with translating(f"Writing to {self._servers}"):
+            self._await_room(size)
+            if _plain(outgoing) and not isinstance(on_failure, list):
+                refused = self._batch(outgoing, on_failure)
+            else:
+                refused = self._singly(outgoing, on_failure)
         for r in refused:
-            if isinstance(
-                r.error, blameless
-            ):  # no fault of the record: the whole batch is tried again, or left to others
+            if isinstance(r.error, _BLAMELESS):
                 raise r.error
         taken = outgoing.length - len(refused)
         self._waiting.append((taken, size))
@@ -147,14 +229,20 @@ class Outbox:
             self._records -= records
             self._bytes -= size
 
-    def _batch(self, out: Outgoing, on_failure: Delivered | None) -> list[Refused]:
+    def _failed(self, *told: Any) -> None:
+        """Told by the client: what was sent, if that is kept, the error, the message."""
+        *sent, error, message = told
+        if error is not None:
+            self.losses.add(error, message, sent[0] if sent else None)
+
+    def _batch(self, out: Outgoing, on_failure: Told) -> list[Refused]:
         values = out.value if out.value is not None else [None] * out.length
         messages: list[dict[str, Any]]
         if out.key is not None:
             messages = [{"value": v, "key": k} for v, k in zip(values, out.key, strict=True)]
         else:
             messages = [{"value": v} for v in values]
-        more: dict[str, Any] = {} if on_failure is None else {"on_delivery": on_failure}
+        more: dict[str, Any] = {"on_delivery": on_failure}
         if isinstance(out.partition, int):
             more["partition"] = out.partition
         with translating(f"Writing to topic '{out.topic}'"):
@@ -162,31 +250,46 @@ class Outbox:
         if taken == len(messages):
             return []
         return [
-            Refused(row, translated(m["_error"], f"Writing to topic '{out.topic}'"))
+            Refused(row, _not_taken(out, row, m["_error"]))
             for row, m in enumerate(messages)
             if m.get("_error") is not None
         ]
 
-    def _singly(self, out: Outgoing, on_failure: Delivered | None) -> list[Refused]:
+    def _singly(self, out: Outgoing, on_failure: Told | list[Told]) -> list[Refused]:
         """One by one: the client's batches take no headers, no timestamps, one topic."""
         refused = []
         produce = self._producer.produce
-        columns = (_each(c) for c in (out.topic, out.value, out.key, out.partition, _times(out.timestamp), out.headers))
-        for row, (topic, value, key, partition, timestamp, headers) in zip(range(out.length), zip(*columns)):  # noqa: B905 (constants have no end)
+        columns = (
+            _each(c)
+            for c in (out.topic, out.value, out.key, out.partition, _times(out.timestamp), out.headers, on_failure)
+        )
+        for row, (topic, value, key, partition, timestamp, headers, told) in zip(range(out.length), zip(*columns)):  # noqa: B905 (constants have no end)
             try:
                 produce(
                     topic, value=value, key=key, partition=_ANY if partition is None else partition,
-                    timestamp=timestamp or 0, headers=headers or None, on_delivery=on_failure,
+                    timestamp=timestamp or 0, headers=headers or None, on_delivery=told,
                 )  # fmt: skip
             except KafkaException as e:
-                refused.append(Refused(row, translated(e.args[0], f"Writing to topic '{topic}'")))
+                refused.append(Refused(row, _not_taken(out, row, e.args[0])))
             except BufferError:
                 refused.append(Refused(row, RetriableError(f"Writing to topic '{topic}': the client's queue is full")))
         return refused
 
 
+def _not_taken(out: Outgoing, row: int, error: KafkaError) -> ConnectError:
+    """What to say of a record that the client did not take."""
+    topic, partition = out.at(row)
+    doing = f"Writing to topic '{topic}'" + ("" if partition is None else f" partition {partition}")
+    if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+        return translated(error, doing)
+    return ConnectError(
+        f"{doing}: a record of {out.alone(row)} bytes is larger than the producer sends (max.request.size). Raise "
+        f"producer.override.max.request.size, and the topic's max.message.bytes where that is smaller."
+    )
+
+
 def _each(column: Any) -> Iterable[Any]:
-    return repeat(column) if column is None or isinstance(column, (str, int)) else column
+    return repeat(column) if column is None or isinstance(column, (str, int)) or callable(column) else column
 
 
 def _times(column: int | None | list[int | None]) -> int | None | list[int | None]:
@@ -194,10 +297,6 @@ def _times(column: int | None | list[int | None]) -> int | None | list[int | Non
     if isinstance(column, list):
         return [1 if t == 0 else t for t in column] if 0 in column else column
     return 1 if column == 0 else column
-
-
-def _topics_of(out: Outgoing) -> Iterable[str]:
-    return set(out.topic) if isinstance(out.topic, list) else (out.topic,)
 
 
 def _plain(out: Outgoing) -> bool:

@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -137,7 +138,8 @@ def _reach(
             try:
                 client.list_topics("__consumer_offsets", timeout=_SLICE)
             except KafkaException as e:
-                client.poll(0)
+                with suppress(KafkaException):
+                    client.poll(0)
                 _judge(e.args[0], servers, heard)
             else:
                 return
@@ -146,7 +148,8 @@ def _reach(
             if hopeless or time.monotonic() >= deadline:
                 raise RetriableError(sentence(servers, heard, waited))
     finally:
-        client.close()
+        with suppress(KafkaException):
+            client.close()
 
 
 def _judge(error: KafkaError, servers: str, heard: list[Heard]) -> None:

@@ -54,6 +54,7 @@ class ClientSettings:
     Attributes:
         producer, consumer, admin: the properties of each kind of client, `bootstrap.servers` among them.
         queue_bytes: how many bytes of records may wait in one producer.
+        max_block: seconds for which a partition that a topic does not have yet is waited for (`max.block.ms`).
         on_error: told of every error that a client meets in the background (broker down, authentication).
     """
 
@@ -61,6 +62,7 @@ class ClientSettings:
     consumer: Mapping[str, Any]
     admin: Mapping[str, Any]
     queue_bytes: int = 64 << 20
+    max_block: float = 60.0
     on_error: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
     def for_producer(self, **more: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException, Producer
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import REFUSED, Fenced, TransactionAborted, translated, translating
 from penstock_runtime.kafka.outbox import Outbox, Outgoing, Refused
+from penstock_runtime.kafka.refusals import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["TransactionalProducer", "fence"]
@@ -25,51 +26,85 @@ class TransactionalProducer:
 
     After any error but a refused record it is of no more use: `close` it, and let the engine decide what comes next.
 
+    Args:
+        settings: how to connect.
+        transactional_id: every producer that has it is shut out.
+        client_id: as brokers see it.
+        refusals: what was known of refused records before; None begins anew.
+        check: called after each taking over of the id; raises where somebody newer may write (rule 3 of `incarnation`).
+
     Raises:
         Fenced, RetriableError, ConnectError: as `init_transactions` went.
     """
 
-    def __init__(self, settings: ClientSettings, transactional_id: str, *, client_id: str) -> None:
+    def __init__(
+        self, settings: ClientSettings, transactional_id: str, *, client_id: str, refusals: Refusals | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
         self.transactional_id = transactional_id
-        config = settings.for_producer(transactional_id=transactional_id, client_id=client_id)
-        self.timeout = float(config.setdefault("transaction.timeout.ms", 60_000)) / 1000
-        with translating(f"Starting a producer for {settings.bootstrap}"):
-            self._producer = Producer(config)
-        _init(self._producer, transactional_id, settings.bootstrap)
-        self._outbox = Outbox(
-            self._producer, bytes_limit=settings.queue_bytes, patience=self.timeout, servers=settings.bootstrap
-        )
+        self._settings = settings
+        self._client_id = client_id
+        self._refusals = refusals or Refusals(settings)
+        self._check = check
         self._open = False
+        self._void: str | None = None
+        self._make()
+        self._outbox = Outbox(
+            self._producer, refusals=self._refusals, batch_size=self._batch_size, bytes_limit=settings.queue_bytes,
+            patience=self.timeout, block=min(settings.max_block, self.timeout / 2), servers=settings.bootstrap,
+            anew=self._begin_anew,
+        )  # fmt: skip
 
     def begin(self) -> None:
-        """Begin a transaction. The broker hears of it with the first record."""
+        """Begin a transaction. The broker hears of it with the first record.
+
+        Raises:
+            Superseded: somebody newer may write.
+            Fenced, TransactionAborted, ConnectError: the producer is of no more use.
+        """
+        if self._refusals.outdates(self._batch_size, isolating=self._isolating):
+            self._remake()
         with translating("Beginning a transaction"):
             self._producer.begin_transaction()
         self._outbox.forget()
-        self._open = True
+        self._open, self._void = True, None
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
-        """Add records to the transaction; waits while the queue is full. Returns the ones the client refused."""
-        return self._outbox.give(outgoing)
+        """Add records to the transaction; waits while the queue is full. Returns those that client or brokers refuse.
+
+        Raises: as `Outbox.give`.
+        """
+        try:
+            return self._outbox.give(outgoing)
+        except TransactionAborted as e:
+            self._await_cause()
+            raise self._refused() or e from e
 
     def commit(self) -> None:
         """Make everything since `begin` visible.
 
         Raises:
             Fenced: another producer has this id now; nothing of this transaction shows, unless it was committed before.
-            TransactionAborted: it failed or its outcome is unknown.
-            ConnectError: the brokers refused a record, and would again.
+            TransactionAborted: it failed or its outcome is unknown, or the brokers refused records: the next producer with
+                these `refusals` finds out which, or knows.
+            ConnectError: not authorised, say.
         """
+        if self._void is not None:
+            raise TransactionAborted(self._void)
         try:
             _in_slices(self._producer, self._producer.commit_transaction, self.timeout, self._outbox.ask)
         except RetriableError as e:
             raise TransactionAborted(str(e)) from e
         except KafkaException as e:
-            ours = translated(e.args[0], "Committing a transaction")
-            if isinstance(ours, Fenced) or e.args[0].code() in REFUSED:
+            error = e.args[0]
+            ours = translated(error, "Committing a transaction")
+            if isinstance(ours, Fenced):
                 raise ours from e
-            raise TransactionAborted(str(ours)) from e
+            if error.code() in REFUSED and not self._outbox.losses.refused:
+                self._refusals.isolate(set(), self._batch_size)
+            raise self._refused() or TransactionAborted(str(ours)) from e
         self._open = False
+        self._refusals.settled()
 
     def abort(self) -> None:
         """Make nothing since `begin` visible. Errors are not raised: fencing ends the transaction as well."""
@@ -91,6 +126,55 @@ class TransactionalProducer:
                 self._producer.purge()
                 self._producer.close()
 
+    def _make(self) -> None:
+        settings = self._settings
+        config = settings.for_producer(transactional_id=self.transactional_id, client_id=self._client_id)
+        config = self._refusals.fit(config)
+        config["delivery.report.only.error"] = True
+        self.timeout = float(config.setdefault("transaction.timeout.ms", 60_000)) / 1000
+        self._batch_size = int(config["batch.size"])
+        self._isolating = self._refusals.isolating
+        with translating(f"Starting a producer for {settings.bootstrap}"):
+            self._producer = Producer(config)
+        try:
+            _init(self._producer, self.transactional_id, settings.bootstrap)
+            self._check()
+        except BaseException:
+            self.close()
+            raise
+
+    def _remake(self) -> None:
+        """Let go of the client and make another, as another's properties are wanted, or its transaction is void."""
+        self.close()
+        try:
+            self._make()
+        except RetriableError as e:  # to try again is the engine's, with another producer
+            raise TransactionAborted(str(e)) from e
+        self._outbox.go_on_with(self._producer, self._batch_size)
+
+    def _begin_anew(self) -> None:
+        self._void = "Kafka refused records of this transaction, each by itself; the batch comes again without them"
+        self._remake()
+        with translating("Beginning a transaction"):
+            self._producer.begin_transaction()
+
+    def _await_cause(self) -> None:
+        """The client tells of a refused record soon after it knows that the transaction is void."""
+        deadline = time.monotonic() + _SLICE
+        with suppress(KafkaException):
+            while not self._outbox.losses.refused and time.monotonic() < deadline:
+                self._producer.poll(0.05)
+
+    def _refused(self) -> TransactionAborted | None:
+        losses = self._outbox.losses
+        if not losses.refused:
+            return None
+        self._refusals.isolate(losses.too_large, self._batch_size)
+        return TransactionAborted(
+            f"Kafka refused {losses.refused} records at once; their batch comes again, in smaller portions, and one by one "
+            f"where that is needed: {losses.first}"
+        )
+
 
 def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
     """End every transaction of these ids and shut their producers out, several at a time.
@@ -101,11 +185,13 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
     """
 
     def one(transactional_id: str) -> None:
-        producer = Producer(settings.for_producer(transactional_id=transactional_id, client_id="penstock-fence"))
+        with translating(f"Taking over transactional id {transactional_id} at {settings.bootstrap}"):
+            producer = Producer(settings.for_producer(transactional_id=transactional_id, client_id="penstock-fence"))
         try:
             _init(producer, transactional_id, settings.bootstrap)
         finally:
-            producer.close()
+            with suppress(KafkaException):
+                producer.close()
 
     ids: Sequence[str] = sorted(set(transactional_ids))
     with ThreadPoolExecutor(max_workers=min(8, max(1, len(ids)))) as pool:

@@ -12,6 +12,8 @@ from penstock_runtime.engine.source_process import SourceProcess
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.engine.tolerance import ErrorPolicy
 from penstock_runtime.kafka.errors import Fenced
+from penstock_runtime.kafka.refusals import Refusals
+from penstock_runtime.kafka.settings import ClientSettings
 
 
 class Plain:
@@ -20,29 +22,30 @@ class Plain:
     fates: list[list[ConnectError]]
     made: list["Plain"]
 
-    def __init__(self, settings: Any, *, client_id: str) -> None:
+    def __init__(self, settings: Any, *, client_id: str, refusals: Refusals) -> None:
         self._fate = self.fates.pop(0)
         self.closed = False
         self.made.append(self)
 
     def flush(self) -> Sequence[ConnectError]:
-        return self._fate
+        if self._fate:
+            raise self._fate[0]
+        return ()
 
     def close(self) -> None:
         self.closed = True
 
 
 class Nothing:
-    """Delivers nothing; counts what is told as lost."""
+    """Delivers nothing."""
 
     def __init__(self, *, tolerate: bool) -> None:
         self.policy = ErrorPolicy(tolerate=tolerate)
-        self.passed_over: list[ConnectError] = []
+
+    def stopping(self) -> bool:
+        return False
 
     def deliver(self, portions: Iterator[Any], port: Any, summary: Summary, *, where: str) -> None: ...
-
-    def lost(self, errors: Sequence[ConnectError], summary: Summary) -> None:
-        self.passed_over += errors
 
 
 @pytest.fixture
@@ -53,8 +56,9 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> type[Plain]:
 
 
 def process(delivery: Nothing) -> SourceProcess:
+    settings = ClientSettings(producer={}, consumer={}, admin={})
     return SourceProcess(
-        cast("Any", None), cast("Delivery", delivery), cast("Any", None), read_ahead=False, offsets_topic="o",
+        settings, cast("Delivery", delivery), cast("Any", None), read_ahead=False, offsets_topic="o",
         transactional_id=None, client_id="c",
     )  # fmt: skip
 
@@ -78,20 +82,3 @@ def test_a_batch_that_failed_is_tried_again_with_another_producer(plain: type[Pl
     batch(one)
     batch(one)
     assert [p.closed for p in plain.made] == [True, False]
-
-
-def test_records_that_a_producer_beyond_use_did_not_take_are_not_passed_over(plain: type[Plain]) -> None:
-    delivery = Nothing(tolerate=True)
-    plain.fates = [[ConnectError("too large"), Fenced("beyond use")]]
-    with pytest.raises(Fenced):
-        batch(process(delivery))
-    assert delivery.passed_over == []
-
-
-def test_records_that_kafka_refuses_are_passed_over_where_that_is_tolerated(plain: type[Plain]) -> None:
-    delivery = Nothing(tolerate=True)
-    plain.fates = [[ConnectError("too large")]]
-    one = process(delivery)
-    batch(one)
-    assert [str(e) for e in delivery.passed_over] == ["too large"]
-    assert not plain.made[0].closed

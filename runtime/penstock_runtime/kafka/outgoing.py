@@ -1,0 +1,118 @@
+"""Converted records as columns, ready for a producer, and the bytes that one of them is in Kafka's batches."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from penstock.errors import ConnectError
+
+__all__ = ["Outgoing", "Refused", "slices"]
+
+_BATCH: Final = 61
+"""Bytes of a batch without its records (format 2)."""
+_RECORD: Final = 24
+"""Bytes of a record without key, value and headers, at most."""
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """Converted records as columns, ready for the producer; constants hold for every record, as in `RecordBatch`."""
+
+    length: int
+    topic: str | list[str]
+    value: Sequence[bytes | None] | None
+    key: Sequence[bytes | None] | None = None
+    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
+    partition: int | None | list[int | None] = None
+    timestamp: int | None | list[int | None] = None
+    positions: Sequence[int] = ()
+    _size: int | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def topics(self) -> set[str]:
+        """Where they go."""
+        return set(self.topic) if isinstance(self.topic, list) else {self.topic}
+
+    def size(self) -> int:
+        """Bytes of keys, values and headers."""
+        if self._size is None:
+            headers = sum(len(n) + len(v or b"") for hs in self.headers or () for n, v in hs)
+            self._size = headers + _bytes(self.value) + _bytes(self.key)
+        return self._size
+
+    def largest(self) -> int:
+        """No record is larger than this, in bytes, alone in a batch without compression."""
+        headers = max((_headers(hs) for hs in self.headers), default=0) if self.headers is not None else 0
+        return _BATCH + _RECORD + headers + _longest(self.value) + _longest(self.key)
+
+    def alone(self, row: int) -> int:
+        """Bytes of a batch that holds this record alone, without compression."""
+        key = None if self.key is None else self.key[row]
+        value = None if self.value is None else self.value[row]
+        headers = () if self.headers is None else self.headers[row]
+        body = 3 + _field(key) + _field(value) + _varint(len(headers))
+        body += sum(_field(name.encode()) + _field(data) for name, data in headers)
+        return _BATCH + _varint(body) + body
+
+    def at(self, row: int) -> tuple[str, int | None]:
+        """Topic and partition of a record, None where the producer chooses it."""
+        topic = self.topic[row] if isinstance(self.topic, list) else self.topic
+        return topic, (self.partition[row] if isinstance(self.partition, list) else self.partition)
+
+    def take(self, rows: Sequence[int]) -> "Outgoing":
+        """These records."""
+        return Outgoing(
+            len(rows),
+            _some(self.topic, rows),
+            None if self.value is None else _some(self.value, rows),
+            None if self.key is None else _some(self.key, rows),
+            None if self.headers is None else _some(self.headers, rows),
+            _some(self.partition, rows),
+            _some(self.timestamp, rows),
+            _some(self.positions, rows) if len(self.positions) else (),
+        )
+
+
+class Refused(NamedTuple):
+    """A record that is not in Kafka, and never will be: too large, say."""
+
+    row: int
+    error: ConnectError
+
+
+def slices(outgoing: Outgoing, most: int) -> Iterator[range]:
+    """Rows that fit into one batch of so many bytes, in order; a row at least."""
+    start = size = 0
+    for row in range(outgoing.length):
+        more = outgoing.alone(row) - _BATCH + 8  # of deltas
+        if row > start and _BATCH + size + more > most:
+            yield range(start, row)
+            start, size = row, 0
+        size += more
+    if outgoing.length > start:
+        yield range(start, outgoing.length)
+
+
+def _some(column: Any, rows: Sequence[int]) -> Any:
+    return column if column is None or isinstance(column, (str, int)) else [column[row] for row in rows]
+
+
+def _bytes(column: Iterable[bytes | None] | None) -> int:
+    return sum(map(len, filter(None, column or ())))
+
+
+def _longest(column: Iterable[bytes | None] | None) -> int:
+    return max(map(len, filter(None, column or ())), default=0)
+
+
+def _headers(headers: Sequence[tuple[str, bytes | None]]) -> int:
+    return sum(10 + 3 * len(name) + len(data or b"") for name, data in headers)
+
+
+def _field(data: bytes | None) -> int:
+    return 1 if data is None else _varint(len(data)) + len(data)
+
+
+def _varint(number: int) -> int:
+    """Bytes of a number that is not negative, as Kafka's records hold it (zigzag)."""
+    return max(1, -(-(2 * number).bit_length() // 7))
