@@ -87,6 +87,10 @@ class Lives(ConnectorRuns):
     def look(self) -> list[str]:
         """As for runs; a life that is gone is followed by the next."""
         wrong = super().look()
+        for run in self.runs:
+            if not run.alive and not run.tidied:
+                run.tidied = True
+                run.running.kill_all()  # a pod ends with its task: what that had started ends too
         if any(r.alive and not r.ended for r in self.runs):
             self._missing_since = None
         elif self._missing_since is None:

@@ -41,6 +41,7 @@ class Run:
         killed: parts of it that were killed: each costs a task one life.
         ended: it was asked to stop, killed as a whole, or has left and was judged.
         hurt: when something of it was killed last.
+        tidied: what it left is gone.
         frozen: processes of it that stand still.
     """
 
@@ -49,6 +50,7 @@ class Run:
     killed: int = 0
     ended: bool = False
     hurt: float = -math.inf
+    tidied: bool = False
     frozen: list[psutil.Process] = field(default_factory=list)
     _at: int = 0
     _rest: bytes = b""

@@ -102,6 +102,11 @@ def test_logs_with_a_secret_a_trace_or_other_text_are_told() -> None:
         assert invariants.logs_are_clean([*clean, bad], ["geheim"]), bad
 
 
+def test_words_of_java_are_all_right_where_it_writes_itself_and_secrets_are_not() -> None:
+    assert invariants.logs_are_clean(["WARNING: incubating"], ["geheim"], others_write=True) == []
+    assert invariants.logs_are_clean(["WARNING: geheim"], ["geheim"], others_write=True)
+
+
 def test_what_is_printed_line_by_line_is_one_entry_which_may_be_known() -> None:
     printed = [line("Traceback (most recent call last):", "output.stderr"), line("  in known.py", "output.stderr")]
     (told,) = invariants.logs_are_clean(printed, [])
