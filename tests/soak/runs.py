@@ -42,6 +42,7 @@ class Run:
         ended: it was asked to stop, killed as a whole, or has left and was judged.
         hurt: when something of it was killed last.
         tidied: what it left is gone.
+        gave_up: it did not find Kafka for a minute, and left, as it is to.
         frozen: processes of it that stand still.
     """
 
@@ -51,6 +52,7 @@ class Run:
     ended: bool = False
     hurt: float = -math.inf
     tidied: bool = False
+    gave_up: bool = False
     frozen: list[psutil.Process] = field(default_factory=list)
     _at: int = 0
     _rest: bytes = b""
@@ -117,6 +119,9 @@ class Run:
             return None
         if code == 3 and others:
             return None
+        if code == 5 and "has not answered for" in self.running.log_text():  # Kafka was away for a minute as it began
+            self.gave_up = True
+            return None
         if code == 1 and self.killed >= _LOSSES:
             return None
         return f"run {self.number} ended with exit code {code}, {'beside another' if others else 'and none is left'}"
@@ -182,6 +187,8 @@ class ConnectorRuns:
             run.ended |= not run.alive
             if told:
                 wrong.append(f"{told}\n{run.running.last_words()}")
+        if self.runs and self.runs[-1].gave_up and not any(r.alive and not r.ended for r in self.runs):
+            self.start()  # as whoever started it does
         return wrong
 
     def kill_part(self, what: str, choice: float) -> psutil.Process | None:
@@ -238,6 +245,8 @@ class ConnectorRuns:
         run.running.terminate()
         begun = time.monotonic()
         code = run.running.await_exit()
+        if code == -signal.SIGTERM and not run.running.log_text():  # before it had begun
+            return None
         if code not in (0, 3):
             return f"run {run.number} ended with exit code {code} {time.monotonic() - begun:.0f} s after SIGTERM"
         return None

@@ -367,7 +367,7 @@ class FileWorld(SourceWorld):
         self._rotate()
 
     def do_rotated_while_down(self, step: Step) -> None:
-        self.runs.stop()
+        self._stop()
         self._append(1 + int(step.choice * 500))
         self._rotate()
         self._append(1 + int(step.choice * 20_000))

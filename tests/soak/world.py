@@ -239,21 +239,23 @@ class World(ABC):
         return undo
 
     def do_stopped_and_started(self, step: Step) -> None:
-        told = self.runs.stop()
-        if told is not None:
-            self.broken.append(told)
+        self._stop()
         self.runs.start()
 
     def do_other_tasks(self, step: Step) -> None:
         """Stopped, and started with another `tasksMax`."""
-        told = self.runs.stop()
-        if told is not None:
-            self.broken.append(told)
+        self._stop()
         self.runs.start(1 + int(step.choice * 4) % 4)
 
     def do_other_tasks_beside(self, step: Step) -> None:
         """A run with another `tasksMax` takes over from one that runs."""
         self.runs.start(1 + int(step.choice * 4) % 4)
+
+    def _stop(self) -> None:
+        newest = self.runs.newest
+        told = self.runs.stop()
+        if told is not None:
+            self.broken.append(f"{told}\n{newest.running.last_words()}")
 
     # What is done to the broker
 
