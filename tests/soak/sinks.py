@@ -22,7 +22,7 @@ __all__ = ["SINKS"]
 
 _TOPIC: Final = "numbers"
 _RACES: Final = (
-    Action("second run", 2, awaits="issue 14.3"), Action("frozen and superseded", lasts=(2, 25), awaits="issue 14.3"),
+    Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)),
 )  # fmt: skip
 _OUTSIDE: Final = (
     Action("outside slow", 2, lasts=(2, 15)), Action("outside away", 2, lasts=(2, 15)),

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -189,12 +188,6 @@ class AtLeastOnceWorld(OutsideWorld):
 
     name: ClassVar = "at-least-once"
     exactly_once = False
-    actions: ClassVar[tuple[Action, ...]] = tuple(
-        replace(a, awaits="a task that a newer plan does not have is not told (decision 0001, drawbacks)")
-        if a.name == "other tasks beside"
-        else a
-        for a in OutsideWorld.actions
-    )
 
 
 class ManyStreamsWorld(OutsideWorld):
