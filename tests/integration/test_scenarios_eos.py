@@ -1,5 +1,6 @@
 """Scenarios of area eos: records and offsets together or not at all. `runtime.md` says how; kills are tested elsewhere."""
 
+import json
 from typing import Any
 
 import pytest
@@ -122,6 +123,13 @@ def test_a_stranger_with_the_tasks_transactional_id_is_named_and_nothing_is_lost
         stranger = Producer({"bootstrap.servers": lab.servers, "transactional.id": f"penstock-{name}-0"})
         stranger.init_transactions(30)
         lab.journal.count("commit", len(lab.journal.of("commit")) + 3)
+        stranger.close()
+    line = json.loads(task.await_log("is no later life of this task"))
+    assert line["level"] == "warning"
+    assert f"took its transactional id penstock-{name}-0" in line["message"]
+    assert (
+        f"a Kafka Connect worker with group.id penstock still runs connector {name}, stop it there" in line["message"]
+    )
     task.stop()
     values = lab.values(topic)
     assert values == [f"v{n}" for n in range(len(values))]

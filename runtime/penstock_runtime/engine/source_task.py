@@ -307,6 +307,20 @@ class SourceTask:
         self._rest(seconds)
         if not self._stopping.is_set():
             self._until_done(self._recover)
+            if isinstance(error, Fenced) and not self._stopping.is_set():
+                self._tell_of_a_stranger()
+
+    def _tell_of_a_stranger(self) -> None:
+        """The task was fenced, and recovery has found no later life of it on record."""
+        spec, group, own = self._setup.spec, self._setup.worker.group_id, self._setup.ids.driver
+        text = (
+            f"A producer that is no later life of this task took its transactional id {own} (or one of its workers', "
+            f"{own}/<slot>), or the brokers had forgotten it. Where a Kafka Connect worker with group.id {group} still runs "
+            f"connector {spec.connector}, stop it there: each shuts the other out. Nothing is lost or doubled; this task "
+            f"has taken the id back and goes on."
+        )
+        log.warning("%s", text)
+        self._reports.trouble(text)
 
     def _does_not_fit(self, error: TransactionExpired) -> ConnectError:
         limits, plugin = self._appetite.limits, self._setup.spec.plugins["connector"].alias
