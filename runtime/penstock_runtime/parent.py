@@ -26,14 +26,18 @@ def die_with_parent(number: int = signal.SIGTERM) -> None:
 
 
 def kill_children() -> None:
-    """End every process that this one has started, and those that they have, at once; return when they are gone."""
+    """End every process that this one has started, and those that they have, at once; return when they are gone.
+
+    They are stopped first: of those that are killed one after the other, the last would tell of the first.
+    """
     for _ in range(_ROUNDS):  # one that is just starting may have started another
         children = [p for p in psutil.Process().children(recursive=True) if _lives(p)]
         if not children:
             return
-        for child in children:
-            with suppress(psutil.Error):
-                child.kill()
+        for end in (psutil.Process.suspend, psutil.Process.kill):
+            for child in children:
+                with suppress(psutil.Error):
+                    end(child)
         psutil.wait_procs(children, timeout=_END)
 
 

@@ -37,7 +37,7 @@ from penstock_runtime.metrics import TaskMetrics
 from penstock_runtime.parent import die_with_parent, kill_children
 from penstock_runtime.pod import last_word
 from penstock_runtime.pod.pod import Connection, Pod, Unreached
-from penstock_runtime.prints import become_log_lines
+from penstock_runtime.prints import become_log_lines, last_lines
 from penstock_runtime.scratch import Scratch
 from penstock_runtime.stopping import Stopping
 from penstock_runtime.task_reports import ParentPipe, TaskReports, WrittenAtOnce
@@ -138,7 +138,7 @@ class _Process:
             self._ended.acquire()  # an abandonment that comes now would say something else
             self._last_word(end)
             self._parent.flush()
-            kill_children()  # Spark's processes, which would go on to write into the folder
+            _end_children()  # Spark's processes, which would go on to write into the folder
         return end.code
 
     def _live(self) -> _End:
@@ -209,6 +209,8 @@ class _Process:
 
     def _told(self, end: _End) -> _End:
         """How it ended, to whoever can be told."""
+        if self._ended.locked():  # it is abandoned, and told so: what fails now fails of that
+            return end
         self._stopping.within(self._grace, lambda: self._leave(end))
         if end.code is ExitCode.SUPERSEDED:
             log.warning("%s", end.message)
@@ -255,7 +257,7 @@ class _Process:
     def _gone(self, end: _End) -> NoReturn:
         self._last_word(end)
         self._parent.flush(_LAST_WORD)
-        kill_children()
+        _end_children()
         self._scratch.remove()
         os._exit(end.code)
 
@@ -276,6 +278,13 @@ class _Process:
             stream=sys.__stderr__ if self._pod is not None else None,
             redact=lambda text: self._redact(text), context=fields,
         )  # fmt: skip
+
+
+def _end_children() -> None:
+    """Kill Spark's processes; what that means to threads that wait for them is no news, and no trace of it is printed."""
+    last_lines()
+    logging.disable(logging.CRITICAL)
+    kill_children()
 
 
 def _quietly(close: Callable[[], None]) -> None:

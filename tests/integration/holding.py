@@ -28,9 +28,10 @@ class Hold:
 
     def reached(self, partition: int) -> int:
         """Wait until that partition's reader waits; its process."""
-        return int(until(lambda: self._who(partition), what=f"the reader of partition {partition} waits"))
+        return int(until(lambda: self.who(partition), what=f"the reader of partition {partition} waits"))
 
-    def _who(self, partition: int) -> str:
+    def who(self, partition: int) -> str:
+        """The process whose reader has waited there last; empty: none."""
         try:
             return self.path.with_suffix(f".{partition}").read_text()
         except FileNotFoundError:

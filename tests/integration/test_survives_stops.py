@@ -1,5 +1,6 @@
 """SIGTERM in the middle of a batch, a second life beside the first, a transaction that times out: source and sink."""
 
+import json
 import os
 import signal
 import time
@@ -14,8 +15,9 @@ from penstock_runtime.engine.pace import Appetite
 
 from .checking import assert_exactly_once
 from .holding import PARTITIONS, Hold, held
+from .lab import Lab
 from .reading import Reader, produce, read_all
-from .running import Processes, manifest, new_name, next_life, specs, until
+from .running import PATIENCE, Processes, manifest, new_name, next_life, specs, until
 
 GRACE = 5.0  # seconds; task.shutdown.graceful.timeout.ms
 ALL = range(PARTITIONS)
@@ -53,6 +55,40 @@ def test_sigterm_abandons_a_batch_that_does_not_end_within_the_grace_period(
         reader.count(len(reader.records) + 2_000)
         again.stop(2 * GRACE)
         assert_exactly_once(reader.to_end(), PARTITIONS)
+
+
+def test_a_run_that_is_ended_during_a_batch_on_spark_says_so_and_prints_no_trace(
+    lab: Lab, topic: str, processes: Processes, tmp_path: Path
+) -> None:
+    hold = Hold(tmp_path)
+    spec = held(lab.servers, topic, hold, delivery_guarantee="exactly-once")
+    given = {k: v for k, v in spec.config.items() if k != "own"}
+    run = processes.run([manifest(spec.connector, "numbers_source:Numbers", given, spark="Eager")], lab.servers)
+    run.await_log("Spark is up", seconds=4 * PATIENCE)
+    until(run.workers, seconds=2 * PATIENCE, what="a batch on Spark")
+    hold.on(ALL)
+    until(lambda: any(hold.who(p) for p in ALL), what="a reader waits")
+    until(lambda: {int(w) for p in ALL if (w := hold.who(p))} & {w.pid for w in run.workers()}, what="it is a worker")
+    os.killpg(run.pid, signal.SIGINT)  # Ctrl-C in a terminal
+    assert run.await_exit(4 * GRACE) == 0
+    text = run.log_text()
+    assert "is abandoned" in text
+    lines = [json.loads(line) for line in text.splitlines()]  # each of them
+    assert [n for n in lines if "trace" in n or n["level"] in ("error", "critical")] == []
+    assert not any(word in text for word in ("Traceback", "Exception", "Broken pipe", "has failed", "FAILED"))
+    assert [s["state"] for s in lab.status(f"status-task-{spec.connector}-0")][-1] == "UNASSIGNED"
+
+
+def test_a_run_that_is_ended_while_spark_starts_prints_no_trace(lab: Lab, topic: str, processes: Processes) -> None:
+    given = {"topic": topic, "value.converter": "StringConverter"}
+    run = processes.run([manifest(new_name(), "numbers_source:Numbers", given, spark="Eager")], lab.servers)
+    until(run.jvms, seconds=2 * PATIENCE, what="the JVM")
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.await_exit(4 * GRACE) == 0
+    text = run.log_text()
+    assert "Spark is up" not in text
+    assert [n for n in map(json.loads, text.splitlines()) if "trace" in n or n["level"] in ("error", "critical")] == []
+    assert not any(word in text for word in ("Traceback", "Exception", "Broken pipe", "has failed"))
 
 
 def test_sigterm_to_a_busy_sink_loses_nothing(kafka: str, topic: str, processes: Processes, tmp_path: Path) -> None:
