@@ -168,13 +168,24 @@ class Sink(ABC):
 class FrameSink(Sink):
     """A sink that takes a Spark DataFrame, for any Spark writer. It needs no `Writer`."""
 
+    @property
+    def ordered(self) -> bool:
+        """Whether it matters which of two records of a Kafka partition is written first; True unless it is overridden.
+
+        A frame has one schema, so that a batch is cut where the schema changes: records with the schemas v1, v2, v1 are
+        three frames, each of which costs a Spark job. A sink that only appends, and to which the order means nothing, says
+        False and gets two.
+        """
+        return True
+
     @abstractmethod
     def put_frame(self, frame: "DataFrame") -> None:
-        """Write one batch, or the part of it that has one shape.
+        """Write one batch, or a part of it.
 
-        The columns are the fields of a struct value; any other value is the one column `value`. Durable on return; it
-        may be called again with the same records after a failure. A frame holds no more records than `max.poll.records`
-        (else `batch.max.records`, 100,000 at most), and about `batch.max.bytes`.
+        The columns are the fields of a struct value; any other value is the one column `value`. The rows of each Kafka
+        partition are in order, within a frame and from one to the next, where `ordered` says so. Durable on return; it may
+        be called again with the same records after a failure. A frame holds no more records than `max.poll.records` (else
+        `batch.max.records`, 100,000 at most), and about `batch.max.bytes`.
         """
 
 

@@ -66,6 +66,11 @@ class SparkWrite(FrameSink):
         """Whose staging folder it is."""
         self._context = context
 
+    @property
+    def ordered(self) -> bool:
+        """Files have no order among them; a table may hold one row for each key, and keep the last that came."""
+        return self._config.format.lower() not in _FILES
+
     def put_frame(self, frame: "DataFrame") -> None:
         """Append it."""
         config = self._config

@@ -1,15 +1,15 @@
 """From record batches to Spark DataFrames, for sinks that take a frame."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, DataError, RetriableError
 from penstock.fields import Fields
-from penstock.schema import Schema, Type, struct
-from penstock.sink import FrameSink
+from penstock.schema import Type, struct
+from penstock.sink import FrameSink, TopicPartition
+from penstock_runtime.engine.frame_runs import Run, merged, runs_of
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.summary import Summary
@@ -21,31 +21,49 @@ if TYPE_CHECKING:
 
 __all__ = ["FramePut"]
 
-Values = list[Any] | Fields
-
 
 class FramePut:
-    """Converts like a `SinkProcess`, and gives the sink one frame for each shape of value in a batch."""
+    """Converts like a `SinkProcess`, and gives the sink frames of one schema each.
 
-    def __init__(self, process: SinkProcess, sink: FrameSink, spark: Spark) -> None:
+    Args:
+        process: converts, and waits where the sink asks to.
+        sink: takes the frames.
+        spark: makes them.
+        seconds: how long a batch should take; one of many frames ends then, and its rest is read again.
+        stopping: ends a batch of many frames as well.
+    """
+
+    def __init__(
+        self, process: SinkProcess, sink: FrameSink, spark: Spark, *, seconds: float, stopping: Callable[[], bool]
+    ) -> None:
         self._process = process
         self._sink = sink
         self._spark = spark
+        self._seconds = seconds
+        self._stopping = stopping
 
     def put(self, consumed: Sequence[Consumed]) -> Summary:
-        """As `SinkProcess.put`."""
+        """As `SinkProcess.put`; or a part of it, and `Summary.unfinished` says so: its offsets are those of that part."""
         summary = Summary()
-        shapes: dict[Schema | None, list[Values]] = {}
+        partitions: dict[TopicPartition, list[Run]] = {}
         for one in consumed:
-            batch = self._process.convert(one, summary)
-            for schema, values in _by_shape(batch):
-                shapes.setdefault(schema, []).append(values)
+            runs = partitions.setdefault(one.source, [])
+            runs += runs_of(one.source, self._process.convert(one, summary))
         if summary.dead_letters:
             self._process.finish(summary)
+        ordered = self._sink.ordered
+        frames = merged(partitions.values() if ordered else [[run] for runs in partitions.values() for run in runs])
+        for frame in frames:
+            _check(frame)
+        if frames:
+            self._spark.session()  # may have to start
         started = time.perf_counter()
-        for schema, parts in shapes.items():
-            self._process.retrying(lambda s=schema, p=parts: self._put(s, p), summary)  # type: ignore[misc]
-            summary.written += sum(map(len, parts))
+        for number, frame in enumerate(frames):
+            if ordered and number and (time.perf_counter() - started > self._seconds or self._stopping()):
+                _leave_out(frames[number:], summary)
+                break
+            self._process.retrying(lambda f=frame: self._put(f), summary)  # type: ignore[misc]
+            summary.written += sum(len(run.values) for run in frame)
         summary.spend("deliver", time.perf_counter() - started)
         return summary
 
@@ -54,20 +72,15 @@ class FramePut:
         with suppress(Exception):
             self._process.close()
 
-    def _put(self, schema: Schema | None, parts: Sequence[Values]) -> None:
+    def _put(self, frame: Sequence[Run]) -> None:
         import pyarrow as pa
 
         from penstock.spark_schema import arrow_table, to_spark
 
-        if any(None in values for values in parts if not isinstance(values, Fields)):
-            raise DataError("A tombstone cannot become a row. Drop them: Filter with predicate RecordIsTombstone.")
-        if schema is None:
-            raise ConnectError(
-                "A Spark sink needs values with a schema, and these have none. Use a converter that gives one: "
-                "value.converter.schemas.enable=true, or value.converter.schema.content for messages without envelope."
-            )
+        schema = frame[0].schema
+        assert schema is not None
         shape = schema if schema.type is Type.STRUCT else struct({"value": schema})
-        rows = parts if shape is schema else [[{"value": v} for v in values] for values in parts]
+        rows = (run.values if shape is schema else [{"value": v} for v in run.values] for run in frame)
         # As one piece: Spark would make a partition, and so a file, of each.
         table = pa.concat_tables([arrow_table(shape, part) for part in rows]).combine_chunks()
         try:
@@ -79,13 +92,23 @@ class FramePut:
             raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(e)}") from e
 
 
-def _by_shape(batch: RecordBatch) -> list[tuple[Schema | None, Values]]:
-    if not batch.length:
-        return []
-    values = batch.column("value") if batch.fields is None else batch.fields
-    if not isinstance(batch.value_schema, list):
-        return [(batch.value_schema, values)]
-    shapes: dict[Schema | None, list[Any]] = {}
-    for schema, value in zip(batch.value_schema, values, strict=True):
-        shapes.setdefault(schema, []).append(value)
-    return list(shapes.items())
+def _check(frame: Sequence[Run]) -> None:
+    """Before any frame of the batch is written: one that fails half way comes again."""
+    if any(None in run.values for run in frame if not isinstance(run.values, Fields)):
+        raise DataError("A tombstone cannot become a row. Drop them: Filter with predicate RecordIsTombstone.")
+    if frame[0].schema is None:
+        raise ConnectError(
+            "A Spark sink needs values with a schema, and these have none. Use a converter that gives one: "
+            "value.converter.schemas.enable=true, or value.converter.schema.content for messages without envelope."
+        )
+
+
+def _leave_out(frames: Sequence[Sequence[Run]], summary: Summary) -> None:
+    """The batch ends before these frames: each partition goes on with the first record of its own in them."""
+    first: dict[TopicPartition, int] = {}
+    for frame in frames:
+        for run in frame:
+            first.setdefault(run.source, run.offset)
+            summary.read -= len(run.values)
+    summary.unfinished = True
+    summary.offsets = [(t, p, first.get(TopicPartition(t, p), offset)) for t, p, offset in summary.offsets]

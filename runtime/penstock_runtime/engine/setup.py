@@ -370,7 +370,7 @@ class Setup:
             return process
         if spark is None:
             raise ConfigError("This sink takes Spark DataFrames and needs Spark")
-        return FramePut(process, sink, spark)
+        return FramePut(process, sink, spark, seconds=self.batch_seconds, stopping=stopping)
 
 
 def client_settings(

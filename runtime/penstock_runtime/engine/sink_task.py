@@ -169,8 +169,21 @@ class SinkTask:
             self._offsets.read(consumed)
             summary = self._process.put(consumed)
             self._wrote(summary, self._clock() - begun, on_spark=False)
+            self._learn(summary)
+            if summary.unfinished:  # of these the end is not reached, though it was read
+                ends = {of: end for of, end in ends.items() if of not in {c.source for c in consumed}}
         self._offsets.at_end(ends)
         self._report_lag()
+
+    def _learn(self, summary: Summary) -> None:
+        """Of frames that are many, as their schemas change often, no more are read than are written in time."""
+        if not isinstance(self._process, FramePut):
+            return
+        if summary.unfinished:
+            self._read_here = False  # read on from what was written
+            self._most = min(self._setup.frame_records, max(_FEW, 2 * summary.written))
+        else:
+            self._most = min(4 * self._most, self._setup.frame_records)
 
     def _look(self) -> None:
         """Where records are missed, begin to read anew."""

@@ -30,6 +30,7 @@ class Summary(msgspec.Struct):
         topics: every topic that records were written to (sink: read from).
         offsets: sink: the next offset of each partition, as [topic, partition, offset].
         messages: sink: what the writers returned.
+        unfinished: sink: not all of what was given is written; the rest is to be read again, from `offsets` on.
         logged: failures that were to be written to the log.
         log: lines for the log, at most fifty.
     """
@@ -47,6 +48,7 @@ class Summary(msgspec.Struct):
     topics: list[str] = []
     offsets: list[tuple[str, int, int]] = []
     messages: list[Any] = []
+    unfinished: bool = False
     log: list[str] = []
 
     def add(self, other: "Summary") -> None:

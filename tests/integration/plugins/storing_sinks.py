@@ -135,3 +135,24 @@ class Frames(FrameSink):
 
     def put_frame(self, frame: "DataFrame") -> None:
         self._tell("frame", rows=frame.count())
+
+
+class RecordingFrames(SinkConnector):
+    """Tells the columns and rows of each frame, and the offsets of each commit."""
+
+    Config = FramesConfig
+
+    def sink(self, config: FramesConfig) -> Sink:
+        return Recorded(config)
+
+
+class Recorded(FrameSink):
+    def __init__(self, config: FramesConfig) -> None:
+        self._tell = Teller(config.journal)
+
+    def put_frame(self, frame: "DataFrame") -> None:
+        self._tell("frame", columns=frame.columns, ids=[row["id"] for row in frame.collect()])
+
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        self._tell("commit", offsets={f"{t}-{p}": o for (t, p), o in offsets.items()})
+        return offsets

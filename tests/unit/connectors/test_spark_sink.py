@@ -1,6 +1,7 @@
 """Batches of records as Spark's writers store them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -171,6 +172,31 @@ def test_formats_that_commit_by_themselves_are_given_the_frame_as_it_is(spark: A
     sink.put_frame(numbered(spark, (1, "a")))
     sink.stop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_several_write_into_one_folder_at_once_is_all_there(spark: Any, tmp_path: Path) -> None:
+    """Two tasks, and a job of Spark's own that knows nothing of them."""
+    sinks = [write({"path": str(tmp_path)}, CONTEXT._replace(task=task)) for task in range(2)]
+    writers: list[Callable[[Any], None]] = [
+        sinks[0].put_frame, sinks[1].put_frame, lambda rows: rows.write.mode("append").parquet(str(tmp_path))
+    ]  # fmt: skip
+
+    def append(number: int) -> list[int]:
+        taken = list(range(number * 12, number * 12 + 12))
+        for n in taken:
+            writers[number](numbered(spark, (n, "a")))
+        return taken
+
+    with ThreadPoolExecutor(len(writers)) as pool:
+        written = {n for taken in pool.map(append, range(len(writers))) for n in taken}
+    found = [r.id for r in spark.read.parquet(str(tmp_path)).collect()]
+    assert written - set(found) == set()
+    assert len(found) == len(written)
+
+
+def test_the_order_of_records_matters_to_tables_and_not_to_files() -> None:
+    kinds = ("parquet", "JSON", "jdbc", "iceberg")
+    assert [write({"path": "/x", "format": kind}).ordered for kind in kinds] == [False, False, True, True]
 
 
 def test_a_life_removes_what_earlier_lives_of_its_task_have_left_and_nothing_else(spark: Any, tmp_path: Path) -> None:
