@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from .lab import Lab, failed
+from .lab import LOG, Lab, failed
 from .running import new_name, next_life, until
 
 SOON = {"offset.flush.interval.ms": "200"}
@@ -221,3 +221,17 @@ def test_a_sink_that_starts_paused_writes_nothing_until_it_is_started_unpaused(l
     _, task = lab.start(resource)
     assert lab.journal.values(1) == ["a"]
     task.stop()
+
+
+@pytest.mark.scenario("active-topics-sink-original-name")
+def test_a_topic_of_which_no_record_could_be_converted_is_not_active(lab: Lab) -> None:
+    bad, good = lab.topic("bad"), lab.topic("good")
+    lab.produce(bad, "boom")
+    lab.produce(good, "a")
+    more = {"value.converter": "scripted_steps:Picky", "value.converter.on": "boom", "errors.tolerance": "all"}
+    name, task = lab.sink(f"{bad},{good}", **LOG, **more)
+    lab.wait_committed(name, bad, 1)
+    lab.wait_committed(name, good, 1)
+    task.stop()
+    assert len(lab.status(f"status-topic-{good}:connector-{name}")) == 1
+    assert lab.status(f"status-topic-{bad}:connector-{name}") == []
