@@ -312,3 +312,19 @@ def test_states_of_a_kafka_connect_that_still_runs_the_connector_are_left_alone(
     States(life, "other").until(["STOPPED", None])
     states.until(["RUNNING"], ["RUNNING"])
     life.check()
+
+
+def test_a_connectors_state_that_somebody_else_writes_over_is_put_right(site: Site) -> None:
+    """An operator that was frozen while another took over, a Kafka Connect where the connector is deleted at last."""
+    site.operator().start()
+    site.create("orders")
+    site.settled("orders")
+    states = States(site, "orders")
+    states.until(["RUNNING"])
+    key = f"status-connector-{states.name}".encode()
+    late = json.dumps({"state": "STOPPED", "trace": None, "worker_id": "old", "generation": 1, "version": None})
+    site.kubelet.records.write(key, late.encode())
+    states.until(["RUNNING", "STOPPED", "RUNNING"])
+    site.kubelet.records.write(key, None)
+    states.until(["RUNNING", "STOPPED", "RUNNING", None, "RUNNING"])
+    site.check()
