@@ -214,6 +214,7 @@ class LimitsWorld(OutsideWorld):
     name: ClassVar = "limits"
     partitions: ClassVar = 2
     streams: ClassVar = 8
+    most_ahead: ClassVar = 30_000
     actions: ClassVar[tuple[Action, ...]] = (
         Action("limit lowered", 3, lasts=(3, 15)), Action("partition added", 2), Action("outside slow", lasts=(2, 6)),
         Action("broker stopped", lasts=(2, 10)), Action("broker frozen", lasts=(2, 10)), Action("stopped and started"),
@@ -231,6 +232,9 @@ class LimitsWorld(OutsideWorld):
         made = dict(super().manifest(tasks))
         made["spec"]["config"]["errors.tolerance"] = "all"
         return made
+
+    def portion(self) -> int:
+        return self.chance.randrange(1_000, 10_000)  # one of a thousand is large
 
     @property
     def sent(self) -> int:
@@ -413,4 +417,4 @@ class PodWorld(OutsideWorld):
         return []
 
 
-SOURCES: Final = (OutsideWorld, AtLeastOnceWorld, FileWorld, PodWorld, ManyStreamsWorld)
+SOURCES: Final = (OutsideWorld, AtLeastOnceWorld, FileWorld, PodWorld, ManyStreamsWorld, LimitsWorld)

@@ -42,9 +42,10 @@ SPARK: Final = (
     Action("worker killed", 2), Action("worker frozen", lasts=(1, 25)), Action("daemon killed"), Action("jvm killed"),
 )  # fmt: skip
 ACCEPTED: Final = (
-    "Exception while sending command.",  # issue 14.21: py4j, when the JVM goes
-    "BrokenPipeError: [Errno 32] Broken pipe",  # issue 14.21: Spark's daemon of workers
-    "pyspark/accumulators.py",  # the same: Spark's server of accumulators
+    # Issue 14.21: what Spark's own code says when its JVM or a worker is killed under it.
+    "Exception while sending command.",
+    "BrokenPipeError: [Errno 32] Broken pipe",
+    "pyspark/accumulators.py",
 )
 """Texts of log lines that are wrong and known, each with its issue."""
 
