@@ -1,52 +1,44 @@
-"""Follows one path through appends, rotation and truncation, and remembers which file a position belongs to.
+"""Follows one path through appends, rotation and truncation, while it is looked at and between two looks.
 
-A committed position is a bare number (Kafka Connect's format), so which file it lies in is known only here, while the
-task runs. Files stand in the order in which the path named them; a truncated file counts as its own successor. Going over
-to the next file is a batch of its own, without records, that commits position 0: after it, a number can only mean the new
-file, also for the next life of the task.
+The files that had the path, in the order in which they had it, are numbered. A position is committed together with the
+number of its file and a fingerprint (`file_fingerprint`), so that it means one file only, whatever has happened to names
+since. A file whose content was replaced (`copytruncate`) goes on in its copy, if that lies beside the path, and what the
+path names then is the next file.
+
+A position without a fingerprint, which Kafka Connect or an older Penstock wrote or somebody altered, lies in the file that
+has the path.
 """
 
 import logging
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock import ConnectError, Limits, RetriableError
+from penstock_plugins.file_between import Between, between
+from penstock_plugins.file_content import Content, copy_of, moved
+from penstock_plugins.file_fingerprint import Fingerprint
 from penstock_plugins.file_handles import Handle, open_regular
 from penstock_plugins.file_lines import whole_lines
+from penstock_plugins.file_rotations import Beside, stamp
 
-__all__ = ["Content", "Follower"]
+__all__ = ["Follower"]
 
 log = logging.getLogger(__name__)
 
 _QUIET: Final = 1.0
-"""Seconds without growth after which a rotated file is finished, once its successor holds something."""
+"""Seconds without growth after which a rotated file is finished, once a file after it holds something."""
 _QUIET_BEFORE_EMPTY: Final = 10.0
-"""The same while the successor is empty: the writer may not have gone over to it yet."""
-
-
-class Content:
-    """What a file holds between two truncations."""
-
-    __slots__ = ("changed_at", "gone", "handle", "looked", "looked_from", "seen")
-
-    def __init__(self, handle: Handle, now: float) -> None:
-        self.handle = handle
-        self.changed_at = now
-        self.seen = 0
-        """The largest size so far."""
-        self.gone = False
-        """It was truncated away."""
-        self.looked_from = -1
-        self.looked = 0
-        """From `looked_from` to here no line ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    content: Content
-    position: int
+"""The same while all files after it are empty: the writer may not have gone over to them yet."""
+_AHEAD: Final = 64
+"""How many files are held open at most."""
+_AWAY: Final = 1.0
+"""Seconds between two looks in which a file of which nothing is read may have been copied and truncated."""
+_LISTED: Final = 5.0
+"""Seconds between two listings of the folder while nothing has the path: there may be many files that come and go."""
+_ENDS: Final = 64
+"""Of how many files that were read to their end it is remembered which they were."""
 
 
 class Follower:
@@ -61,183 +53,308 @@ class Follower:
         self._path = path
         self._clock = clock
         self._contents: list[Content] = []
-        self._trail: list[_Place] = []
-        """The committed place, then the ends of the batches planned since; positions of different files differ."""
+        self._ends: deque[str] = deque(maxlen=_ENDS)
+        """`Fingerprint.end` of files that were read."""
         self._waiting = False
+        self._looked_at = clock()
+        self._stamp: tuple[int, ...] = ()
+        self._listed_since = False
+        self._list_at = 0.0
 
-    def look(self) -> int:
-        """Open what the path names now, if that is new.
+    def plan(self, position: int, mark: Fingerprint | None, limits: Limits) -> Fingerprint | None:
+        """Where the next batch ends; None when there is nothing.
 
-        Returns:
-            The size of the newest file.
-
-        Raises:
-            ConnectError: it is no file, or may not be read.
-        """
-        newest = self._contents[-1].handle if self._contents else None
-        try:
-            found = os.stat(self._path)  # noqa: PTH116 (called for every look: four times faster)
-            if newest is not None and newest.inode == found.st_ino and newest.device == found.st_dev:
-                return found.st_size
-        except OSError:
-            pass  # opening it tells why
-        try:
-            fd = open_regular(self._path)
-        except (FileNotFoundError, NotADirectoryError):
-            if newest is not None:
-                return newest.size()
-            if not self._waiting:
-                log.warning("File %s does not exist; waiting for it to be created.", self._path)
-                self._waiting = True
-            return 0
-        except ConnectError as e:
-            if newest is None:
-                raise
-            # logrotate creates a file before it hands it to its owner
-            raise RetriableError(str(e)) from e
-        if newest is not None:
-            log.info("File %s was rotated; the old one is read to its end first.", self._path)
-            between = self._written_since(newest)
-            if between:
-                log.warning(
-                    "File %s may have been rotated more than once since it was last looked at: %s may have had its name in "
-                    "between, and is not read. If it holds lines that are missing, read it with a connector of its own.",
-                    self._path, ", ".join(between),
-                )  # fmt: skip
-        self._contents.append(Content(Handle(self._path, fd), self._clock()))
-        self._waiting = False
-        return self._contents[-1].handle.size()
-
-    def plan(self, position: int, limits: Limits) -> int:
-        """The position at which the next batch ends; `position` itself when there is nothing, 0 to go to the next file.
+        Where that is in another file than `mark`, the batch begins at the beginning of that file.
 
         Args:
             position: where the batch starts: what was committed last, or the end of a batch planned before.
+            mark: its fingerprint, if it has one.
             limits: of the batch.
-        """
-        newest_size = self.look()
-        if not self._contents:
-            return position
-        content = self._rewind(position)
-        while True:
-            size = newest_size if content is self._contents[-1] else content.handle.size()
-            end = self._within(content, position, size, limits)
-            if end is not None:
-                if end > position:
-                    self._trail.append(_Place(content, end))
-                    self._thin()
-                return end
-            content = self._contents[self._contents.index(content) + 1]
-            self._trail.append(_Place(content, 0))
-            if position:
-                return 0
-
-    def _thin(self) -> None:
-        """Of the batches of one transaction only the first and the last two places can be asked for."""
-        if len(self._trail) > 3 and self._trail[-3].content is self._trail[-2].content:
-            del self._trail[-3]
-
-    def planned(self, start: int, end: int) -> tuple[Content, int]:
-        """The file of the batch that `plan` made of these positions, and where in it the batch starts.
 
         Raises:
-            RetriableError: there is no such batch (any more).
+            ConnectError: the path is no file, or may not be read.
+            RetriableError: files change at this moment, or may not be read yet.
+            OSError: a file cannot be read.
         """
-        for before, after in zip(self._trail[-2::-1], self._trail[:0:-1], strict=True):
-            if (before.position, after.position) == (start, end):
-                return after.content, start if before.content is after.content else 0
-        raise RetriableError(f"File {self._path}: nothing is planned from {start} to {end}; it must be planned again.")
+        now = self._clock()
+        away, self._looked_at = now - self._looked_at > _AWAY, now
+        self.look(mark)
+        if not self._contents:
+            return None
+        content = self._contents[0] if mark is None else self.content(mark.file)
+        started = content.number
+        if away and not position:
+            content = self._after_its_copies(content)
+        while (end := self._end(content, position, mark, limits)) is None:
+            after = self._contents.index(content) + 1
+            if after == len(self._contents):
+                return None  # it is not there yet
+            following = self._contents[after]
+            made = None if content.lost or not position else content.fingerprint(position)
+            content.end = "" if made is None else made.end
+            following.before = content.end or content.before
+            content, position, mark = self._after_its_copies(following), 0, None
+        if end == position and content.number == started:
+            return None
+        made = content.fingerprint(end)
+        if made is None:
+            raise RetriableError(f"File {self._path} became shorter than {end} bytes while a batch of it was planned.")
+        return made
 
-    def committed(self, position: int) -> None:
-        """A planned batch that ended there is in Kafka: files before it are not needed again."""
-        places = [place.position for place in self._trail]
-        if position not in places:
-            return
-        del self._trail[: places.index(position)]
-        while self._contents[0] is not self._trail[0].content:
-            self._contents.pop(0).handle.close()
+    def look(self, mark: Fingerprint | None) -> None:
+        """Open what the path names now, if that is new, and what had the path meanwhile.
 
-    def is_newest(self, content: Content) -> bool:
-        """Whether the path names this file."""
-        return content.handle.inode == self._contents[-1].handle.inode
+        Args:
+            mark: where reading goes on.
+
+        Raises:
+            ConnectError: the path is no file, or may not be read.
+            RetriableError: files change at this moment, or may not be read yet.
+        """
+        if mark is not None and not any(c.number == mark.file for c in self._contents):
+            self._find(mark)
+        last = self._contents[-1] if self._contents else None
+        if last is not None and not last.lost:
+            try:
+                found = os.stat(self._path)  # noqa: PTH116 (called for every look: four times faster)
+                if last.handle.inode == found.st_ino and last.handle.device == found.st_dev:
+                    last.modified = found.st_mtime_ns
+                    return
+            except OSError:
+                pass  # opening it tells why
+        if last is None and mark is not None:
+            return  # its file is waited for
+        newest = self._newest()
+        if last is None:
+            if newest is not None:
+                self._contents.append(Content(newest, 0, self._clock()))
+        elif newest is not None or self._folder_changed():
+            self._go_on(last, newest)
+
+    def content(self, number: int) -> Content:
+        """The file with this number.
+
+        Raises:
+            RetriableError: it is not open (any more).
+        """
+        for content in self._contents:
+            if content.number == number:
+                return content
+        raise RetriableError(f"File {self._path}: nothing of its file {number} is planned; it must be planned again.")
+
+    def committed(self, mark: Fingerprint) -> None:
+        """A batch that ended there is in Kafka: files before it are not needed again."""
+        while self._contents and self._contents[0].number < mark.file:
+            read = self._contents.pop(0)
+            read.handle.close()
+            if read.end:
+                self._ends.append(read.end)
 
     def close(self) -> None:
         """Let go of every file."""
-        for content in self._contents:
-            content.handle.close()
-        self._contents.clear()
-        self._trail.clear()
+        self._drop(0)
 
-    def _written_since(self, last: Handle) -> list[str]:
-        """Files beside this one, named like it, that nobody has read and that were written after the last one.
+    # Which files there are
 
-        No more can be known: neither a name nor a time proves that a file had this path, or in which order files had it.
-        """
-        directory, name = os.path.split(self._path)
-        known = {content.handle.inode for content in self._contents}
+    def _newest(self) -> Handle | None:
+        """What the path names."""
         try:
-            since = os.fstat(last.fd).st_mtime_ns
-            with os.scandir(directory or ".") as entries:
-                beside = [e for e in entries if e.name.startswith(name) and e.name != name and e.inode() not in known]
-            found = [(e.path, e.stat(follow_symlinks=False)) for e in beside if e.is_file(follow_symlinks=False)]
-        except OSError:
-            return []  # compressed or moved away at this moment
-        return sorted(path for path, s in found if s.st_size and s.st_mtime_ns > since)
-
-    def _rewind(self, position: int) -> Content:
-        for place in reversed(self._trail):
-            if place.position == position:
-                del self._trail[self._trail.index(place) + 1 :]
-                return place.content
-        oldest = self._trail[0].content if self._trail else self._contents[0]
-        self._trail = [_Place(oldest, position)]
-        return oldest
-
-    def _within(self, content: Content, position: int, size: int, limits: Limits) -> int | None:
-        """As `plan`, within this file; None when it is finished and another follows."""
-        if content.gone:
+            handle = Handle(self._path, open_regular(self._path))
+        except (FileNotFoundError, NotADirectoryError):
+            if not self._contents and not self._waiting:
+                log.warning("File %s does not exist; waiting for it to be created.", self._path)
+                self._waiting = True
             return None
-        if size < max(position, content.seen):
-            self._truncated(content, position, size)
+        except ConnectError as e:
+            if not self._contents:
+                raise
+            # logrotate creates a file before it hands it to its owner
+            raise RetriableError(str(e)) from e
+        self._waiting = False
+        return handle
+
+    def _find(self, mark: Fingerprint) -> None:
+        """Begin with the file of a committed position; without any when neither it nor the path is there."""
+        self._drop(0)
+        newest = self._newest()
+        alike = newest is not None and mark.holds(newest.fd)
+        try:
+            found = newest if newest is not None and alike and mark.has_inode(newest.inode) else None
+            if found is None and (newest is not None or self._folder_changed()):
+                found = moved(self._path, mark)
+                if found is None and alike and mark.position:
+                    found = newest
+                    log.info(
+                        "File %s has another inode than the file that was read to byte %d and the same content before it: "
+                        "it is read on from there.", self._path, mark.position,
+                    )  # fmt: skip
+                elif found is None:
+                    found = copy_of(self._path, mark, self._ends)
+        except BaseException:
+            if newest is not None:
+                newest.close()
+            raise
+        at = found or newest
+        if at is None:
+            return
+        content = Content(at, mark.file, self._clock(), before=mark.before, modified=mark.modified)
+        self._contents.append(content)
+        if mark.before:
+            self._ends.append(mark.before)
+        if found is None:
+            content.lost = True
+            log.warning(
+                "File %s is not the one that was read to byte %d, and that one does not lie beside it: it was truncated, "
+                "deleted, moved away or compressed while the task did not look. What it held from that byte on is missing.",
+                self._path, mark.position,
+            )  # fmt: skip
+        elif found is newest:
+            if not mark.position:
+                self._after_its_copies(content)
+        else:
+            log.info(
+                "File %s was rotated while the task did not look; %s is read on from byte %d.",
+                self._path, found.path, mark.position,
+            )  # fmt: skip
+            if newest is not None:
+                newest.close()
+
+    def _go_on(self, last: Content, newest: Handle | None) -> None:
+        """Add what had the path after the last file, and what it names now."""
+        found = Between([], [])
+        known = [c.handle for c in self._contents if not c.lost] + ([newest] if newest is not None else [])
+        room = max(0, _AHEAD - len(self._contents))
+        try:
+            if room:
+                found = between(self._path, last, known, self._ends, since=last.modified, most=room)
+        except BaseException:
+            if newest is not None:
+                newest.close()
+            raise
+        self._tell(last, found, rotated=newest is not None and room > 0)
+        handles = [*found.handles, *([newest] if newest is not None else [])]
+        for handle in handles[:room]:
+            self._contents.append(Content(handle, self._contents[-1].number + 1, self._clock()))
+        for handle in handles[room:]:
+            handle.close()
+
+    def _after_its_copies(self, content: Content) -> Content:
+        """What is read at this content's place: a file begins again whenever it was copied and truncated.
+
+        Only for a file of which nothing is read: of another one its fingerprint tells.
+        """
+        at = self._contents.index(content)
+        if content is not self._contents[-1] or content.lost:
+            return content
+        known = [c.handle for c in self._contents if not c.lost]
+        room = max(1, _AHEAD - len(self._contents))
+        found = between(self._path, content, known, self._ends, since=content.met + 1, most=room)
+        for number, handle in enumerate(found.handles):
+            copy = Content(handle, content.number + number, self._clock(), before=content.before)
+            self._contents.insert(at + number, copy)
+        if found.handles:
+            content.number += len(found.handles)
+            content.met = max(c.met for c in self._contents[at:])
+            log.info("File %s was copied and truncated; %s read first.", self._path, _names(found.handles))
+        elif content.handle.size() < content.seen:
+            log.warning(
+                "File %s was truncated to %d bytes; its %d bytes before are missing, and no copy lies beside it.",
+                self._path, content.handle.size(), content.seen,
+            )  # fmt: skip
+        content.seen = content.handle.size()
+        return self._contents[at]
+
+    def _folder_changed(self) -> bool:
+        """Whether names beside the path may have changed since this was asked last."""
+        now = self._clock()
+        if now < self._list_at:
+            return False
+        found = stamp(self._path)
+        if found == self._stamp and self._listed_since:
+            return False
+        self._listed_since = found == self._stamp  # a change in the same moment leaves the same stamp
+        self._stamp = found
+        self._list_at = now + _LISTED
+        return True
+
+    def _drop(self, start: int) -> None:
+        for content in self._contents[start:]:
+            content.handle.close()
+        del self._contents[start:]
+
+    def _tell(self, last: Content, found: Between, *, rotated: bool) -> None:
+        if rotated and not last.lost:
+            log.info("File %s was rotated; the old one is read to its end first.", self._path)
+        if found.handles:
+            log.info("Between two looks %s had the name %s; read in this order.", _names(found.handles), self._path)
+        if found.unread:
+            log.warning(
+                "File %s may have been rotated more than once since it was last looked at: %s may have had its name in "
+                "between, and is not read. If it holds lines that are missing, read it with a connector of its own.",
+                self._path, ", ".join(f"{b.path} ({b.size} bytes)" for b in found.unread),
+            )  # fmt: skip
+
+    # How far one of them can be read
+
+    def _end(self, content: Content, position: int, mark: Fingerprint | None, limits: Limits) -> int | None:
+        """As `plan`, within this file; None when nothing is to be had of it any more."""
+        if content.lost:
             return None
+        size, written = content.handle.state()
+        if size < position or (size < content.seen and position and mark is None):
+            return self._truncated(content, position, size, mark, limits)
+        if mark is not None and content.checked != written:  # also where it has as many bytes as before
+            if not mark.holds(content.handle.fd):
+                return self._truncated(content, position, size, mark, limits)
+            content.checked = written
         if size != content.seen:
             content.seen = size
             content.changed_at = self._clock()
         if size > position and (content.looked_from, content.looked) != (position, size):
             looked = content.looked if content.looked_from == position else position
             end = whole_lines(content.handle.fd, position, size, limits, looked)
-            if end == position:
-                content.looked_from, content.looked = position, size
-            while end > position and self._means_another_file(end, content):
-                end = whole_lines(content.handle.fd, position, end - 1, limits)
             if end > position:
                 return end
+            content.looked_from, content.looked = position, size
         if content is self._contents[-1] or not self._quiet(content):
             return position
-        if size > position:  # nobody will finish its last line
-            return position if self._means_another_file(size, content) else size
-        return None
+        return size if size > position else None  # nobody will finish its last line
 
-    def _truncated(self, content: Content, position: int, size: int) -> None:
-        if content.seen:
-            log.warning(
-                "File %s was truncated to %d bytes, its position was %d; reading starts again from its beginning.",
-                self._path, size, position,
-            )  # fmt: skip
+    def _truncated(
+        self, content: Content, position: int, size: int, mark: Fingerprint | None, limits: Limits
+    ) -> int | None:
+        """Go on in a copy of what the file held; None when there is none. What the path names is looked for again."""
+        self._drop(self._contents.index(content) + 1)
+        content.modified = content.met if mark is None else mark.modified  # what was seen since may be of the next file
+        missing = content.seen - position
+        copy = copy_of(self._path, mark, self._ends) if mark is not None else None
+        if copy is not None:
+            log.info("File %s was truncated; its copy %s is read on from byte %d.", self._path, copy.path, position)
+            content.handle.close()
+            content.handle = copy
+            content.seen, content.changed_at = copy.size(), self._clock()
+            content.looked_from = -1
         else:
-            log.warning(
-                "File %s has %d bytes and its committed position is %d: it was truncated or replaced while the task was "
-                "not running; reading starts from its beginning.", self._path, size, position,
-            )  # fmt: skip
-        content.gone = True
-        after = self._contents.index(content) + 1
-        self._contents.insert(after, Content(content.handle.twin(), self._clock()))
+            content.lost = True
+            if mark is None and content.seen <= size:
+                log.warning(
+                    "File %s has %d bytes and its committed position is %d: it was truncated or replaced while the task "
+                    "was not running; reading starts from its beginning.", self._path, size, position,
+                )  # fmt: skip
+            else:
+                log.warning(
+                    "File %s was truncated to %d bytes, its position was %d; reading starts again from its beginning.%s",
+                    self._path, size, position,
+                    f" At least {missing} bytes are missing that no copy beside it holds." if missing > 0 else "",
+                )  # fmt: skip
+        self.look(None)
+        return None if copy is None else self._end(content, position, mark, limits)
 
     def _quiet(self, content: Content) -> bool:
-        follower = self._contents[self._contents.index(content) + 1]
-        since = max(content.changed_at, follower.changed_at if follower.seen == 0 else 0.0)
-        return self._clock() - since >= (_QUIET if follower.handle.size() else _QUIET_BEFORE_EMPTY)
+        later = self._contents[self._contents.index(content) + 1 :]
+        since = max(content.changed_at, later[0].changed_at)
+        return self._clock() - since >= (_QUIET if any(c.handle.size() for c in later) else _QUIET_BEFORE_EMPTY)
 
-    def _means_another_file(self, position: int, content: Content) -> bool:
-        """Whether that position is taken: batches of two files that end at one number could not be told apart."""
-        return any(p.position == position and p.content is not content for p in self._trail)
+
+def _names(handles: Sequence[Handle | Beside]) -> str:
+    return ", ".join(h.path for h in handles) + (" is" if len(handles) == 1 else " are")

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock import ConnectError, RetriableError
 
-__all__ = ["Handle", "borrow", "find_beside", "open_again", "open_regular", "who"]
+__all__ = ["Handle", "borrow", "find_beside", "open_again", "open_regular", "opened_at", "who"]
 
 _OPEN: Final[dict[tuple[int, int], list["Handle"]]] = {}
 _LOCK: Final = threading.Lock()
@@ -17,7 +17,7 @@ _LOCK: Final = threading.Lock()
 class Handle:
     """A regular file, open for reading until `close`. Other parts of this process find it with `borrow`."""
 
-    __slots__ = ("device", "fd", "inode", "path")
+    __slots__ = ("_away", "device", "fd", "inode", "path")
 
     def __init__(self, path: str, fd: int) -> None:
         found = os.fstat(fd)
@@ -25,6 +25,7 @@ class Handle:
         self.fd = fd
         self.device = found.st_dev
         self.inode = found.st_ino
+        self._away = False
         with _LOCK:
             _OPEN.setdefault((self.device, self.inode), []).append(self)
 
@@ -32,9 +33,28 @@ class Handle:
         """Bytes, now."""
         return os.fstat(self.fd).st_size
 
-    def twin(self) -> "Handle":
-        """The same file once more, closed on its own."""
-        return Handle(self.path, os.dup(self.fd))
+    def state(self) -> tuple[int, int]:
+        """Bytes, and when it was last written, in nanoseconds."""
+        found = os.fstat(self.fd)
+        return found.st_size, found.st_mtime_ns
+
+    def modified(self) -> int:
+        """When it was last written, in nanoseconds."""
+        return os.fstat(self.fd).st_mtime_ns
+
+    def where(self) -> str | None:
+        """Its path now: the one it was opened by, or another one in that folder; None when it has left the folder."""
+        if not self._away:
+            try:
+                found = os.stat(self.path)  # noqa: PTH116
+                if (found.st_dev, found.st_ino) == (self.device, self.inode):
+                    return self.path
+            except OSError:
+                pass
+            path = find_beside(self.path, self.device, self.inode)
+            self._away = path is None
+            self.path = path or self.path
+        return None if self._away else self.path
 
     def close(self) -> None:
         """Let go of it; calling it again does nothing."""
@@ -81,6 +101,22 @@ def open_regular(path: str) -> int:
     os.close(fd)
     kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
     raise ConnectError(f"{path} is {kind}; property `file` must name a file.")
+
+
+def opened_at(path: str, device: int, inode: int) -> Handle | None:
+    """The file with this inode, if `path` names it.
+
+    Raises:
+        OSError: it may not be read.
+    """
+    try:
+        handle = Handle(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    except FileNotFoundError:
+        return None
+    if (handle.device, handle.inode) == (device, inode):
+        return handle
+    handle.close()
+    return None
 
 
 def open_again(path: str, device: int, inode: int) -> int:

@@ -1,12 +1,18 @@
 """FileStreamSource: the lines of a growing file, or of standard input, as Kafka Connect's connector of that name reads them.
 
 Differences from it, all on purpose: positions count bytes (Connect's count characters while it reads and are skipped as
-bytes after a restart, so that files with other than ASCII text resume at wrong places); rotation and truncation are seen;
-offsets of standard input, which say nothing, may be forgotten.
+bytes after a restart, so that files with other than ASCII text resume at wrong places); rotation and truncation are seen,
+also while nobody looks; offsets of standard input, which say nothing, may be forgotten.
+
+The position stands in the offsets topic as Kafka Connect has it, `{"filename": ...}` -> `{"position": 35}`. Beside it, in
+the same transaction, a source partition of our own, `{"filename": ..., "penstock": "fingerprint"}`, says which file that
+is (docs/decisions/0014). Kafka Connect asks for its own partition alone. It counts only together with the very position
+that it was written with.
 """
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeGuard
@@ -33,8 +39,9 @@ from penstock import (
     prop,
 )
 from penstock.schema import STRING
+from penstock_plugins.file_fingerprint import Fingerprint, digest_before
 from penstock_plugins.file_follow import Follower
-from penstock_plugins.file_handles import borrow, find_beside, open_again
+from penstock_plugins.file_handles import borrow, open_again
 from penstock_plugins.file_lines import split_lines
 from penstock_plugins.stdin_source import StdinSource
 
@@ -133,45 +140,52 @@ class FileSource(Source):
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
         self._partition = SourcePartition({"filename": path})
+        self._beside = SourcePartition({"filename": path, "penstock": "fingerprint"})
         self._follower = Follower(path, clock)
+        self._marks: deque[tuple[Offset, Fingerprint | None]] = deque(maxlen=3)
+        """The last that were asked for: reading one takes longer than a look at the file."""
 
     def start(self, offsets: Offsets) -> None:
-        """Open the file if it is there."""
-        self._position(offsets)
-        self._follower.look()
+        """Open the file if it is there, or the one that is to be read on."""
+        try:
+            self._follower.look(self._mark(offsets))
+        except OSError as e:
+            raise self._unreadable(e) from e
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """Up to the last whole line; position 0 for a batch that only goes over to the next file."""
-        position = self._position(start)
+        """Up to the last whole line of the file, or of the next one."""
         try:
-            end = self._follower.plan(position, limits)
+            end = self._follower.plan(self._position(start), self._mark(start), limits)
         except OSError as e:
-            raise RetriableError(f"Cannot read file {self._path}: {e.strerror}.") from e
-        return {} if end == position else {self._partition: {"position": end}}
+            raise self._unreadable(e) from e
+        if end is None:
+            return {}
+        offset = end.offset()
+        self._marks.appendleft((offset, end))
+        return {self._beside: offset, self._partition: {"position": end.position}}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """One part: the lines of a file have an order."""
-        if self._partition not in end or self._position(end) == self._position(start):
+        before, after = self._mark(start), self._mark(end)
+        if after is None or after == before:
             return []
-        to = self._position(end)
-        content, begin = self._follower.planned(self._position(start), to)
-        handle = content.handle
-        path: str | None = self._path
-        if begin < to and not self._follower.is_newest(content):
-            path = find_beside(self._path, handle.device, handle.inode)
+        handle = self._follower.content(after.file).handle
+        path = handle.where()
         data = {
             "path": path or self._path,
             "device": handle.device,
             "inode": handle.inode,
-            "start": begin,
-            "end": to,
+            "start": self._position(start) if after.file == (before.file if before else 0) else 0,
+            "end": after.position,
+            "digest": after.digest,
         }
-        return [InputPartition(data, {self._partition: {"position": to}}, local=path is None)]
+        return [InputPartition(data, {p: end[p] for p in (self._beside, self._partition)}, local=path is None)]
 
     def commit(self, offsets: Offsets) -> None:
         """Close rotated files that nothing can go back to."""
-        if self._partition in offsets:
-            self._follower.committed(self._position(offsets))
+        mark = self._mark(offsets)
+        if mark is not None:
+            self._follower.committed(mark)
 
     def stop(self) -> None:
         """Close the files."""
@@ -186,6 +200,21 @@ class FileSource(Source):
                 f"File {self._path}: its offset {position!r} is no position in a file. Alter the offset."
             )
         return position
+
+    def _mark(self, offsets: Offsets) -> Fingerprint | None:
+        """The fingerprint of the position; None where somebody else wrote the position."""
+        position, beside = self._position(offsets), offsets.get(self._beside)
+        if beside is None or self._partition not in offsets:
+            return None
+        known = next((known for known in self._marks if known[0] is beside), None)
+        if known is None:
+            known = beside, Fingerprint.of(beside)
+            self._marks.appendleft(known)
+        mark = known[1]
+        return mark if mark is not None and mark.position == position else None
+
+    def _unreadable(self, error: OSError) -> RetriableError:
+        return RetriableError(f"Cannot read file {self._path}: {error.strerror}.")
 
 
 class FileReader(PartitionReader):
@@ -217,6 +246,8 @@ class FileReader(PartitionReader):
                 pending = pending[full:]
             if pending:
                 yield self._batch(pending)
+            if digest_before(fd, end) != data["digest"]:
+                raise RetriableError(f"its content up to byte {end} is another one than when the batch was planned")
         except RetriableError as e:
             raise RetriableError(f"File {data['path']} was truncated while it was read: {e}.") from e
         except OSError as e:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from penstock import InputPartition, Limits, Offsets, Record, RetriableError, SourcePartition
 from penstock.schema import STRING
 from penstock_plugins import file_lines
+from penstock_plugins.file_fingerprint import digest_before
 from penstock_plugins.file_source import FileReader, FileSource
 
 PLENTY = Limits(1_000_000, 1 << 30)
@@ -172,7 +173,11 @@ def test_a_reader_of_another_process_finds_the_file_by_its_inode(tmp_path: Path)
     path = tmp_path / "in"
     path.write_bytes(b"a\n")
     found = path.stat()
-    data = {"path": str(path), "device": found.st_dev, "inode": found.st_ino, "start": 0, "end": 2}
+    with path.open("rb") as file:
+        digest = digest_before(file.fileno(), 2)
+    data = {
+        "path": str(path), "device": found.st_dev, "inode": found.st_ino, "start": 0, "end": 2, "digest": digest,
+    }  # fmt: skip
     path.rename(tmp_path / "in.1")
     path.write_bytes(b"b\n")
     (batch,) = FileReader("t", 10).read(InputPartition(data))
@@ -180,6 +185,18 @@ def test_a_reader_of_another_process_finds_the_file_by_its_inode(tmp_path: Path)
     (tmp_path / "in.1").unlink()
     with pytest.raises(RetriableError, match="moved away or deleted"):
         list(FileReader("t", 10).read(InputPartition(data)))
+
+
+def test_a_file_that_was_replaced_by_a_longer_one_since_it_was_planned_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_bytes(b"a\nb\n")
+    source = FileSource(str(path))
+    source.start({})
+    (part,) = source.partitions({}, source.latest_offsets({}, PLENTY))
+    path.write_bytes(b"x\ny\nz\n")  # the task was frozen for a while
+    with pytest.raises(RetriableError, match="another one than when the batch was planned"):
+        list(FileReader("t", 10).read(part))
+    source.stop()
 
 
 BYTES = st.lists(st.sampled_from([b"\r", b"\n", b"\r\n", b"a", b"bc", b"\xff", "é".encode(), b"\xe2\x82", b"\0"])).map(

@@ -8,53 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ConfigError, ConnectError, Limits, Offsets, SourcePartition
+from penstock import ConfigError, ConnectError, Limits, SourcePartition
 from penstock_plugins import file_handles
-from penstock_plugins.file_source import FileReader, FileSource, FileSourceConfig, FileStreamSource
+from penstock_plugins.file_source import FileSource, FileSourceConfig, FileStreamSource
 
-PLENTY = Limits(1_000_000, 1 << 30)
-
-
-class Task:
-    """A task on one file: `lines` runs it until there is nothing for now, as the engine does."""
-
-    def __init__(self, path: Path, at: int | None = None) -> None:
-        self.now = 0.0
-        self.partition = SourcePartition({"filename": str(path)})
-        self.source = FileSource(str(path), lambda: self.now)
-        self.reader = FileReader("t", 100)
-        self.at: Offsets = {} if at is None else {self.partition: {"position": at}}
-        self.local: list[bool] = []
-        self.source.start(self.at)
-
-    def position(self) -> int:
-        found = self.at[self.partition]["position"]
-        assert isinstance(found, int)
-        return found
-
-    def plan(self, limits: Limits = PLENTY) -> tuple[list[str], Offsets]:
-        """One batch, not committed."""
-        end = self.source.latest_offsets(self.at, limits)
-        lines = []
-        for part in self.source.partitions(self.at, end):
-            self.local.append(part.local)
-            assert part.offsets == end
-            lines += [line for batch in self.reader.read(part) for line in batch.column("value")]
-        return lines, end
-
-    def batch(self, limits: Limits = PLENTY) -> list[str]:
-        lines, end = self.plan(limits)
-        if end:
-            self.at = end
-            self.source.commit(end)
-        return lines
-
-    def lines(self, limits: Limits = PLENTY) -> list[str]:
-        lines, before = self.batch(limits), None
-        while before != self.at:
-            before = self.at
-            lines += self.batch(limits)
-        return lines
+from .file_task import PLENTY, Task, append
 
 
 @pytest.fixture
@@ -69,11 +27,6 @@ def _every_file_is_closed() -> Iterator[None]:
     for handle in left:
         handle.close()
     assert not left
-
-
-def append(path: Path, text: str) -> None:
-    with path.open("a") as file:
-        file.write(text)
 
 
 def rotate(path: Path, text: str = "") -> Path:
@@ -157,19 +110,30 @@ def test_a_rotated_file_is_read_to_its_end_before_the_new_one(path: Path) -> Non
     task.source.stop()
 
 
-def test_going_over_to_the_next_file_commits_position_0_by_itself(path: Path) -> None:
+def test_going_over_to_the_next_file_is_one_batch_with_its_first_lines(path: Path) -> None:
     path.write_text("a\nb\n")
     task = Task(path)
     task.lines()
-    rotate(path, "x\n")
+    rotate(path, "x\ny\n")
     assert task.batch() == []
     task.now += 1.1
+    assert task.batch() == ["x", "y"]  # at 4, where the old one ended too
     assert task.batch() == []
-    assert task.position() == 0
     task.source.stop()
-    again = Task(path, 0)
-    assert again.lines() == ["x"]
+    again = Task(path, task.at)
+    assert again.lines() == []
     again.source.stop()
+
+
+def test_going_over_to_a_file_without_lines_is_a_batch_of_its_own(path: Path) -> None:
+    path.write_text("a\nb\n")
+    task = Task(path)
+    task.lines()
+    rotate(path)
+    task.lines()
+    task.now += 10.1
+    assert task.plan()[1][task.partition] == {"position": 0}
+    task.source.stop()
 
 
 def test_a_life_that_ends_right_after_rotation_loses_nothing_of_a_new_file_that_grows_later(path: Path) -> None:
@@ -182,7 +146,7 @@ def test_a_life_that_ends_right_after_rotation_loses_nothing_of_a_new_file_that_
     task.lines()
     task.source.stop()
     append(path, "longer than the old file\n")
-    again = Task(path, task.position())
+    again = Task(path, task.at)
     assert again.lines() == ["longer than the old file"]
     again.source.stop()
 
@@ -327,29 +291,13 @@ def test_batches_that_fail_after_rotation_go_back_to_the_old_file(path: Path, af
     rotate(path, after)
     task.plan()
     task.now += 1.1
-    lines, end = task.plan()
-    assert (lines, end[task.partition]) == ([], {"position": 0})
-    task.at = end
+    lines, task.at = task.plan(Limits(1, 1))
+    assert (lines, task.position()) == (["x"], 2)
     task.plan()  # runs ahead into the new file
     task.at = kept
     assert task.plan()[0] == ["b"]
     task.at = kept
     assert task.lines() == ["b", *after.split()]
-    task.source.stop()
-
-
-def test_a_position_that_the_old_file_also_has_is_held_back_until_it_is_unambiguous(path: Path) -> None:
-    path.write_text("a\n")
-    task = Task(path)
-    task.lines()
-    committed = task.at  # 2, in the old file
-    rotate(path, "x\n")
-    task.plan()
-    task.now += 1.1
-    _, task.at = task.plan()  # 0, not committed
-    assert task.plan() == ([], {})
-    task.source.commit(task.at)
-    assert task.plan() == (["x"], committed)
     task.source.stop()
 
 
