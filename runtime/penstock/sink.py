@@ -150,11 +150,18 @@ class Sink(ABC):
                 partition, None left out.
             offsets: the next offset of each partition, everything before it written, dropped or handed back.
 
+        Called at most once a second (sooner where the worker's `offset.flush.interval.ms` is shorter) while something new
+        was written, and not while nothing is. Where it has returned less than it was given it is called again, without
+        messages: at once when something new was written, else after 1 s, 2 s, 4 s ... up to `offset.flush.interval.ms`
+        (60 s), until it returns all.
+
         Returns:
-            The offsets that may be committed to the consumer group; `offsets` unless some of it is not final yet.
+            The offsets that may be committed to the consumer group; `offsets` unless some of it is not final yet. One
+            beyond what it was given is ignored, with a warning that is told once, and it is called again only when
+            something new was written of that partition.
 
         Raises:
-            RetriableError: called again after a back-off with the same arguments.
+            RetriableError: called again after a back-off with the same arguments; once only when the task has failed.
         """
         return offsets
 

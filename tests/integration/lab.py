@@ -140,9 +140,9 @@ class Lab:
         return spec.connector, self.processes.task(spec)
 
     @contextmanager
-    def member(self, group: str, topic: str) -> Iterator["Member"]:
+    def member(self, group: str, topic: str, protocol: str = "classic") -> Iterator["Member"]:
         """Somebody else who has joined the group."""
-        member = Member(self.servers, group, topic)
+        member = Member(self.servers, group, topic, protocol)
         try:
             yield member
         finally:
@@ -202,12 +202,14 @@ class Lab:
 class Member:
     """A consumer that has joined a group and owns the topic's first partition."""
 
-    def __init__(self, servers: str, group: str, topic: str) -> None:
+    def __init__(self, servers: str, group: str, topic: str, protocol: str = "classic") -> None:
         self._topic = topic
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
+                "client.id": "somebody-else",
                 "group.id": group,
+                "group.protocol": protocol,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
             }

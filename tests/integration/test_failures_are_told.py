@@ -43,16 +43,30 @@ def test_a_source_that_fails_beside_an_outside_that_does_not_answer(
     assert_told(lab, name, task, f"transform refused {at}")
 
 
-@pytest.mark.parametrize("blocks", ["commit", "again", "close", "writer", "stop"])
-def test_a_sink_that_fails_beside_an_outside_that_does_not_answer(lab: Lab, blocks: str) -> None:
+def failing_sink(lab: Lab, blocks: str) -> tuple[str, Running]:
     topic = lab.topic()
     lab.produce(topic, *map(str, range(10)), "boom")
     config = {
         "value.converter": "StringConverter", "topics": topic, "consumer.override.max.poll.records": "5",
         "journal": lab.journal.path, "blocks": blocks,
     }  # fmt: skip
-    name, task = lab.start(manifest(new_name(), "blocking_sinks:BlockingSink", config))
-    assert_told(lab, name, task, "the writer refused boom")
+    return lab.start(manifest(new_name(), "blocking_sinks:BlockingSink", config))
+
+
+@pytest.mark.parametrize("blocks", ["commit", "close", "writer", "stop"])
+def test_a_sink_that_fails_beside_an_outside_that_does_not_answer(lab: Lab, blocks: str) -> None:
+    assert_told(lab, *failing_sink(lab, blocks), "the writer refused boom")
+
+
+def test_a_sink_that_fails_and_asks_to_wait_when_it_is_to_commit_is_asked_once_and_closed(lab: Lab) -> None:
+    _, task = failing_sink(lab, "again")
+    assert task.await_exit() == 1
+    assert task.failure is not None
+    assert "the writer refused boom" in task.failure
+    log = task.log_text()
+    assert "could not be committed; it will be written again: the outside is away" in log
+    assert "leaving all the same" not in log
+    assert "Commit is tried again" not in log
 
 
 def test_a_pod_leaves_its_last_word_before_anything_is_closed(pods: Pods, tmp_path: Path) -> None:

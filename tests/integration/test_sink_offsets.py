@@ -1,7 +1,10 @@
 """Where a sink starts, what it commits, and what it does not see."""
 
+import time
+from itertools import pairwise
+
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from .lab import Lab, failed
@@ -39,6 +42,52 @@ def test_higher_offsets_than_were_reached_are_ignored_with_a_warning(lab: Lab) -
     task.await_log(f"The sink wants to commit {topic}-0 at 4, which it was not given; ignored")
     task.stop()
     assert lab.committed(name, topic) is None
+
+
+def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_left_alone_while_nothing_is_new(lab: Lab) -> None:
+    topic, other = lab.topic(), lab.topic()
+    lab.produce(topic, "a")
+    _, task = lab.sink(f"{topic},{other}", worker=SOON, commits="higher")
+    task.await_log(f"The sink wants to commit {topic}-0 at 2, which it was not given; ignored")
+    time.sleep(2)  # ten times the interval: that nothing happens is the subject
+    assert len(lab.journal.of("commit")) == 1
+    lab.produce(topic, "b")
+    lab.journal.count("commit", 2)
+    task.stop()
+    assert task.log_text().count("which it was not given") == 1
+
+
+def test_a_sink_that_keeps_something_back_is_not_asked_all_the_time_while_nothing_is_new(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b")
+    _, task = lab.sink(topic, worker={"offset.flush.interval.ms": "60000"}, commits="lower")
+    times = [c["at"] for c in lab.journal.count("commit", 4)]
+    task.stop()
+    pauses = [after - before for before, after in pairwise(times)]
+    assert pauses[1] > 1.9
+    assert pauses[2] > 3.9
+
+
+@pytest.mark.parametrize("to", [1, None])
+def test_a_group_that_is_reset_while_its_sink_runs_is_told_with_what_to_do(lab: Lab, to: int | None) -> None:
+    topic, name = lab.topic(), new_name("reset")
+    lab.produce(topic, "a", "b", "c")
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    lab.wait_committed(name, topic, 3)
+    admin = AdminClient({"bootstrap.servers": lab.servers})
+    group = f"connect-{name}"
+    if to is None:
+        admin.delete_consumer_groups([group])[group].result(30)
+    else:  # as kafka-consumer-groups.sh --reset-offsets does
+        places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, to)])
+        admin.alter_consumer_group_offsets([places])[group].result(30)
+    lab.produce(topic, "d")
+    line = task.await_log("Somebody else has set offsets of group")
+    assert f"{topic}-0 from 3 to {'none' if to is None else to} (now 4)" in line
+    assert "stop its connector first" in line
+    lab.wait_committed(name, topic, 4)
+    task.stop()
+    assert task.log_text().count("Somebody else has set") == 1
 
 
 def test_a_sink_that_returns_no_offsets_has_none_committed(lab: Lab) -> None:
@@ -103,6 +152,34 @@ def test_where_nothing_is_committed_reading_begins_where_auto_offset_reset_says(
     assert lab.journal.values(len(expected)) == expected
     task.stop()
     assert lab.committed(name, topic) == 2
+
+
+LATEST = {"consumer.override.auto.offset.reset": "latest"}
+
+
+def test_what_comes_while_a_sink_is_paused_from_its_start_is_written_when_it_goes_on(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.start(lab.sink_manifest(topic, **LATEST), paused=True)
+    task.await_state("PAUSED")
+    lab.wait_committed(name, topic, 1)
+    lab.produce(topic, "meanwhile")
+    task.stop()
+    _, task = lab.sink(topic, name=name, **LATEST)
+    assert lab.journal.values(1) == ["meanwhile"]
+    task.stop()
+
+
+def test_what_comes_while_a_sink_that_began_at_the_end_is_away_is_not_skipped(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.sink(topic, **LATEST)
+    lab.wait_committed(name, topic, 1)
+    task.kill()
+    lab.produce(topic, "meanwhile")
+    _, task = lab.sink(topic, name=name, **LATEST)
+    assert lab.journal.values(1) == ["meanwhile"]
+    task.stop()
 
 
 def test_a_write_gets_at_most_max_poll_records(lab: Lab) -> None:

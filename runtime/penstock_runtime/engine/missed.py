@@ -27,8 +27,6 @@ class Missed:
             RetriableError: not all ends could be asked for.
         """
         places = self._offsets.places
-        if None in places.values() and not self._consumer.from_beginning:
-            return []  # begun anew, a partition that has not said where its end is would begin at a later one
         ends = self._consumer.ends(places)
         before = self._waiting
         self._waiting = {of: place for of, place in places.items() if self._offsets.behind(of, 0, ends[of])}

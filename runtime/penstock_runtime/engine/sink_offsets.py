@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
+from penstock_runtime.engine.commit_schedule import CommitSchedule
+from penstock_runtime.engine.foreign_commits import ForeignCommits
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.summary import Summary
@@ -24,6 +26,8 @@ _AGAIN: Final = 600.0
 """A group without members loses each offset offsets.retention.minutes after its commit, seven days by default; one that
 was Kafka Connect's loses all of them at once so long after Kafka Connect left it."""
 _SOON: Final = 60.0
+_NAMED: Final = 3
+"""So many members are named."""
 _BRIEF: Final = 0.1
 """Seconds that `Sink.commit` may take before another look for a newer life is due."""
 
@@ -37,14 +41,13 @@ class SinkOffsets:
 
     def __init__(
         self, sink: Sink, consumer: RecordConsumer, reports: Reports, *, fence: SinkFence, stopping: threading.Event,
-        interval: float, clock: Callable[[], float] = time.monotonic,
+        interval: float, longest: float, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._sink = sink
         self._fence = fence
         self._consumer = consumer
         self._reports = reports
         self._stopping = stopping
-        self._interval = interval
         self._clock = clock
         self.positions: dict[TopicPartition, int | None] = {}
         """The next offset of each partition; None where `auto.offset.reset` says where to begin."""
@@ -54,9 +57,13 @@ class SinkOffsets:
         self._committed: dict[TopicPartition, int] = {}
         self._messages: list[Any] = []
         self._opened = False
-        self._last = clock()
-        self._anew_at = self._last + _AGAIN
+        self._schedule = CommitSchedule(interval, longest, clock())
+        self._foreign = ForeignCommits(consumer, clock)
+        self._warned: set[TopicPartition] = set()
+        """Of these the sink returned offsets that it was not given, which is told once."""
+        self._anew_at = clock() + _AGAIN
         self._failing = False
+        self._patient = True
 
     def read(self, consumed: Sequence[Consumed]) -> None:
         """These come next."""
@@ -106,20 +113,41 @@ class SinkOffsets:
         if self.positions:
             self.commit()
         self._fence.check()
+        self._refuse_members()
         committed = self._consumer.committed(partitions)
-        if committed:  # what it holds already; refused when the group has members, before anything is written twice
+        if committed:  # what it holds already; refused when the group has members, which may not be asked everywhere
             self._consumer.commit(committed)
+        # Found out now, not when reading begins: what comes to a task that is paused, or is lost before its first record,
+        # is no record of before.
+        first = [tp for tp in partitions if tp not in committed] if self._consumer.reset == "latest" else []
+        ends = self._consumer.ends(first)
         stored = self._sink.open(partitions)
         found = {tp: stored.get(tp, committed.get(tp)) for tp in partitions}
-        nowhere = [f"{t}-{p}" for (t, p), offset in found.items() if offset is None]
+        nowhere = [tp for tp, offset in found.items() if offset is None]
         if nowhere and self._consumer.reset == "none":
+            names = ", ".join(f"{t}-{p}" for t, p in nowhere)
             raise ConnectError(
-                f"Undefined offset with no reset policy for partitions: [{', '.join(nowhere)}] (NoOffsetForPartition): "
+                f"Undefined offset with no reset policy for partitions: [{names}] (NoOffsetForPartition): "
                 f"group '{self._consumer.group}' has committed none there, and {_NONE} begins nowhere by itself. {_DO}"
             )
+        begun = {tp: ends[tp] for tp in nowhere if tp in ends}
+        if begun:
+            self._schedule.hurry()  # the group is to know
+        found.update(begun)
         self._opened = True
         self._committed.update(committed)
         self.positions.update(found)
+
+    def _refuse_members(self) -> None:
+        """Before anything is written twice."""
+        members = self._consumer.members()
+        if members:
+            more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+            raise ConnectError(
+                f"Group '{self._consumer.group}' has members: {', '.join(members[:_NAMED])}{more}. Somebody else runs this "
+                f"connector (Kafka Connect, or another consumer). Stop it there first; a member that was killed leaves "
+                f"after its session.timeout.ms."
+            )
 
     def reopen(self) -> None:
         """After a batch of which it is not known how much was written: ask the sink, which may have offsets with its data.
@@ -184,13 +212,11 @@ class SinkOffsets:
     @property
     def pending(self) -> bool:
         """Whether there is something to commit."""
-        return bool(self._messages) or any(
-            o is not None and self._committed.get(tp) != o for tp, o in self.positions.items()
-        )
+        return bool(self._messages) or self._schedule.open(self.positions, self._committed)
 
     def commit_if_due(self) -> None:
-        """Commit once in an interval while there is something; what idle partitions stand at anew. Raises as `commit`."""
-        if self._clock() - self._last >= self._interval and self.pending:
+        """Commit what is due, and what idle partitions stand at anew. Raises as `commit`."""
+        if self._schedule.due(self._clock(), self.positions, self._committed, messages=bool(self._messages)):
             self.commit()
         self._commit_anew()
 
@@ -215,6 +241,7 @@ class SinkOffsets:
         now = self._clock()
         if now >= self._anew_at and self._committed:
             self._fence.check()
+            self._foreign.look(self._committed, self._committed)
             self._consumer.commit(self._committed)
             self._anew_at = now + _AGAIN
 
@@ -229,36 +256,46 @@ class SinkOffsets:
         self._failing = True  # until it has not
         self._fence.check()
         begun = self._clock()
+        before, messages = dict(self._committed), bool(self._messages)
         allowed = self._final(reached)
         self._messages = []
-        good = {}
-        for tp, offset in allowed.items():
-            if tp not in reached or offset > reached[tp]:
-                log.warning("The sink wants to commit %s-%d at %d, which it was not given; ignored", *tp, offset)
-            elif self._committed.get(tp) != offset and tp not in without:
-                good[tp] = offset
+        beyond = [tp for tp, offset in allowed.items() if tp not in reached or offset > reached[tp]]
+        self._warn(beyond, allowed)
+        good = {tp: o for tp, o in allowed.items() if tp not in {*beyond, *without} and self._committed.get(tp) != o}
         if good:
             if self._clock() - begun > _BRIEF:
                 self._fence.check()
+            self._foreign.look(self._committed, good)
             for tp in good:  # until it is answered, and where it fails, nobody knows what the group holds
                 self._committed.pop(tp, None)
             self._consumer.commit(good)
             self._committed.update(good)
-        self._last = self._clock()
+        self._schedule.done(self._clock(), reached, before, messages=messages, beyond=beyond)
         self._failing = False
         self._reports.committed()
+
+    def _warn(self, beyond: Collection[TopicPartition], allowed: Mapping[TopicPartition, int]) -> None:
+        for tp in beyond:
+            if tp not in self._warned:
+                log.warning(
+                    "The sink wants to commit %s-%d at %d, which it was not given; ignored. This is told once. Tell the "
+                    "plugin's author", *tp, allowed[tp],
+                )  # fmt: skip
+        self._warned = {*beyond, *(self._warned - allowed.keys())}
 
     def commit_at_the_end(self, *, failed: bool) -> None:
         """On the way out: what was written need not come again, though nothing is lost where it does.
 
         Args:
-            failed: the task has failed; where committing is what failed, it is not tried again.
+            failed: the task has failed: a sink that asks to wait is not waited for, and where committing is what failed, it
+                is not tried again.
 
         Raises:
             Superseded: what was written is another's to commit.
         """
         if failed and self._failing:
             return
+        self._patient = not failed
         try:
             if self.pending:
                 self.commit()
@@ -268,13 +305,13 @@ class SinkOffsets:
             log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
 
     def _final(self, reached: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """`Sink.commit`, with the same arguments until it does not ask to wait."""
+        """`Sink.commit`, with the same arguments until it does not ask to wait; on the way out once."""
         attempt = 0
         while True:
             try:
                 return self._sink.commit(self._messages, reached)
             except RetriableError as e:
-                if self._stopping.is_set():
+                if self._stopping.is_set() or not self._patient:
                     raise
                 attempt += 1
                 log.warning("Commit is tried again (attempt %d): %s", attempt, e)

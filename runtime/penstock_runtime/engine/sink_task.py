@@ -73,7 +73,7 @@ class SinkTask:
         self._most = setup.frame_records if isinstance(self._process, FramePut) else setup.put_records
         self._offsets = SinkOffsets(
             self._sink, self._consumer, reports, fence=fence, stopping=stopping, interval=setup.commit_seconds,
-            clock=clock,
+            longest=setup.worker.offset_flush_interval_ms / 1000, clock=clock,
         )  # fmt: skip
         self._next_refresh = 0.0
         self._appetite = Appetite(setup.limits, setup.batch_seconds, scale=Appetite.BACKLOG)

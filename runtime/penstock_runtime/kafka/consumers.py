@@ -26,6 +26,7 @@ from penstock.unread_headers import RawHeader
 from penstock_runtime.kafka.commits import GroupCommits
 from penstock_runtime.kafka.doubt import Doubt
 from penstock_runtime.kafka.errors import passing, translated, translating
+from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.marks import GONE, ends, marks, named
 from penstock_runtime.kafka.message_headers import MessageHeaders
 from penstock_runtime.kafka.settings import ClientSettings
@@ -109,6 +110,7 @@ class RecordConsumer:
 
     def __init__(self, settings: ClientSettings, *, group: str, client_id: str, hurried: bool = False) -> None:
         config = settings.for_consumer(group_id=group, client_id=client_id)
+        self._settings = settings
         self._hurried = hurried
         self._known: set[str] = set()
         if hurried:
@@ -153,6 +155,10 @@ class RecordConsumer:
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """As `GroupCommits.committed`."""
         return self._commits.committed(partitions)
+
+    def members(self) -> list[str] | None:
+        """Who has joined the group, as `Groups.members`."""
+        return Groups(self._settings).members(self.group)
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
         """Read these from now on, from these offsets; None is where `auto.offset.reset` says."""

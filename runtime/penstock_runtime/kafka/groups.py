@@ -1,4 +1,4 @@
-"""Consumer groups: what one has committed, and its end."""
+"""Consumer groups: what one has committed, who is a member of it, and its end."""
 
 import time
 from collections.abc import Callable
@@ -45,6 +45,26 @@ class Groups:
             return [TopicPartition(p.topic, p.partition) for p in found.topic_partitions or () if p.offset >= 0]
 
         return self._asked(f"Asking for the offsets of consumer group '{group}'", _ask, [])
+
+    def members(self, group: str) -> list[str] | None:
+        """The members of a group of either protocol, `<client id> at <host>`; None where that may not be asked.
+
+        Raises:
+            RetriableError: Kafka did not answer in time.
+            ConnectError: it refuses.
+        """
+
+        def _ask() -> list[str] | None:
+            try:
+                found = self._client.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result()
+            except KafkaException as e:
+                if e.args[0].code() in (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+                    return None
+                raise
+            return sorted({f"{m.client_id} at {m.host.removeprefix('/')}" for m in found.members})
+
+        nobody: list[str] | None = []
+        return self._asked(f"Asking for the members of consumer group '{group}'", _ask, nobody)
 
     def delete(self, group: str) -> bool:
         """Delete a group, with all that it has committed; whether there was one.

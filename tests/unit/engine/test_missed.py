@@ -20,8 +20,7 @@ P, Q = Partition("t", 0), Partition("t", 1)
 class Brokers:
     """What brokers say of the ends."""
 
-    def __init__(self, *, from_beginning: bool = True) -> None:
-        self.from_beginning = from_beginning
+    def __init__(self) -> None:
         self.ends_of: dict[Partition, int] = {P: 5, Q: 5}
         self.asked = 0
         self.there = True
@@ -42,6 +41,7 @@ def looking(brokers: Brokers, **positions: int | None) -> tuple[Missed, SinkOffs
         fence=cast("SinkFence", None),
         stopping=threading.Event(),
         interval=1.0,
+        longest=60.0,
     )
     offsets.positions.update({P: positions["p"], Q: positions["q"]})
     return Missed(consumer, offsets), offsets
@@ -61,14 +61,6 @@ def test_records_that_have_just_come_are_not_and_neither_is_a_partition_that_is_
     offsets.positions[Q] = 7
     assert missed.look() == []
     assert missed.look() == [P, Q]
-
-
-def test_nothing_is_said_while_a_partition_that_begins_at_its_end_has_not_told_it() -> None:
-    brokers = Brokers(from_beginning=False)
-    missed, offsets = looking(brokers, p=None, q=3)
-    assert [missed.look(), missed.look(), brokers.asked] == [[], [], 0]
-    offsets.at_end({P: 5})
-    assert [missed.look(), missed.look()] == [[], [Q]]
 
 
 def test_what_waited_before_brokers_did_not_answer_is_still_known() -> None:

@@ -25,6 +25,7 @@ def offsets() -> SinkOffsets:
         fence=cast("SinkFence", None),
         stopping=threading.Event(),
         interval=1.0,
+        longest=60.0,
     )
     made.positions[P] = 0
     return made

@@ -27,6 +27,10 @@ class Group:
         self.held = {Partition(t, 0): o for t, o in held.items()}
         self.commits: list[dict[Partition, int]] = []
         self.refuses: list[Exception] = []
+        self.joined: list[str] | None = []
+
+    def members(self) -> list[str] | None:
+        return self.joined
 
     def committed(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         return {p: self.held[p] for p in partitions if p in self.held}
@@ -37,6 +41,9 @@ class Group:
 
     def bounds(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
         return dict.fromkeys(partitions, (10, 20))
+
+    def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        return dict.fromkeys(partitions, 20)
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
         if self.refuses:
@@ -79,6 +86,8 @@ class Told(Sink):
         self.asked: list[tuple[list[Any], dict[Partition, int]]] = []
         self.calls: list[str] = []
         self.refuses: list[Exception] = []
+        self.returns = 0
+        """How far the offsets that it returns lie from those that it is given."""
 
     def open(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         self.calls.append(f"open {' '.join(p.topic for p in partitions)}")
@@ -94,7 +103,7 @@ class Told(Sink):
         self.asked.append((list(messages), dict(offsets)))
         if self.errors:
             raise self.errors.pop(0)
-        return offsets
+        return {p: o + self.returns for p, o in offsets.items()}
 
 
 class World:
@@ -106,7 +115,7 @@ class World:
         self.stopping = threading.Event()
         self.offsets = SinkOffsets(
             self.sink, cast("RecordConsumer", self.group), cast("Reports", News()), fence=cast("SinkFence", self.fence),
-            stopping=self.stopping, interval=1.0, clock=lambda: self.now,
+            stopping=self.stopping, interval=1.0, longest=60.0, clock=lambda: self.now,
         )  # fmt: skip
 
     def after(self, seconds: float) -> None:
@@ -129,6 +138,23 @@ def test_taking_a_partition_commits_what_the_group_holds_to_see_whether_it_is_ou
     world = World(a=7)
     world.offsets.take([A, B])
     assert world.group.commits == [{A: 7}]
+
+
+def test_members_of_the_group_are_named_before_the_sink_is_opened_and_not_all_of_hundreds() -> None:
+    world = World(a=7)
+    world.group.joined = [f"c{n} at h" for n in range(5)]
+    with pytest.raises(ConnectError, match=r"Group 'g' has members: c0 at h, c1 at h, c2 at h and 2 more\."):
+        world.offsets.take([A])
+    assert (world.sink.calls, world.group.commits) == ([], [])
+
+
+def test_where_members_may_not_be_asked_for_a_commit_that_is_refused_tells_of_them() -> None:
+    world = World(a=7)
+    world.group.joined = None
+    world.group.refuses = [ConnectError("refused because the group has members")]
+    with pytest.raises(ConnectError, match="refused"):
+        world.offsets.take([A])
+    assert world.sink.calls == []
 
 
 def test_what_was_written_is_committed_once_in_an_interval() -> None:
@@ -383,3 +409,74 @@ def test_after_a_commit_of_the_sink_that_took_long_one_looks_again() -> None:
     with pytest.raises(Superseded):
         world.after(1)
     assert world.group.commits == []
+
+
+def asked_at(world: World, seconds: int) -> list[int]:
+    """The seconds of the next so many in which the sink is asked to commit."""
+    found = []
+    for _ in range(seconds):
+        before = len(world.sink.asked)
+        world.after(1)
+        if len(world.sink.asked) > before:
+            found.append(int(world.now))
+    return found
+
+
+def test_a_sink_that_keeps_something_back_is_asked_again_after_growing_pauses_until_it_is_final() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    world.sink.returns = -2
+    assert asked_at(world, 300) == [1, 2, 4, 8, 16, 32, 64, 124, 184, 244]
+    world.offsets.wrote(wrote(6))  # what is new is asked for at once
+    assert asked_at(world, 10) == [301, 302, 304, 308]
+    world.sink.returns = 0
+    assert asked_at(world, 300) == [316]
+    assert world.group.commits[:3] == [{A: 3}, {A: 4}, {A: 6}]
+
+
+def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_asked_again_when_something_is_new(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    world.sink.returns = 1
+    assert asked_at(world, 300) == [1]
+    world.offsets.wrote(wrote(6))
+    assert asked_at(world, 300) == [301]
+    assert not world.offsets.pending
+    assert caplog.text.count("which it was not given") == 1
+    world.sink.returns = 0
+    world.offsets.wrote(wrote(7))
+    assert asked_at(world, 300) == [601]
+    assert world.group.commits[0] == {A: 7}
+
+
+def test_offsets_that_somebody_else_has_set_are_told_before_they_are_overwritten(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(a=7, b=9)
+    world.offsets.take([A, B])
+    world.offsets.wrote(wrote(8))
+    world.after(1)
+    assert caplog.text == ""
+    world.group.held[A] = 2
+    world.offsets.wrote(wrote(12))
+    world.after(1)
+    assert "offsets of group 'g', which this task commits: a-0 from 8 to 2 (now 12). They are over" in caplog.text
+    assert world.group.held[A] == 12
+    del world.group.held[B]  # of a partition that is idle
+    caplog.clear()
+    world.after(600)
+    assert "b-0 from 9 to none (now 9)" in caplog.text
+    assert "a-0" not in caplog.text
+
+
+def test_what_begins_at_its_end_begins_at_the_one_it_was_taken_at_and_the_group_knows_at_once() -> None:
+    world = World(Told({B: 3}))
+    world.group.reset = "latest"
+    world.offsets.take([A, B])
+    assert world.offsets.positions == {A: 20, B: 3}
+    world.after(0)
+    assert world.group.commits == [{A: 20, B: 3}]
