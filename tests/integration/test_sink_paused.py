@@ -82,6 +82,20 @@ class Task:
         consumer.consume = losing  # type: ignore[method-assign]
         assert lost.wait(20)
 
+    def see_brokers_away(self) -> None:
+        """Let the client tell, for one turn, that its brokers were away."""
+        consumer, told = self._task._consumer, threading.Event()
+        consume = consumer.consume
+
+        def telling(most: int, timeout: float) -> Any:
+            found = consume(most, timeout)
+            consumer._error = None if told.is_set() else "brokers are away"
+            told.set()
+            return found
+
+        consumer.consume = telling  # type: ignore[method-assign]
+        assert told.wait(20)
+
     def __enter__(self) -> "Task":
         self._thread.start()
         return self
@@ -132,6 +146,21 @@ def test_records_that_the_client_does_not_bring_are_asked_for_anew(
         assert lab.journal.values(1) == ["a"]
         task.lose_partitions()
         lab.produce(topic, "b")
+        assert lab.journal.values(2) == ["a", "b"]
+
+
+def test_records_that_a_client_does_not_bring_when_its_brokers_are_back_are_soon_asked_for(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sink_task, "_RETURN", 1.0)
+    monkeypatch.setattr(sink_task, "_SILENCE", 3600.0)
+    topic = lab.topic()
+    with Task(lab.spec(lab.sink_manifest(topic)), tmp_path) as task:
+        lab.produce(topic, "a")
+        assert lab.journal.values(1) == ["a"]
+        task.lose_partitions()
+        lab.produce(topic, "b")
+        task.see_brokers_away()
         assert lab.journal.values(2) == ["a", "b"]
 
 

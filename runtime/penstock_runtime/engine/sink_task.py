@@ -46,6 +46,10 @@ _FRESH: Final = 1.0
 """How long ago, in seconds, a sink may have looked for a newer life when it writes."""
 _SILENCE: Final = 30.0
 """How often brokers are asked whether records wait that do not come, in seconds."""
+_RETURN: Final = 5.0
+"""The same while brokers have just come back."""
+_LOOKS: Final = 3
+"""So often: records that waited at two looks are missed."""
 
 
 class SinkTask:
@@ -84,6 +88,8 @@ class SinkTask:
         self._record_bytes = _RECORD_BYTES
         self._ends: dict[TopicPartition, tuple[int, int]] = {}
         self._next_look = 0.0
+        self._troubled = False
+        self._looks_soon = 0
         self._missed = Missed(self._consumer, self._offsets)
         self._doubtful = False
         """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
@@ -161,6 +167,7 @@ class SinkTask:
             self._read_here = False
             return
         begun = self._clock()
+        self._returned()
         if not consumed and begun >= self._next_look:
             self._look()
         if consumed:
@@ -185,9 +192,24 @@ class SinkTask:
         else:
             self._most = min(4 * self._most, self._setup.frame_records)
 
+    def _returned(self) -> None:
+        """When trouble is over, look soon: a client can miss that a broker is back."""
+        if self._consumer.trouble is not None:
+            self._troubled = True
+        elif self._troubled:
+            self._troubled = False
+            self._looks_soon = _LOOKS
+            self._next_look = self._clock() + self._look_pause()
+
+    def _look_pause(self) -> float:
+        if not self._looks_soon:
+            return _SILENCE
+        self._looks_soon -= 1
+        return _RETURN
+
     def _look(self) -> None:
         """Where records are missed, begin to read anew."""
-        self._next_look = self._clock() + _SILENCE
+        self._next_look = self._clock() + self._look_pause()
         try:
             missed = self._missed.look()
         except RetriableError as e:
@@ -195,7 +217,7 @@ class SinkTask:
             self._next_refresh = 0.0
             return  # what is assigned stays so: others may be read
         if missed:
-            log.warning("Records in %s have not come for %.0f s: they are asked for anew", named(missed), _SILENCE)
+            log.warning("Records in %s wait and do not come: they are asked for anew", named(missed))
             self._read_here = False
 
     def _gathered(self) -> tuple[list[Consumed], dict[TopicPartition, int]]:
@@ -338,6 +360,7 @@ class SinkTask:
     def _failed(self, error: RetriableError) -> None:
         """The batch comes again: from where the sink says that it is, else from the last positions that were written."""
         self._failures += 1
+        self._troubled = True
         if isinstance(error, WorkerLost):
             self._losses += 1
             if self._losses >= self._setup.batch_attempts:
