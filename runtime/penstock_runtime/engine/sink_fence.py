@@ -56,10 +56,13 @@ class SinkFence:
         """
         try:
             self._life.look(self._writer, _PATIENCE)
-        except (Superseded, RetriableError):
+        except Superseded:
             raise
         except ConnectError as e:
-            raise RetriableError(f"Offsets are not committed while it is not known who owns this task: {e}") from e
+            raise RetriableError(
+                f"The brokers at {self._life.records.bootstrap} do not say whether a newer run has taken this task over, "
+                f"and nothing is committed until they do: {e}"
+            ) from e
         finally:
             self._looked = self._clock()
 
