@@ -244,6 +244,7 @@ class LimitsWorld(OutsideWorld):
         return dict.fromkeys(range(self._streams), self._offered)
 
     def holds(self, streams: Mapping[int, Sequence[int]]) -> list[str]:
+        self.runs.look()  # what they said last
         counted = sum(int(s.get("failures", 0)) for run in self.runs.runs for s in run.states.values())
         return invariants.only_lost(streams, self.written(), self._may_be_lost, counted)
 
