@@ -38,7 +38,7 @@ def await_written(task: Running, count: int) -> None:
 
 
 def total(task: Running, field: str) -> int:
-    return sum(e.get(field, 0) for e in task.events if e["event"] == "progress")
+    return int(task.last(field) or 0)
 
 
 def set_limit(servers: str, topic: str, limit: int) -> None:

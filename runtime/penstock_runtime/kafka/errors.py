@@ -8,7 +8,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConnectError, RetriableError
 
-__all__ = ["REFUSED", "Fenced", "TransactionAborted", "TransactionExpired", "passing", "translated", "translating"]
+__all__ = ["AUTHORIZATION", "REFUSED", "Fenced", "TransactionAborted", "TransactionExpired", "passing", "translated",
+           "translating"]  # fmt: skip
 
 
 class Fenced(ConnectError):
@@ -31,7 +32,7 @@ _FENCED: Final = {
     KafkaError.UNKNOWN_PRODUCER_ID,
     KafkaError.INVALID_TXN_STATE,
 }
-_AUTHORIZATION: Final = {
+AUTHORIZATION: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -93,7 +94,7 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
     text = f"{doing}: {error.str()} ({error.name()})"
     if code in _FENCED:
         return Fenced(text)
-    if code in _AUTHORIZATION:
+    if code in AUTHORIZATION:
         return ConnectError(f"{text}. Grant the principal of this connector the missing ACL, then restart it.")
     if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):  # noqa: SLF001
         return ConnectError(f"{text}. Check user name, password and mechanism of the client properties.")

@@ -124,9 +124,17 @@ class Outbox:
         more = self._send(outgoing.take(rows), keep=keep) if rows else []
         return sorted([*known, *(Refused(rows[r.row], r.error) for r in more)])
 
-    def alone(self, outgoing: Outgoing) -> list[Refused]:
-        """Send these records and await them; where something is refused, one by one. Raises as `give`."""
+    def alone(self, outgoing: Outgoing, most: int = 0) -> list[Refused]:
+        """Send these records and await them; where something is refused, one by one. Raises as `give`.
+
+        Args:
+            outgoing: the records.
+            most: the bytes that they fit into, where they are several.
+        """
         refused, failed = self._awaited(outgoing)
+        if outgoing.length > 1:  # else the batch, which comes again, would fail here again
+            large = {outgoing.at(r)[0] for r, (e, _) in failed.items() if e.code() == KafkaError.MSG_SIZE_TOO_LARGE}
+            self._refusals.too_large(large, most)
         for row, (error, partition) in failed.items():
             if outgoing.length == 1:
                 refused.append(Refused(row, self._refusals.refused(outgoing, row, error, partition)))
@@ -160,7 +168,7 @@ class Outbox:
         for rows in slices(outgoing, portion):
             part = outgoing if len(rows) == outgoing.length else outgoing.take(rows)
             if self._refusals.isolating:
-                more = self.alone(part)
+                more = self.alone(part, portion)
             else:
                 more = self._pass(part, partial(self._failed, part) if keep else self._failed)
                 self._complete()

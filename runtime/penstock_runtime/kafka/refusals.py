@@ -103,7 +103,11 @@ class Refusals:
             batch_size: of the producer.
         """
         self.isolating = True
-        for topic in too_large:
+        self.too_large(too_large, batch_size)
+
+    def too_large(self, topics: set[str], batch_size: int) -> None:
+        """Batches of this size at most were too large for these topics."""
+        for topic in topics:
             self.limits.refused(topic, batch_size)
 
     def refused(self, outgoing: Outgoing, row: int, error: KafkaError, partition: int | None) -> ConnectError:

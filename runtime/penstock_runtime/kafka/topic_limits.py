@@ -62,6 +62,8 @@ class TopicLimits:
 
     def refused(self, topic: str, batch_size: int) -> None:
         """A batch of this size at most was too large for the topic."""
+        if self._assumed.get(topic, batch_size) < batch_size:
+            return  # a batch that was made before that was known
         self._ask([topic])
         if self._known.get(topic, batch_size) >= batch_size:
             self._assumed[topic] = max(1, batch_size // _SHRINK)

@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import REFUSED, Fenced, TransactionAborted, translated, translating
+from penstock_runtime.kafka.errors import AUTHORIZATION, REFUSED, Fenced, TransactionAborted, translated, translating
 from penstock_runtime.kafka.outbox import Outbox, Outgoing, Refused
 from penstock_runtime.kafka.refusals import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
@@ -78,7 +78,7 @@ class TransactionalProducer:
             return self._outbox.give(outgoing)
         except TransactionAborted as e:
             self._await_cause()
-            raise self._refused() or e from e
+            raise self._refused() or self._not_authorized() or e from e
 
     def commit(self) -> None:
         """Make everything since `begin` visible.
@@ -98,7 +98,7 @@ class TransactionalProducer:
         except KafkaException as e:
             error = e.args[0]
             ours = translated(error, "Committing a transaction")
-            if isinstance(ours, Fenced):
+            if isinstance(ours, Fenced) or error.code() in AUTHORIZATION:
                 raise ours from e
             if error.code() in REFUSED and not self._outbox.losses.refused:
                 self._refusals.isolate(set(), self._batch_size)
@@ -122,7 +122,7 @@ class TransactionalProducer:
             # It aborts what is open, and warns where fencing has ended that already.
             warnings.simplefilter("ignore", RuntimeWarning)
             # A producer that was fenced raises on its way out, too.
-            with suppress(KafkaException):
+            with suppress(KafkaException, SystemError):
                 self._producer.purge()
                 self._producer.close()
 
@@ -165,6 +165,18 @@ class TransactionalProducer:
             while not self._outbox.losses.refused and time.monotonic() < deadline:
                 self._producer.poll(0.05)
 
+    def _not_authorized(self) -> ConnectError | None:
+        """The missing right for which the transaction is void, if it is one.
+
+        Only `commit_transaction` tells why a transaction that takes no more records is void; it commits none that is.
+        """
+        try:
+            self._producer.commit_transaction(_SLICE)
+        except KafkaException as e:
+            if e.args[0].code() in AUTHORIZATION:
+                return translated(e.args[0], "Writing records in a transaction")
+        return None
+
     def _refused(self) -> TransactionAborted | None:
         losses = self._outbox.losses
         if not losses.refused:
@@ -190,7 +202,7 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
         try:
             _init(producer, transactional_id, settings.bootstrap)
         finally:
-            with suppress(KafkaException):
+            with suppress(KafkaException, SystemError):  # the latter: it says that it has closed, and raises
                 producer.close()
 
     ids: Sequence[str] = sorted(set(transactional_ids))
