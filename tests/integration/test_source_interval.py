@@ -54,7 +54,7 @@ def test_an_interval_holds_up_no_backlog_and_a_stop_ends_its_transaction(lab: La
     values = [int(r.value or b"") for r in lab.records(topic)]
     assert_counts_up(values, "the topic")
     assert len(values) == lines
-    assert len(lab.offsets(name)) <= 3
+    assert len(lab.offsets(name)) <= 6  # a position and a fingerprint each
 
 
 def test_a_transaction_ends_well_before_the_brokers_would_end_it(lab: Lab) -> None:
@@ -77,7 +77,7 @@ def test_a_transaction_holds_a_bounded_number_of_records(lab: Lab, tmp_path: Pat
         reader.count(10_000)
     task.stop()
     assert_counts_up([int(r.value or b"") for r in lab.records(topic)], "the topic")
-    assert 5 <= len(lab.offsets(name)) <= 20
+    assert 10 <= len(lab.offsets(name)) <= 40  # a position and a fingerprint each
 
 
 def test_a_pause_commits_what_was_delivered_before_it_is_told(pods: Pods) -> None:
