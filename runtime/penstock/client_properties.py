@@ -27,7 +27,7 @@ _MINUS_ONE_IS_0: Final = frozenset(
 )
 _OWN: Final[Mapping[ClientKind, Mapping[str, tuple[int, int]]]] = {
     "producer": {"buffer.memory": (1 << 20, 2**40), "max.block.ms": (0, 2**63 - 1)},
-    "consumer": {"max.poll.records": (1, 2**31 - 1)},
+    "consumer": {"max.poll.interval.ms": (1, 2**31 - 1), "max.poll.records": (1, 2**31 - 1)},
     "admin": {},
 }
 _COMPRESSION_LEVELS: Final = ("compression.gzip.level", "compression.lz4.level", "compression.zstd.level")
@@ -47,7 +47,8 @@ class Translated(NamedTuple):
         properties: for librdkafka, in its names, values as texts.
         own: what Penstock itself does in librdkafka's place: `buffer.memory` (bytes that may wait in a producer),
             `max.block.ms` (how long a partition that a topic does not have yet is waited for), `max.poll.records` (records
-            per write of a sink), `metadata.max.age.ms` (how soon new topics and partitions are seen).
+            per write of a sink), `max.poll.interval.ms` (how long one may take in a worker of Spark),
+            `metadata.max.age.ms` (how soon new topics and partitions are seen).
         problems: values that cannot be.
         meaningless: names that mean nothing here. An error in a connector, a warning in a worker configuration.
         unknown: names that nobody knows, and that are left out; for warnings.

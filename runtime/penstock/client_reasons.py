@@ -55,7 +55,6 @@ _CONSUMER: Final[Mapping[str, str]] = {
     "group.remote.assignor": _GROUP,
     "heartbeat.interval.ms": _GROUP,
     "key.deserializer": _BYTES,
-    "max.poll.interval.ms": _GROUP,
     "offset.store.method": _COMMITS,
     "partition.assignment.strategy": _GROUP,
     "session.timeout.ms": _GROUP,

@@ -1,11 +1,12 @@
 """How long to wait when there is nothing, how much to take when there is much."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from penstock.source import Limits
 
-__all__ = ["Appetite", "Pace"]
+__all__ = ["Appetite", "Pace", "PutSize"]
 
 
 class Pace:
@@ -76,3 +77,90 @@ class Appetite:
     def failed(self) -> None:
         """A batch failed or timed out: take less."""
         self.scale = max(0, self.scale - 1)
+
+
+@dataclass
+class PutSize:
+    """How much a sink is given at once: as much as it writes in a moment, going by what it has written before.
+
+    The first put is small, and each after it at most four times as large, until what its records cost, beside what a put
+    costs by itself, is a quarter of `seconds`. A sink that takes long for each put gets large ones all the same.
+
+    Attributes:
+        most: the connector's own limits of a batch (`batch.max.records`, `batch.max.bytes`).
+        records: the most records of one put (`max.poll.records`).
+        seconds: how long a batch should take at most (`batch.max.ms`).
+        longest: how long a put may take before it counts as lost (`max.poll.interval.ms`), in seconds.
+        rate: records that one process writes in a second, as it was last; 0 until something was written.
+        record_bytes: what a record holds, likewise; until one was read rather too much than too little.
+        losses: how many batches in a row have lost a worker: for each of them a quarter is taken.
+        limit: the most records of the next put, which is cut further after a loss.
+        last: records and seconds of the last put that tells something.
+        each: seconds that one more record costs.
+    """
+
+    most: Limits
+    records: int
+    seconds: float
+    longest: float = 300.0
+    rate: float = 0.0
+    record_bytes: float = 8192.0
+    losses: int = 0
+    limit: int = 10
+    last: tuple[int, float] = (0, 0.0)
+    each: float = 0.0
+
+    def put(self, processes: int = 1) -> Limits:
+        """The most of one put in each of so many processes."""
+        return self._smaller(Limits(min(self.records, self.limit), self.most.bytes // processes))
+
+    def batch(self, processes: int, *, staged: bool) -> Limits:
+        """What a batch may hold that so many processes write.
+
+        It ends by time, wherever it is. Where it is staged, what lies behind a place that was not reached is done again:
+        then it holds what they write in `seconds`, and has twice the time.
+        """
+        fitting = int(self.rate * self.seconds)
+        least = 1 if staged and self.rate else self.records
+        return self._smaller(Limits(min(self.most.records, processes * max(least, fitting)), self.most.bytes))
+
+    def wrote(self, records: int, size: int, seconds: float) -> None:
+        """Learn from one put in this process."""
+        if not records:
+            return
+        self.record_bytes = size / records
+        if 2 * records < self.limit and seconds <= self.seconds:
+            return  # a trickle tells little of what many would cost
+        seconds = max(seconds, 1e-6)
+        self.rate = records / seconds
+        before, time_before = self.last
+        if not before:
+            self.each = 0.0
+        elif max(records, before) >= 2 * min(records, before):
+            self.each = max(0.0, (seconds - time_before) / (records - before))
+        else:
+            self.each *= seconds / records / (time_before / before)
+        self.last = records, seconds
+        fitting = self.seconds / 4 / self.each if self.each else float("inf")
+        if 8 * seconds > self.longest:
+            fitting = min(fitting, self.limit)
+        self.limit = int(max(1, self.limit // 4, min(fitting, self.limit * 4, self.records)))
+        if 3 * seconds > self.longest:  # nearly lost
+            self.limit = max(1, self.limit // 4)
+
+    def learn(self, others: Sequence["PutSize"], records: int, size: int, seconds: float) -> None:
+        """Learn from what other processes have learnt, and from what they wrote in so many seconds of all of them."""
+        self.losses = max(0, self.losses - 1)
+        slowest = min(others, key=lambda o: o.limit)
+        self.limit, self.last, self.each = slowest.limit, slowest.last, slowest.each
+        if records:
+            self.rate = records / max(seconds, 1e-6)
+            self.record_bytes = size / records
+
+    def lost(self) -> None:
+        """A worker was lost: it ran out of memory, or did not end in time."""
+        self.losses += 1
+
+    def _smaller(self, limits: Limits) -> Limits:
+        part = 4**self.losses
+        return Limits(max(1, limits.records // part), max(1, limits.bytes // part))

@@ -1,14 +1,16 @@
 """Reading an exact range of offsets in a Spark worker, with a consumer that is kept from job to job."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
+from penstock.source import Limits
+from penstock_runtime.engine.dealing import Range
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 
-__all__ = ["RangeReader", "gathered"]
+__all__ = ["RangeReader", "gathered", "puts"]
 
 _PATIENCE: Final = 60.0
 _AWAY: Final = 10.0
@@ -79,16 +81,61 @@ class RangeReader:
         self._consumer.close()
 
 
-def gathered(portions: Iterable[Consumed], most: int) -> Iterator[list[Consumed]]:
-    """Portions in lists that hold `most` records each, or a portion more."""
+def puts(
+    ranges: Sequence[Range], read: Callable[[TopicPartition, int, int], Iterable[Consumed]],
+    put: Callable[[], Limits], *, until: float, room: float, ending: Callable[[], bool],
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:  # fmt: skip
+    """What is to be written at once, range after range, until the time is over or enough was read.
+
+    Each range gets its part of the time, and the first one put in any case. The time that passes while the caller writes
+    counts.
+
+    Args:
+        ranges: what there is to do.
+        read: gives the records of a range.
+        put: asked before each write how much it may hold.
+        until: when it is over, by `clock`.
+        room: how many bytes may be read before it is over.
+        ending: asked after each put whether it is over for another reason.
+        clock: tells the time.
+
+    Yields:
+        A partition, records of it, and the offset that is reached once they are written; without records at the end of a
+        range, which may lie behind its last record.
+    """
+    size = 0
+    for number, (of, start, end) in enumerate(ranges):
+        now = clock()
+        due = now + (until - now) / (len(ranges) - number)
+        for portions in gathered(read(of, start, end), put):
+            yield of, portions, portions[-1].next_offset
+            size += sum(p.size() for p in portions)
+            if clock() >= due or size >= room or ending():
+                break
+        else:
+            yield of, [], end
+        if clock() >= until or size >= room or ending():
+            return
+
+
+def gathered(portions: Iterable[Consumed], limits: Callable[[], Limits]) -> Iterator[list[Consumed]]:
+    """Portions in lists of no more records and bytes than `limits()` says; a record that is larger stands alone."""
     found: list[Consumed] = []
-    count = 0
+    records = size = 0
+    most = limits()
     for portion in portions:
-        found.append(portion)
-        count += len(portion.offset)
-        if count >= most:
-            yield found
-            found, count = [], 0
+        left: Consumed | None = portion
+        while left is not None:
+            count = left.fitting(most.records - records, most.bytes - size) or (0 if found else 1)
+            whole = count == len(left.offset)
+            if count:
+                found.append(left if whole else left.cut(0, count))
+                records, size = records + count, size + found[-1].size()
+            left = None if whole else left.cut(count, len(left.offset))
+            if left is not None or records >= most.records or size >= most.bytes:
+                yield found
+                found, records, size, most = [], 0, 0, limits()
     if found:
         yield found
 

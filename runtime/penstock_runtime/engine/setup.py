@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 _DAY: Final = 86_400.0  # seconds
 _BACKLOG_RECORDS: Final = 100_000
 """A sink that is this far behind is worth a Spark job (some 100 ms)."""
+_READING: Final = 60.0
+"""Seconds for which a worker of Spark waits for records (`RangeReader`)."""
 _OVERRIDES: Final[Mapping[ClientKind, str]] = {
     "producer": "producer.override.", "consumer": "consumer.override.", "admin": "admin.override.",
 }  # fmt: skip
@@ -169,13 +171,15 @@ class Setup:
 
     @property
     def batch_timeout(self) -> float:
-        """When a batch on Spark counts as lost: a transaction would have timed out by then; a sink's poll too.
+        """When a batch on Spark counts as lost: a transaction would have timed out by then.
 
-        At least once no transaction sets a limit, and Spark itself sees a worker that dies.
+        At least once no transaction sets a limit, and Spark itself sees a worker that dies. Of a sink: its time is over, or
+        nothing has come to be read for a minute, and the last write takes too long. A worker that still answers finds that
+        out itself, earlier.
         """
         if self.spec.kind == "source":
             return self.transaction_timeout + 5 if self.exactly_once else _DAY
-        return float(self.settings.consumer.get("max.poll.interval.ms", 300_000)) / 1000
+        return max(_READING, self.range_seconds) + self.put_seconds
 
     @property
     def batch_attempts(self) -> int:
@@ -306,6 +310,16 @@ class Setup:
     def put_records(self) -> int:
         """How many records one `write` gets at most: `max.poll.records`."""
         return self.followed.get("max.poll.records", 5_000)
+
+    @property
+    def range_seconds(self) -> float:
+        """After how long a worker of Spark ends its part of a batch, wherever it is."""
+        return self.batch_seconds * (2 if self.staged else 1)
+
+    @property
+    def put_seconds(self) -> float:
+        """How long one `write` may take in a worker of Spark before that counts as lost: `max.poll.interval.ms`."""
+        return self.followed.get("max.poll.interval.ms", 300_000) / 1000
 
     @property
     def frame_records(self) -> int:

@@ -55,7 +55,7 @@ class SinkProcess:
         settings: how to connect, for the dead letter queue.
         steps, converters, policy, retries: what happens to each record and batch.
         writer: makes the task half of the sink; called once, when it is first needed.
-        stopping: ends retries.
+        stopping: ends retries, and in a worker of Spark the tries of a record.
         redact: takes secrets out of what a plugin said, for the dead letter queue.
         patient: wait and try again here; else a `RetriableError` is for the caller (a Spark worker gives it to the driver,
             which tells of it and waits without holding a job).
@@ -117,7 +117,7 @@ class SinkProcess:
     def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
         """Converted and transformed records; failures are settled."""
         started = time.perf_counter()
-        operator = Operator(self._policy, self._stopping)
+        operator = Operator(self._policy, self._stopping, waiting=self._trouble)
         batch = convert_consumed(self._converters, consumed, operator)
         good = batch.length
         converted = time.perf_counter()

@@ -8,18 +8,20 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
+from penstock.source import Limits
 from penstock_runtime.engine import worker
 from penstock_runtime.engine.assignment import assigned
-from penstock_runtime.engine.dealing import Range, bounded, cut, dealt
+from penstock_runtime.engine.dealing import Range, bounded, cut, dealt, reached
 from penstock_runtime.engine.frames import FramePut
 from penstock_runtime.engine.missed import Missed
-from penstock_runtime.engine.pace import Appetite
+from penstock_runtime.engine.pace import PutSize
 from penstock_runtime.engine.patience import rest, until_done
+from penstock_runtime.engine.ranges import gathered
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_fence import SinkFence
@@ -38,8 +40,6 @@ _WAIT: Final = 0.2
 _FEW: Final = 100
 _REST: Final = 60.0
 """Seconds for which a sink that asked to wait is written to here, not by Spark."""
-_RECORD_BYTES: Final = 8192.0
-"""What a record is taken to hold until some were read: the first batch of a backlog is rather too small than too large."""
 _SOON: Final = 5.0
 """How often a topic that is listed and does not exist is looked for, in seconds."""
 _FRESH: Final = 1.0
@@ -80,12 +80,14 @@ class SinkTask:
             longest=setup.worker.offset_flush_interval_ms / 1000, clock=clock,
         )  # fmt: skip
         self._next_refresh = 0.0
-        self._appetite = Appetite(setup.limits, setup.batch_seconds, scale=Appetite.BACKLOG)
+        self._size = PutSize(setup.limits, self._most, setup.batch_seconds, setup.put_seconds)
+        self._end = worker.end_file(setup.slots_dir)
+        self._turns: dict[TopicPartition, int] = {}
+        """When each partition was last in a batch on Spark: who comes too short in one is among the first in the next."""
         self._failures = 0
         self._losses = 0
         self._spark_rests_until = 0.0
         self._read_here = True
-        self._record_bytes = _RECORD_BYTES
         self._ends: dict[TopicPartition, tuple[int, int]] = {}
         self._next_look = 0.0
         self._troubled = False
@@ -137,9 +139,7 @@ class SinkTask:
             if self._clock() >= self._next_refresh:
                 self._refresh()
             if self._worth_spark():
-                self._doubtful = True
                 self._on_spark()
-                self._doubtful = False
             else:
                 self._here()
                 self._offsets.commit_if_due()
@@ -161,24 +161,29 @@ class SinkTask:
             self._stopping.wait(_WAIT)
             return
         try:
-            consumed, ends = self._gathered()
+            limits = self._put_limits()
+            consumed, ends = self._gathered(limits)
         except OutOfRange as e:
             self._offsets.out_of_range(e.partition, e.offset)
             self._read_here = False
             return
-        begun = self._clock()
         self._returned()
-        if not consumed and begun >= self._next_look:
+        if not consumed and self._clock() >= self._next_look:
             self._look()
-        if consumed:
+        for portions in gathered(consumed, lambda: limits):  # one, unless they are larger than those before
             self._fence.look(_FRESH)
+            begun = self._clock()
             self._doubtful = True
-            self._offsets.read(consumed)
-            summary = self._process.put(consumed)
+            self._offsets.read(portions)
+            summary = self._process.put(portions)
             self._wrote(summary, self._clock() - begun, on_spark=False)
             self._learn(summary)
             if summary.unfinished:  # of these the end is not reached, though it was read
                 ends = {of: end for of, end in ends.items() if of not in {c.source for c in consumed}}
+                break
+            if portions[-1] is not consumed[-1] and (self._stopping.is_set() or self._paused.is_set()):
+                self._read_here = False  # what was read and is not written comes again
+                return
         self._offsets.at_end(ends)
         self._report_lag()
 
@@ -220,20 +225,26 @@ class SinkTask:
             log.warning("Records in %s wait and do not come: they are asked for anew", named(missed))
             self._read_here = False
 
-    def _gathered(self) -> tuple[list[Consumed], dict[TopicPartition, int]]:
+    def _put_limits(self) -> Limits:
+        if isinstance(self._process, FramePut):
+            return Limits(self._most, self._setup.limits.bytes)
+        return self._size.put()
+
+    def _gathered(self, limits: Limits) -> tuple[list[Consumed], dict[TopicPartition, int]]:
         """What there is; for a sink of frames, which makes files of them, all that comes within `batch.max.ms`."""
+        most, limit = limits.records, limits.bytes
         if not isinstance(self._process, FramePut):
-            return self._consumer.consume(self._most, _WAIT)
+            return self._consumer.consume(min(most, 1 + int(limit / max(1.0, self._size.record_bytes))), _WAIT)
         # The first are few: before their size is known, many could be far more than `batch.max.bytes`.
-        found, ends = self._consumer.consume(min(self._most, _FEW), _WAIT)
-        records, size, limit = sum(len(c.offset) for c in found), sum(c.size() for c in found), self._setup.limits.bytes
+        found, ends = self._consumer.consume(min(most, _FEW), _WAIT)
+        records, size = sum(len(c.offset) for c in found), sum(c.size() for c in found)
         deadline = self._clock() + self._setup.batch_seconds
-        while found and records < self._most and size < limit and not self._stopping.is_set():
+        while found and records < most and size < limit and not self._stopping.is_set():
             left = deadline - self._clock()
             if left <= 0 or self._paused.is_set():
                 break
             fitting = 1 + (limit - size) * records // max(1, size)
-            more, later = self._consumer.consume(min(self._most - records, fitting), min(_WAIT, left))
+            more, later = self._consumer.consume(min(most - records, fitting), min(_WAIT, left))
             records, size = records + sum(len(c.offset) for c in more), size + sum(c.size() for c in more)
             found += more
             ends.update(later)
@@ -251,18 +262,22 @@ class SinkTask:
         return ready
 
     def _on_spark(self) -> None:
-        """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next."""
+        """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next.
+
+        Each of them ends when its time is over, and tells how far it has come.
+        """
         assert self._spark is not None
-        ranges = self._ranges()
-        if not ranges:
+        setup = self._setup
+        groups = self._groups(self._spark.cores)
+        if not groups:
             self._here()
             return
         if self._read_here:
             self._consumer.assign({})
             self._read_here = False
         begun = self._clock()
-        payloads = [worker.range_payload(self._setup, group) for group in self._groups(ranges, self._spark.cores)]
-        total = Summary()
+        limits = self._range_limits(len(groups))
+        payloads = [worker.range_payload(setup, group, limits) for group in groups]
         failures: list[RetriableError] = []
 
         def commit() -> None:
@@ -272,32 +287,96 @@ class SinkTask:
             except RetriableError as e:  # nothing that a worker met
                 failures.append(e)
 
-        before = commit if self._setup.staged and self._offsets.pending else None
+        before = commit if setup.staged and self._offsets.pending else None
+        self._doubtful = True
+        self._end.unlink(missing_ok=True)
         try:
-            for result in self._spark.run(
-                worker.consume, payloads, timeout=self._setup.batch_timeout, meanwhile=before
-            ):
-                total.add(worker.unwrap(result))
-        except RetriableError as e:
-            self._appetite.failed()
-            if not isinstance(e, WorkerLost):  # the outside asks to wait: that is done here, as long as the user says
-                self._spark_rests_until = self._clock() + _REST
-            raise
+            results = self._spark.run(
+                worker.consume, payloads, timeout=setup.batch_timeout, meanwhile=before, watching=self._watch
+            )
+        except WorkerLost as e:
+            self._size.lost()
+            raise self._explained(e, self._clock() - begun) from e
         self._losses = 0
-        for of, _, end in ranges:
-            total.offsets.append((*of, end))
+        parts = [worker.part(result) for result in results]
+        errors = [part.error for part in parts if part.error is not None]
+        total, gaps = self._joined(groups, [part.summary for part in parts])
+        sizes = [part.size for part in parts if part.size is not None]
+        self._size.learn(sizes, total.read, total.bytes, sum(total.seconds.values()))
         self._wrote(total, self._clock() - begun, on_spark=True)
-        if failures:
-            raise failures[0]
+        self._doubtful = gaps or bool(errors)
+        if errors:
+            self._raise_first(errors)
+        if setup.staged:
+            if failures:
+                raise failures[0]
+        else:
+            self._offsets.commit()
         self._report_lag()
 
-    def _groups(self, ranges: list[Range], cores: int) -> list[list[Range]]:
-        if self._setup.staged:
-            return cut(ranges, cores, least=self._setup.put_records)
-        return [ranges] if self._setup.single_writer else dealt(ranges, cores)
+    def _watch(self) -> None:
+        """Let workers end after the puts that they are at, where the task is to stop or to pause."""
+        if self._stopping.is_set() or self._paused.is_set():
+            with suppress(OSError):
+                self._end.touch()
+
+    def _joined(self, groups: list[list[Range]], parts: list[Summary]) -> tuple[Summary, bool]:
+        """What the workers have done together, and whether some of it does not count, since it lies behind a gap."""
+        good, ends = reached(groups, [{TopicPartition(t, p): o for t, p, o in part.offsets} for part in parts])
+        total = Summary()
+        for number in good:
+            total.add(parts[number])
+        total.offsets = [(*of, offset) for of, offset in ends.items()]
+        gaps = any(parts[number].offsets for number in range(len(parts)) if number not in good)
+        if gaps:
+            log.info("Workers had no time for all of their parts: what was staged behind them is staged again")
+        turn = 1 + max(self._turns.values(), default=0)
+        self._turns.update(dict.fromkeys(ends, turn))
+        return total, gaps
+
+    def _raise_first(self, errors: list[ConnectError]) -> None:
+        """What ends the task goes before what may pass."""
+        first = next((e for e in errors if not isinstance(e, RetriableError)), errors[0])
+        for other in errors:
+            if other is not first:
+                log.warning("Another worker has met this: %s", other)
+        # The outside asks to wait: that is done here, as long as the user says.
+        self._spark_rests_until = self._clock() + _REST
+        raise first
+
+    def _explained(self, error: WorkerLost, seconds: float) -> WorkerLost:
+        if seconds < self._setup.put_seconds:
+            return error
+        return WorkerLost(
+            f"A worker of Spark was given up: one write has taken longer than consumer.override.max.poll.interval.ms "
+            f"({self._setup.put_seconds:g} s), or the worker did not answer: {error}",
+            "raise it, or lower consumer.override.max.poll.records",
+        )
+
+    def _groups(self, cores: int) -> list[list[Range]]:
+        """What each worker is to do; nothing when positions must be found by the consumer first."""
+        setup = self._setup
+        cores = cores if setup.staged or not setup.single_writer else 1
+        ranges = self._ranges()
+        if not ranges:
+            return []
+        limits, record_bytes = self._size.batch(cores, staged=setup.staged), self._size.record_bytes
+        most = min(limits.records, int(limits.bytes / max(1.0, record_bytes)))
+        least = max(1, min(self._size.put().records if setup.staged else setup.put_records, most // cores))
+        batch = bounded(ranges, limits, record_bytes=record_bytes, least=least)
+        if setup.staged:
+            return cut(batch, cores, least=least)
+        return dealt(batch, cores)
+
+    def _range_limits(self, workers: int) -> worker.RangeLimits:
+        setup = self._setup
+        return worker.RangeLimits(
+            size=self._size, workers=workers, room=2 * self._size.put(workers).bytes, seconds=setup.range_seconds,
+            put_seconds=setup.put_seconds,
+        )  # fmt: skip
 
     def _ranges(self) -> list[Range]:
-        """What lies before us, cut to the batch limits; none when positions must be found by the consumer first."""
+        """What lies before us, those first who have waited longest; none when the consumer must find positions first."""
         found = []
         bounds = self._consumer.bounds(self._offsets.positions)
         for of, position in self._offsets.positions.items():
@@ -308,19 +387,15 @@ class SinkTask:
                 return []
             if position < high:
                 found.append((of, position, high))
-        return bounded(found, self._appetite.limits, record_bytes=self._record_bytes)
+        return sorted(found, key=lambda r: self._turns.get(r[0], 0))
 
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool) -> None:
         self._offsets.wrote(summary)
         self._doubtful = False
-        if summary.read:
-            self._record_bytes = summary.bytes / summary.read
-        if on_spark:
-            self._appetite.done(summary.read, summary.bytes, seconds)
+        if not on_spark:
+            self._size.wrote(summary.read, summary.bytes, seconds)
         self._reports.active(summary.topics)
         self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
-        if on_spark and not self._setup.staged:
-            self._offsets.commit()
 
     def _refresh(self) -> None:
         """Find topics and partitions; take on new ones, let go of deleted ones."""
@@ -364,7 +439,7 @@ class SinkTask:
         if isinstance(error, WorkerLost):
             self._losses += 1
             if self._losses >= self._setup.batch_attempts:
-                raise ConnectError(f"{error} ({self._losses} times; is the memory limit too small?)") from error
+                raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
         log.warning("Trying again: %s", error)
         self._reports.trouble(str(error))
         self._next_refresh = 0.0

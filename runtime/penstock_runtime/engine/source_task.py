@@ -296,7 +296,7 @@ class SourceTask:
         if isinstance(error, WorkerLost):
             self._losses += 1
             if self._losses >= self._setup.batch_attempts:
-                raise ConnectError(f"{error} ({self._losses} times; is the memory limit too small?)") from error
+                raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
         if isinstance(error, TransactionExpired) and self._appetite.scale == 0:
             self._expiries += 1
             if self._expiries >= _EXPIRIES:

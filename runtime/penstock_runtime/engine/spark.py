@@ -63,10 +63,20 @@ _USER: Final = "penstock"
 """Of a process whose user has no name."""
 _LATE: Final = 30.0
 """Seconds that a cancelled job has to end."""
+_WATCH: Final = 0.2
+"""How often a caller is asked while a job runs, in seconds."""
 
 
 class WorkerLost(RetriableError):
-    """A job failed without an error of its own: a worker was killed. Fence, and plan the batch again."""
+    """A job failed without an error of its own: a worker was killed. Fence, and plan the batch again.
+
+    Attributes:
+        advice: what to ask oneself where it happens again and again.
+    """
+
+    def __init__(self, message: str, advice: str = "is the memory limit too small?") -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 class SparkLost(ConnectError):
@@ -142,8 +152,9 @@ class Spark:
         return self._session
 
     def run(
-        self, entry: Entry, payloads: Sequence[bytes], *, timeout: float, meanwhile: Callable[[], None] | None = None
-    ) -> list[bytes]:
+        self, entry: Entry, payloads: Sequence[bytes], *, timeout: float, meanwhile: Callable[[], None] | None = None,
+        watching: Callable[[], None] = lambda: None,
+    ) -> list[bytes]:  # fmt: skip
         """Run `entry` once for each payload, in parallel, and give the results in order.
 
         Args:
@@ -151,6 +162,7 @@ class Spark:
             payloads: what it is given, one each.
             timeout: when a worker counts as lost, in seconds.
             meanwhile: is done here while they work; where it raises, that is raised once they have ended.
+            watching: is called now and then until they have ended; must not raise.
 
         Raises:
             WorkerLost: a worker died, or the job did not end within `timeout` seconds.
@@ -163,10 +175,22 @@ class Spark:
             except BaseException:
                 wait([job], timeout + _LATE)
                 raise
-        try:
-            return job.result(timeout + _LATE)
-        except TimeoutError as e:
-            raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s") from e
+        deadline = time.monotonic() + timeout + _LATE
+        while time.monotonic() < deadline:
+            watching()
+            if wait([job], _WATCH).done:
+                return job.result()
+        raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
+
+    def check(self, error: BaseException) -> None:
+        """Say of an error that was met while the session was used whether it is the JVM's end.
+
+        Raises:
+            SparkLost: the JVM is gone, or the session in it.
+        """
+        session = self._session
+        if session is not None and not _alive(session):
+            raise SparkLost("Spark's JVM is gone") from error
 
     def stop(self) -> None:
         """End the session and its workers."""

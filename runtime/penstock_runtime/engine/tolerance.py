@@ -78,6 +78,7 @@ class Operator:
     Args:
         policy: how often to try.
         stopping: asked while waiting; true abandons the batch.
+        waiting: told before each wait why.
     """
 
     policy: ErrorPolicy
@@ -86,6 +87,7 @@ class Operator:
     sleep: Callable[[float], None] = time.sleep
     failures: list[Failure] = field(default_factory=list)
     retries: int = 0
+    waiting: Callable[[str], None] = lambda text: None
 
     def attempt(self, position: int, stage: Stage, plugin: str, work: Callable[[], T]) -> tuple[bool, T | None]:
         """Do it, again while it raises `RetriableError` and time is left. `(False, None)` when it failed for good.
@@ -94,8 +96,8 @@ class Operator:
         deadline, which counts from the beginning of the first try (connect-semantics 5).
 
         Raises:
-            RetriableError: the task is to stop while a record waits for its next try. The record has not failed, so that
-                it must not be passed over: the batch is abandoned and comes again with the next life.
+            RetriableError: the task is to stop, or may wait here no longer, while a record waits for its next try. The
+                record has not failed, so that it must not be passed over: the batch is abandoned and comes again.
             MemoryError: of this process, not of the record: as Java's errors, it is not tolerated.
         """
         if self.failures and not self.policy.tolerate and position > self.failures[-1].position:
@@ -112,6 +114,7 @@ class Operator:
                 if now >= deadline:
                     self.failures.append(Failure(position, stage, plugin, e))
                     return False, None
+                self.waiting(f"a record is tried again (attempt {attempt}, {stage}, {plugin}): {e}")
                 self._wait(now + min(self._delay(attempt), deadline - now), e)
                 self.retries += 1
             except MemoryError:
@@ -123,7 +126,7 @@ class Operator:
     def _wait(self, until: float, error: RetriableError) -> None:
         while (left := until - self.clock()) > 0 or self.stopping():
             if self.stopping():
-                raise RetriableError(f"Stopped while a record waits for its next try: {error}") from error
+                raise RetriableError(f"A record waits for its next try: {error}", error.retry_after) from error
             self.sleep(min(left, _SLICE))
 
     def _delay(self, attempt: int) -> float:

@@ -1,9 +1,11 @@
 """Reading records by partition and offset, without joining the group, and committing to it from outside."""
 
 import logging
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import itemgetter
 from typing import Final, TypeVar
 
@@ -70,6 +72,7 @@ class Consumed:
     timestamp: list[int | None]
     timestamp_type: int | list[int] = TIMESTAMP_CREATE_TIME
     """The client's number for it; one for all, or one for each record."""
+    _size: int = field(default=-1, init=False, repr=False, compare=False)
 
     @property
     def next_offset(self) -> int:
@@ -78,7 +81,18 @@ class Consumed:
 
     def size(self) -> int:
         """Bytes of keys and values."""
-        return _bytes(self.key or ()) + _bytes(self.value)
+        if self._size < 0:
+            self._size = _bytes(self.key or ()) + _bytes(self.value)
+        return self._size
+
+    def fitting(self, records: int, size: int) -> int:
+        """How many of the first records are no more than so many, and hold no more bytes than `size`."""
+        rows = min(len(self.offset), max(0, records))
+        if rows == len(self.offset) and self.size() <= size:
+            return rows
+        values = (len(v or b"") for v in self.value)
+        each = values if self.key is None else (n + len(k or b"") for n, k in zip(values, self.key, strict=True))
+        return min(rows, bisect_right(list(accumulate(each)), size))
 
     def timestamp_type_of(self, row: int) -> str:
         """Kafka's name for the type of that record's timestamp."""

@@ -23,6 +23,9 @@ from penstock import (
 )
 from telling import JOURNAL, Teller
 
+OVER = 8.0
+"""Seconds after which every other worker has ended its part of a batch, `batch.max.ms` and a write."""
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
 class StoreConfig(Config):
     journal: str = JOURNAL
     folder: str = prop("folder", "", doc="Holds a file of offsets and a file of lines for each partition.")
-    once: str = prop("once", "", doc="For this value the first write in a worker of Spark asks to wait, once...")
-    last: int = prop("last", 0, doc="... partition 0 is written up to here.")
+    once: int = prop("once", -1, doc="The first write of this partition in a worker of Spark asks to wait, once...")
+    after: int = prop("after", 0, doc="... after as many more records of partition 0 are written, or its part is over.")
     report: str = prop("report", "", doc="The value that is handed back.")
     stop: str = prop("stop", "", doc="What stopping raises.")
     slow: float = prop("slow", 0.0, doc="How long, in seconds, a write takes in the driver.")
@@ -83,7 +86,7 @@ class StoringWriter(Writer):
         for b in batches:
             of = TopicPartition(b.original_topic or "", b.original_partition or 0)
             offsets = b.column("offset")
-            if not self._driver and self._config.once and self._config.once in b.column("value"):
+            if not self._driver and self._config.once == of.partition:
                 self._ask_to_wait(of)
             for record in b.records() if self._config.report else ():
                 if record.value == self._config.report:
@@ -98,7 +101,9 @@ class StoringWriter(Writer):
         mark = Path(self._config.folder) / "asked"
         if mark.exists():
             return
-        while (stored(self._config.folder, TopicPartition(of.topic, 0)) or 0) < self._config.last:
+        other, deadline = TopicPartition(of.topic, 0), time.monotonic() + OVER
+        enough = (stored(self._config.folder, other) or 0) + self._config.after
+        while (stored(self._config.folder, other) or 0) < enough and time.monotonic() < deadline:
             time.sleep(0.01)
         mark.touch()
         raise RetriableError("not now")
@@ -118,6 +123,7 @@ def store(folder: str, of: TopicPartition, offset: int) -> None:
 
 class FramesConfig(Config):
     journal: str = JOURNAL
+    kill: bool = prop("kill", False, doc="Kill Spark's JVM before each frame is counted.")
 
 
 class CountingFrames(SinkConnector):
@@ -131,9 +137,14 @@ class CountingFrames(SinkConnector):
 
 class Frames(FrameSink):
     def __init__(self, config: FramesConfig) -> None:
+        self._config = config
         self._tell = Teller(config.journal)
 
     def put_frame(self, frame: "DataFrame") -> None:
+        if self._config.kill:
+            gateway = frame.sparkSession.sparkContext._gateway
+            assert gateway is not None
+            gateway.proc.kill()
         self._tell("frame", rows=frame.count())
 
 

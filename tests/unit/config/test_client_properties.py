@@ -92,7 +92,7 @@ def test_metadata_age_is_how_often_metadata_are_asked_for() -> None:
         ("producer", "interceptor.classes", "x.Y"),
         ("producer", "transactional.id", "mine"),
         ("consumer", "session.timeout.ms", "1"),
-        ("consumer", "max.poll.interval.ms", "1"),
+        ("consumer", "heartbeat.interval.ms", "1"),
         ("consumer", "partition.assignment.strategy", "x.Y"),
         ("consumer", "enable.auto.commit", "true"),
         ("consumer", "value.deserializer", "x.Y"),

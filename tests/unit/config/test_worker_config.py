@@ -27,7 +27,7 @@ plugin.path=/usr/local/share/java,\
 rest.port=8083
 producer.compression.type=lz4
 producer.interceptor.classes=x.Y
-consumer.max.poll.interval.ms=1
+consumer.heartbeat.interval.ms=1
 """
 
 
@@ -52,7 +52,7 @@ def test_what_has_no_meaning_here_is_a_warning_each(quickstart: Path) -> None:
     _, warnings = read_worker(quickstart)
     assert [w.property for w in warnings] == [
         "config.storage.topic", "config.storage.replication.factor", "plugin.path", "rest.port",
-        "producer.interceptor.classes", "consumer.max.poll.interval.ms",
+        "producer.interceptor.classes", "consumer.heartbeat.interval.ms",
     ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from itertools import chain
 import pytest
 
 from penstock import Limits, TopicPartition
-from penstock_runtime.engine.dealing import Range, bounded, cut, dealt, dealt_evenly
+from penstock_runtime.engine.dealing import Range, bounded, cut, dealt, dealt_evenly, reached
 
 A, B, C = (TopicPartition("t", n) for n in range(3))
 
@@ -27,6 +27,25 @@ class TestBounded:
 
     def test_records_without_content_are_bounded_by_their_number(self) -> None:
         assert bounded([(A, 0, 10_000)], Limits(5_000, 1 << 20), record_bytes=0.0) == [(A, 0, 5_000)]
+
+    def test_of_too_many_partitions_the_first_have_their_turn(self) -> None:
+        found = bounded([(A, 0, 900), (B, 0, 900), (C, 0, 900)], Limits(1_000, 1 << 20), record_bytes=1.0, least=500)
+        assert found == [(A, 0, 500), (B, 0, 500)]
+
+
+class TestReached:
+    def test_parts_that_came_to_their_end_count(self) -> None:
+        groups = [[(A, 0, 50), (B, 5, 10)], [(B, 10, 20)]]
+        assert reached(groups, [{A: 50, B: 10}, {B: 20}]) == ([0, 1], {A: 50, B: 20})
+
+    def test_what_lies_behind_a_gap_does_not_count_nor_what_was_done_beside_it(self) -> None:
+        groups = [[(A, 0, 50)], [(A, 50, 100), (B, 0, 10)], [(B, 10, 20)], [(C, 0, 5)]]
+        assert reached(groups, [{A: 40}, {A: 100, B: 10}, {B: 20}, {C: 5}]) == ([0, 3], {A: 40, C: 5})
+
+    def test_what_was_not_begun_is_no_gap_for_others(self) -> None:
+        groups = [[(A, 0, 50), (B, 0, 50)], [(B, 50, 90), (C, 0, 5)]]
+        assert reached(groups, [{A: 30}, {}]) == ([0, 1], {A: 30})
+        assert reached(groups, [{A: 30}, {B: 90}]) == ([0], {A: 30})
 
 
 class TestDealt:

@@ -2,10 +2,11 @@
 
 import json
 
+import msgspec
 import pytest
 
 from penstock import ConnectError, DataError, RetriableError
-from penstock_runtime.engine.worker import failure
+from penstock_runtime.engine.worker import failure, part
 from penstock_runtime.task_process import _End
 
 
@@ -15,6 +16,12 @@ def test_a_message_that_is_no_unicode_travels_all_the_same(error: ConnectError) 
     assert answer.kind == ("retriable" if isinstance(error, RetriableError) else "fatal")
     assert answer.message == r"half a pair: \ud83d"
     assert answer.trace.encode()
+
+
+def test_how_long_to_wait_travels_with_an_error_that_may_pass() -> None:
+    error = part(msgspec.msgpack.encode(failure(RetriableError("not yet", retry_after=2.5)))).error
+    assert isinstance(error, RetriableError)
+    assert (str(error), error.retry_after) == ("not yet", 2.5)
 
 
 def test_the_end_of_a_task_can_be_written_down_whatever_its_cause_says() -> None:

@@ -1,13 +1,13 @@
 """A range of offsets is read exactly, whatever lies between records and comes beyond them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
 
-from penstock import RetriableError
+from penstock import Limits, RetriableError
 from penstock import TopicPartition as Partition
-from penstock_runtime.engine.ranges import RangeReader
+from penstock_runtime.engine.ranges import RangeReader, gathered, puts
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 
 T = Partition("t", 0)
@@ -122,3 +122,51 @@ def test_silence_ends_the_batch_soon_where_no_broker_answers_and_else_after_a_mi
     with pytest.raises(RetriableError) as caught:
         read(of, 5, 8)
     assert str(caught.value) == message
+
+
+def sized(*sizes: int, first: int = 0) -> Consumed:
+    offsets = list(range(first, first + len(sizes)))
+    return Consumed(T, offsets, [b"x" * n for n in sizes], None, None, [None] * len(sizes))
+
+
+@pytest.mark.parametrize(
+    ("portions", "limits", "lists"),
+    [
+        pytest.param([sized(1, 1), sized(1, 1, first=2)], Limits(3, 100), [[0, 1, 2], [3]], id="by records"),
+        pytest.param([sized(40, 40, 40, 40)], Limits(9, 100), [[0, 1], [2, 3]], id="by bytes"),
+        pytest.param([sized(10, 500, 10)], Limits(9, 100), [[0], [1], [2]], id="one that is too large stands alone"),
+        pytest.param([sized(60), sized(60, 30, first=1)], Limits(9, 100), [[0], [1, 2]], id="over portions"),
+    ],
+)
+def test_a_put_holds_no_more_records_and_bytes_than_it_may(
+    portions: list[Consumed], limits: Limits, lists: list[list[int]]
+) -> None:
+    assert [[o for p in found for o in p.offset] for found in gathered(portions, lambda: limits)] == lists
+
+
+def test_keys_count_as_bytes_too() -> None:
+    one = Consumed(T, [0, 1], [b"x" * 30, None], [b"k" * 30, b"k" * 30], None, [None, None])
+    assert one.fitting(9, 89) == 1
+    assert one.fitting(9, 90) == 2
+
+
+def test_a_part_ends_when_its_time_is_over_after_one_put_of_each_range_that_was_begun() -> None:
+    now = [0.0]
+
+    def read(of: Partition, start: int, end: int) -> Iterator[Consumed]:
+        yield from (Consumed(of, [o], [b"x"], None, None, [None]) for o in range(start, end))
+
+    other, third = Partition("t", 1), Partition("t", 2)
+    ranges = [(T, 0, 10), (other, 5, 15), (third, 0, 10)]
+    done = []
+    for of, portions, offset in puts(
+        ranges, read, lambda: Limits(1, 10), until=6.0, room=1e9, ending=lambda: False, clock=lambda: now[0]
+    ):
+        now[0] += len(portions) * 1.5
+        done.append((of, offset))
+    assert done == [(T, 1), (T, 2), (other, 6), (third, 1)]
+
+
+def test_a_range_whose_records_end_before_it_does_is_done_to_its_end() -> None:
+    found = list(puts([(T, 0, 9)], lambda *_: [sized(1, 1)], lambda: Limits(9, 99), until=1e9, room=1e9, ending=bool))
+    assert [(len(portions), offset) for _, portions, offset in found] == [(1, 2), (0, 9)]
