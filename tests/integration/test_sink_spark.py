@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 
+from penstock.exit_codes import ExitCode
+
 from .lab import STRING, Lab, failed
 from .reading import produce
 from .running import manifest, new_name, until
@@ -110,6 +112,15 @@ def test_values_with_a_schema_become_parquet_and_those_without_are_refused(lab: 
     lab.produce(topic, None)
     assert "A tombstone cannot become a row" in failed(task)
     assert lab.committed(name, topic) == 11
+
+
+def test_a_jvm_that_dies_under_a_frame_is_lost_and_no_fault_of_the_plugin(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    config = {**STRING, "topics": topic, "journal": lab.journal.path, "kill": "true"}
+    _, task = lab.start(manifest(new_name("killed"), "storing_sinks:CountingFrames", config))
+    assert task.await_exit() == ExitCode.LOST, task.last_words()
+    assert task.failure == "Spark's JVM is gone"
 
 
 def test_records_that_trickle_are_gathered_into_few_files(lab: Lab, tmp_path: Path) -> None:

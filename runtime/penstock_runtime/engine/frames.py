@@ -86,9 +86,10 @@ class FramePut:
         try:
             fields = cast("StructType", to_spark(shape))
             self._sink.put_frame(self._spark.session().createDataFrame(table, schema=fields))
-        except RetriableError:
-            raise
         except Exception as e:
+            self._spark.check(e)
+            if isinstance(e, RetriableError):
+                raise
             raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(e)}") from e
 
 
