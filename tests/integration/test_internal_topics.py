@@ -1,12 +1,14 @@
 """Internal topics as they are made on a real broker."""
 
+import threading
 import uuid
 from collections.abc import Callable
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-from penstock import ConnectError
+from penstock import ConnectError, RetriableError
+from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.kafka import admin as module
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.settings import ClientSettings
@@ -53,3 +55,24 @@ def test_where_a_cluster_refuses_our_segments_the_topic_is_made_with_its_own(
 def test_a_setting_of_the_users_that_is_refused_is_told(make: Make) -> None:
     with pytest.raises(ConnectError, match=r"segment\.bytes"):
         make(segment_bytes="1")
+
+
+def test_a_topic_that_no_broker_can_hold_at_this_moment_is_trouble_that_passes(own_kafka: EmbeddedKafka) -> None:
+    client = {"bootstrap.servers": own_kafka.bootstrap_servers}
+    admin = Admin(ClientSettings(producer=client, consumer=client, admin=client))
+    stopping = threading.Thread(target=own_kafka.stop)  # in order: a broker that leaves is fenced before it is gone
+    refused: list[ConnectError] = []
+
+    def create(number: int) -> None:
+        admin.ensure_exists(f"late-{number}", partitions=1, replication_factor=1, named_by="offset.storage.topic")
+
+    for number in range(10_000):
+        try:
+            create(number)
+        except ConnectError as e:
+            refused.append(e)
+            break
+        if number == 3:
+            stopping.start()
+    stopping.join()
+    assert [type(e) for e in refused] == [RetriableError], refused

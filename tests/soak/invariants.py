@@ -36,8 +36,13 @@ def at_least_once(found: Streams, sent: Mapping[int, int]) -> list[str]:
     return _each(found, sent, once=False)
 
 
-def only_lost(found: Streams, sent: Mapping[int, int], may_be: Callable[[int, int], bool], counted: int) -> list[str]:
-    """Each record once, in order, but for those that may be lost; as many of these are counted as are missing."""
+def only_lost(
+    found: Streams, sent: Mapping[int, int], may_be: Callable[[int, int], bool], counted: int, *, once: bool = True
+) -> list[str]:
+    """In order, and each record once (at least once: those that came first), but for those that may be lost.
+
+    As many of these are counted as are missing.
+    """
     there = {p: set(numbers) for p, numbers in found.items()}
     lost = {p: [n for n in range(count) if n not in there.get(p, ())] for p, count in sent.items()}
     wrong = [
@@ -46,7 +51,7 @@ def only_lost(found: Streams, sent: Mapping[int, int], may_be: Callable[[int, in
         if (never := [n for n in numbers if not may_be(p, n)])
     ]
     for p, numbers in sorted(found.items()):
-        if list(numbers) != sorted(there[p]):
+        if (list(numbers) if once else first_wins(numbers)) != sorted(there[p]):
             wrong.append(f"stream {p}: {len(numbers) - len(there[p])} again, or out of order")
     missing = sum(map(len, lost.values()))
     if missing != counted:

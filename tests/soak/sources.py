@@ -246,7 +246,7 @@ class LimitsWorld(OutsideWorld):
     def holds(self, streams: Mapping[int, Sequence[int]]) -> list[str]:
         self.runs.look()  # what they said last
         counted = sum(int(s.get("failures", 0)) for run in self.runs.runs for s in run.states.values())
-        return invariants.only_lost(streams, self.written(), self._may_be_lost, counted)
+        return invariants.only_lost(streams, self.written(), self._may_be_lost, counted, once=self.exactly_once)
 
     def ease(self) -> None:
         super().ease()

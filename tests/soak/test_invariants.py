@@ -50,6 +50,8 @@ def test_only_what_may_be_lost_is_lost_and_all_of_it_is_counted() -> None:
     assert invariants.only_lost({0: [0, 1, 2, 3]}, {0: 4}, may_be, 0) == []
     assert "1 lost that fit (1)" in broken(*invariants.only_lost({0: [0, 2, 3]}, {0: 4}, may_be, 1))
     assert "1 again" in broken(*invariants.only_lost({0: [0, 1, 1, 3]}, {0: 4}, may_be, 1))
+    assert invariants.only_lost({0: [0, 1, 1, 0, 3]}, {0: 4}, may_be, 1, once=False) == []
+    assert "out of order" in broken(*invariants.only_lost({0: [1, 0, 1, 3]}, {0: 4}, may_be, 1, once=False))
     assert "2 are counted" in broken(*invariants.only_lost({0: [0, 1, 3]}, {0: 4}, may_be, 2))
 
 

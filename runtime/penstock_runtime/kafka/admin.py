@@ -26,6 +26,9 @@ _COMPACTED: Final = {"segment.bytes": str(50 << 20)}
 """Kafka compacts closed segments only, which close at 1 GiB or after a week: offsets that are written many times a second
 would make every start of a task read gigabytes. Smaller ones are refused by some who run Kafka for others."""
 _NOT_HERE: Final = (KafkaError.POLICY_VIOLATION, KafkaError.INVALID_CONFIG)
+_NO_BROKER: Final = "All brokers are currently fenced"
+"""Kafka's words while its brokers start or leave. The code beside them, INVALID_REPLICATION_FACTOR, is also that of a factor
+which no waiting makes right."""
 
 
 def cluster_id(settings: ClientSettings) -> str:
@@ -189,6 +192,8 @@ class Admin:
             ours = translated(error, f"Creating topic '{topic}' (named by {named_by})")
             if isinstance(ours, RetriableError):
                 raise ours from e
+            if _NO_BROKER in error.str():
+                raise RetriableError(str(ours)) from e
             hint = ""
             if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
                 hint = (
