@@ -118,7 +118,7 @@ class PutSize:
         """What a batch may hold that so many processes write.
 
         It ends by time, wherever it is. Where it is staged, what lies behind a place that was not reached is done again:
-        then it holds what they write in `seconds`, and has twice the time.
+        then it holds what they write in `seconds`, and has several times as long.
         """
         fitting = int(self.rate * self.seconds)
         least = 1 if staged and self.rate else self.records

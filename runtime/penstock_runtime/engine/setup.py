@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 _DAY: Final = 86_400.0  # seconds
 _BACKLOG_RECORDS: Final = 100_000
 """A sink that is this far behind is worth a Spark job (some 100 ms)."""
+_STAGED: Final = 6
+"""How many times `batch.max.ms` a part may take that is staged."""
 _READING: Final = 60.0
 """Seconds for which a worker of Spark waits for records (`RangeReader`)."""
 _OVERRIDES: Final[Mapping[ClientKind, str]] = {
@@ -313,8 +315,11 @@ class Setup:
 
     @property
     def range_seconds(self) -> float:
-        """After how long a worker of Spark ends its part of a batch, wherever it is."""
-        return self.batch_seconds * (2 if self.staged else 1)
+        """After how long a worker of Spark ends its part of a batch, wherever it is.
+
+        What is staged behind a part that has ended early is done again, so a machine that is busy for a while gets more time.
+        """
+        return self.batch_seconds * (_STAGED if self.staged else 1)
 
     @property
     def put_seconds(self) -> float:

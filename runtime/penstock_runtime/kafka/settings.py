@@ -40,7 +40,7 @@ CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
     "queued.min.messages": 20_000,
     "queued.max.messages.kbytes": 16_384,
     "fetch.message.max.bytes": 1 << 20,
-    "fetch.max.bytes": 64 << 20,
+    "fetch.max.bytes": 16 << 20,  # beside what is queued already
     "fetch.wait.max.ms": 500,
     "fetch.queue.backoff.ms": 10,
     "allow.auto.create.topics": False,
