@@ -112,16 +112,17 @@ class Script:
 class Planned(Source):
     def __init__(self, config: SourceConfig) -> None:
         self._script = Script(config)
+        self._number: int | None = None
 
     def start(self, offsets: Offsets) -> None:
         self._script.begin(offsets)
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
-        number = self._script.next(start)
+        number = self._number = self._script.next(start)
         return {} if number is None else {self._script.partition: self._script.offset(number)}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        return [InputPartition({"batch": self._script.next(start)}, {p: o}) for p, o in end.items()]
+        return [InputPartition({"batch": self._number}, {p: o}) for p, o in end.items()]
 
     def commit(self, offsets: Offsets) -> None:
         self._script.tell("commit", offset=_offset(offsets.get(self._script.partition)))
