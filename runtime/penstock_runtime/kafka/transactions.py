@@ -47,6 +47,7 @@ class TransactionalProducer:
         self._refusals = refusals or Refusals(settings)
         self._check = check
         self._open = False
+        self._closed = True
         self._void: str | None = None
         self._make()
         self._outbox = Outbox(
@@ -77,6 +78,8 @@ class TransactionalProducer:
         try:
             return self._outbox.give(outgoing)
         except TransactionAborted as e:
+            if self._closed:  # the next client could not be made, and the one before has nothing to tell
+                raise
             self._await_cause()
             raise self._refused() or self._not_authorized() or e from e
 
@@ -108,7 +111,7 @@ class TransactionalProducer:
 
     def abort(self) -> None:
         """Make nothing since `begin` visible. Errors are not raised: fencing ends the transaction as well."""
-        if not self._open:
+        if self._closed or not self._open:
             return
         self._open = False
         try:
@@ -118,6 +121,9 @@ class TransactionalProducer:
 
     def close(self) -> None:
         """Let go of the connections. An open transaction stays open until it is fenced or times out."""
+        if self._closed:  # the client would raise
+            return
+        self._closed = True
         with warnings.catch_warnings():
             # It aborts what is open, and warns where fencing has ended that already.
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -136,6 +142,7 @@ class TransactionalProducer:
         self._isolating = self._refusals.isolating
         with translating(f"Starting a producer for {settings.bootstrap}"):
             self._producer = Producer(config)
+        self._closed = False
         try:
             _init(self._producer, self.transactional_id, settings.bootstrap)
             self._check()
