@@ -1,7 +1,10 @@
 """`transaction.boundary=interval`: batches go on inside one transaction until the interval, a pause or a stop ends it."""
 
 import signal
+import threading
 from pathlib import Path
+from random import Random
+from string import ascii_letters
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ from .lab import Lab, failed
 from .pods import Pods, pods
 from .reading import Reader
 from .running import manifest, new_name, next_life, until
+from .test_records_kafka_refuses import TOLERANT, await_written, follow, total
 
 __all__ = ["pods"]
 
@@ -177,3 +181,31 @@ def test_several_rotations_within_one_transaction_lose_no_line(lab: Lab, tmp_pat
             sent.count(2 + 2 * number)
     task.stop()
     assert lab.values(topic) == [f"{word}{n}" for word in "abcd" for n in range(2)]
+
+
+def test_records_that_kafka_refuses_now_and_then_hold_up_no_interval(lab: Lab, tmp_path: Path) -> None:
+    """Several come in each interval, each smaller than those before, so that nothing is known of it beforehand."""
+    topic, file, end, given = lab.topic(max_message_bytes="1000"), tmp_path / "in.txt", threading.Event(), 0
+    file.touch()
+    random = Random(7)
+
+    def write() -> None:
+        nonlocal given
+        while not end.wait(0.3):
+            with file.open("a") as f:
+                f.write(f"{given}\n" + "".join(random.choices(ascii_letters, k=20_000 - given)) + "\n")
+            given += 1
+
+    more = {**TOLERANT, **interval(3000), "producer.override.compression.type": "lz4"}
+    _, task = follow(lab, file, topic, "exactly-once", **more)
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        await_written(task, 20)  # while more of both come
+    finally:
+        end.set()
+        writing.join()
+    await_written(task, given)
+    task.stop()
+    assert [int(v) for v in lab.values(topic)] == [*range(given)]
+    assert (total(task, "failures"), total(task, "written")) == (given, given)

@@ -139,6 +139,14 @@ class SourceProcess:
         return self._id is not None and (self._transaction is None or self._transaction.void)
 
     @property
+    def isolating(self) -> bool:
+        """Whether records that Kafka refused are looked for.
+
+        Then a transaction ends with each batch: one that went on would be void again for each one that comes meanwhile.
+        """
+        return self._refusals.isolating
+
+    @property
     def reader(self) -> PartitionReader:
         """The task half, made when first asked for."""
         if self._reader is None:

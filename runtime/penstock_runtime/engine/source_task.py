@@ -228,7 +228,7 @@ class SourceTask:
         seconds = time.monotonic() - begun
         self._appetite.done(summary.read, summary.bytes, seconds)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
-        if self._setup.boundary is None:
+        if self._setup.boundary is None or self._process.isolating:
             self._commit(source, on_spark=on_spark)
 
     def _commit(self, source: Source | PollingSource, *, on_spark: bool = False) -> None:
