@@ -47,15 +47,18 @@ class Appetite:
     scale: int = 0
 
     _SMALLEST: ClassVar = Limits(2_000, 256 << 10)
+    _LEAST: ClassVar = -5
+    """The scale of one record or two: for batches that failed because of single records."""
     BACKLOG: ClassVar = 3
     """From this scale on a batch is worth a Spark job (some 100 ms)."""
 
     @property
     def limits(self) -> Limits:
         """The next batch's limits."""
-        grown = 4**self.scale
+        grown = 4.0**self.scale
         return Limits(
-            min(self.most.records, self._SMALLEST.records * grown), min(self.most.bytes, self._SMALLEST.bytes * grown)
+            max(1, min(self.most.records, int(self._SMALLEST.records * grown))),
+            max(1, min(self.most.bytes, int(self._SMALLEST.bytes * grown))),
         )
 
     @property
@@ -67,16 +70,23 @@ class Appetite:
         """Learn from a batch that was delivered."""
         limits = self.limits
         share = max(records / limits.records, size / limits.bytes)
-        if seconds > self.seconds:
+        if self.scale < 0:  # so small for the sake of single records, and not of time
+            self.scale += share >= 0.5
+        elif seconds > self.seconds:
             self.scale = max(0, self.scale - 1)
         elif share >= 0.5 and limits != self.most and seconds * 4 <= self.seconds * 2:
             self.scale += 1
         elif share < 0.125 and self.scale > 0:
             self.scale -= 1
 
-    def failed(self) -> None:
-        """A batch failed or timed out: take less."""
-        self.scale = max(0, self.scale - 1)
+    def failed(self, *, isolating: bool = False) -> None:
+        """A batch failed or timed out: take less.
+
+        Args:
+            isolating: for single records in it, which are looked for. It must not grow by what comes meanwhile, which
+                may hold more of them, or it would fail for ever.
+        """
+        self.scale = max(min(self.scale, self._LEAST if isolating else 0), self.scale - 1)
 
 
 @dataclass

@@ -297,11 +297,11 @@ class SourceTask:
             self._losses += 1
             if self._losses >= self._setup.batch_attempts:
                 raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
-        if isinstance(error, TransactionExpired) and self._appetite.scale == 0:
+        if isinstance(error, TransactionExpired) and self._appetite.scale <= 0:
             self._expiries += 1
             if self._expiries >= _EXPIRIES:
                 raise self._does_not_fit(error) from error
-        self._appetite.failed()
+        self._appetite.failed(isolating=self._process.isolating)
         log.warning("Batch not delivered, planning it again: %s", error)
         self._reports.trouble(str(error))
         self._rest(seconds)

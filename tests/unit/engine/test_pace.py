@@ -123,3 +123,21 @@ def test_a_lost_worker_quarters_puts_and_batches_and_a_batch_that_succeeds_takes
     assert (size.put().records, size.put().bytes) == (312, MOST.bytes // 16)
     size.learn([size], 100, 100, 0.1)
     assert size.put().records == 1_250
+
+
+def test_batches_with_records_that_are_looked_for_become_as_small_as_what_came_before() -> None:
+    appetite = Appetite(MOST, seconds=5.0)
+    for _ in range(20):
+        appetite.done(1, 10, 0.1)
+        appetite.failed()
+    assert appetite.limits.records == 2_000
+    for _ in range(20):
+        appetite.done(1, 10, 0.1)
+        appetite.failed(isolating=True)
+    assert appetite.limits == Limits(1, 256)
+    appetite.failed()  # for another reason
+    assert appetite.limits == Limits(1, 256)
+    while appetite.limits.records < 2_000:
+        before = appetite.limits
+        appetite.done(before.records, 0, 60.0)  # slow: no reason to stay small
+        assert appetite.limits.records > before.records
