@@ -46,7 +46,7 @@ def test_a_worker_that_is_killed_after_the_commit_of_another_and_before_the_summ
         hold.on([0])
         holder = hold.reached(0)
         reader.poll()
-        # The other parts of the batch are in Kafka, the driver has not heard of them, and never will.
+        # What another worker was given is in Kafka, the driver has not heard of it, and never will.
         reader.until(lambda: _ahead(reader))
         os.kill(holder, signal.SIGKILL)
         hold.off()
@@ -58,4 +58,4 @@ def test_a_worker_that_is_killed_after_the_commit_of_another_and_before_the_summ
 
 def _ahead(reader: Reader) -> bool:
     last = {p: n[-1] for p, n in numbers_by_partition(reader.records).items()}
-    return len(last) == PARTITIONS and all(last[p] == last[0] + 100 for p in range(1, PARTITIONS))
+    return len(last) == PARTITIONS and any(last[p] == last[0] + 100 for p in range(1, PARTITIONS))
