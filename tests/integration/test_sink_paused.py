@@ -1,20 +1,26 @@
 """A sink task in this process: paused and resumed under way, and what it tells of trouble."""
 
+import itertools
 import os
 import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from penstock import RetriableError
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine import sink_task
+from penstock_runtime.engine.commit_schedule import CommitSchedule
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.sink_task import SinkTask
 from penstock_runtime.engine.source_task import at_least_once
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.compacted import StatusWriter
+from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.status_topic import State
 
 from .lab import Lab
@@ -95,6 +101,20 @@ class Task:
 
         consumer.consume = telling  # type: ignore[method-assign]
         assert told.wait(20)
+
+    def fail_once(self, before: Callable[[], None]) -> None:
+        """Let the next batch but the first fail, as Spark's do when a topic goes; nothing is committed until then."""
+        self._task._offsets._schedule = CommitSchedule(3600.0, 3600.0, time.monotonic())
+        process = self._task._process
+        put, puts = process.put, itertools.count()
+
+        def failing(consumed: Sequence[Consumed]) -> Summary:
+            if next(puts) == 1:
+                before()
+                raise RetriableError("nothing came")
+            return put(consumed)
+
+        process.put = failing  # type: ignore[method-assign]
 
     def __enter__(self) -> "Task":
         self._thread.start()
@@ -177,6 +197,21 @@ def test_a_topic_that_is_deleted_keeps_a_task_neither_from_pausing_nor_from_goin
         task.until_state(State.RUNNING)
         lab.produce(other, "b")
         assert lab.journal.values(2) == ["a", "b"]
+
+
+def test_a_topic_that_is_deleted_while_a_batch_fails_does_not_hold_up_the_other_topics(
+    lab: Lab, tmp_path: Path
+) -> None:
+    topic, other = lab.topic(), lab.topic()
+    spec = lab.spec(lab.sink_manifest(f"{topic},{other}"))
+    task = Task(spec, tmp_path)
+    task.fail_once(lambda: delete(lab.servers, topic))  # what was written of it is not committed yet
+    with task:
+        lab.produce(topic, "a")
+        lab.journal.values(1)
+        lab.produce(other, "b")
+        assert lab.journal.values(2) == ["a", "b"]
+    assert lab.committed(spec.connector, other) == 1
 
 
 def test_trouble_with_a_topic_is_over_when_the_topic_is_there_though_it_is_empty(lab: Lab, tmp_path: Path) -> None:

@@ -133,11 +133,11 @@ class SinkTask:
     def _once(self) -> None:
         try:
             self._fence.look()
+            if self._clock() >= self._next_refresh:  # first: what is gone can no longer be committed
+                self._refresh()
             if self._doubtful:
                 self._offsets.reopen()
                 self._doubtful = self._read_here = False
-            if self._clock() >= self._next_refresh:
-                self._refresh()
             if self._worth_spark():
                 self._on_spark()
             else:
