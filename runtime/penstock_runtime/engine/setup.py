@@ -317,7 +317,8 @@ class Setup:
     def range_seconds(self) -> float:
         """After how long a worker of Spark ends its part of a batch, wherever it is.
 
-        What is staged behind a part that has ended early is done again, so a machine that is busy for a while gets more time.
+        What is staged behind a part that has ended early is done again, so a machine that is busy for a while gets more
+        time.
         """
         return self.batch_seconds * (_STAGED if self.staged else 1)
 
