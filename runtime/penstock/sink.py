@@ -166,7 +166,10 @@ class Sink(ABC):
         return offsets
 
     def close(self, partitions: Sequence[TopicPartition]) -> None:
-        """These partitions are written no more, or opened again. What was written of them is committed before."""
+        """These partitions are written no more, or opened again. What was written of them is committed before.
+
+        What the last `commit` did not return may be dropped: it is read again, unless `open` says otherwise.
+        """
 
     def stop(self) -> None:
         """Let go of everything. Called once, also after a failure in `start`; nothing is called after it."""

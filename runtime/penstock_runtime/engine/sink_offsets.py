@@ -152,6 +152,9 @@ class SinkOffsets:
     def reopen(self) -> None:
         """After a batch of which it is not known how much was written: ask the sink, which may have offsets with its data.
 
+        Where it has none, what it has not let be committed is read again, as in Kafka Connect: it may have held records back
+        and drop them in `close`.
+
         Raises: as `commit`.
         """
         if self.pending:
@@ -159,7 +162,11 @@ class SinkOffsets:
         if self._opened:
             self._opened = False  # where `open` asks to wait, what is closed is not closed again
             self._sink.close(list(self.positions))
-        for tp, offset in self._sink.open(list(self.positions)).items():
+        stored = self._sink.open(list(self.positions))
+        for tp, position in self.positions.items():
+            if position is not None and tp not in stored:
+                self.positions[tp] = self._committed.get(tp)
+        for tp, offset in stored.items():
             if tp in self.positions:
                 if offset != self.positions[tp]:
                     log.info("The sink holds %s-%d up to offset %d; it is read from there", *tp, offset)
