@@ -54,7 +54,7 @@ class Losses:
                 self.too_large.add(str(message.topic()))
             if self.first is None:
                 self.first = translated(error, f"Writing to topic '{message.topic()}' partition {message.partition()}")
-            if sent is not None and sent not in self.kept[-1:]:
+            if sent is not None and not (self.kept and self.kept[-1] is sent):
                 self.kept.append(sent)
             return
         if isinstance(self.other, Fenced):

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
+from penstock_runtime.kafka.losses import Losses
 from penstock_runtime.kafka.outgoing import Outgoing, slices
 
 
@@ -44,3 +46,22 @@ def test_portions_fit_and_hold_every_row_in_order(most: int) -> None:
     for rows in portions:
         together = sum(outgoing.alone(row) - 61 for row in rows) + 61
         assert together <= most or len(rows) == 1
+
+
+def test_two_letters_that_hold_the_same_are_both_kept_to_be_sent_again() -> None:
+    losses, refused = Losses(), KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)
+    letters = [Outgoing(length=1, topic="dead", value=[b"same"]) for _ in range(2)]
+    for letter in letters:
+        losses.add(refused, Told(), letter)
+    losses.add(refused, Told(), letters[1])  # another record of the same portion
+    assert [kept is letter for kept, letter in zip(losses.kept, letters, strict=True)] == [True, True]
+
+
+class Told:
+    """What the client says of a record."""
+
+    def topic(self) -> str:
+        return "dead"
+
+    def partition(self) -> int:
+        return 0
