@@ -57,6 +57,9 @@ class Reader:
         topic: which.
         stopping: ends every loop here.
         turn: called at least every few seconds while all is well.
+
+    Raises:
+        KafkaException: from each call here; whoever uses this tells of it and begins anew.
     """
 
     def __init__(self, worker: Worker, topic: str, stopping: threading.Event, turn: Callable[[], None]) -> None:

@@ -54,6 +54,8 @@ class Writer:
                 producer.poll(_TURN)
         except KafkaException as e:
             raise Unavailable(self._words(e.args[0])) from e
+        except RuntimeError as e:  # another thread's write met refused credentials, and let go of this client
+            raise Unavailable(self._words(self._error)) from e
         except BufferError as e:
             raise Unavailable(f"Writing to topic {self._topic}: too much is waiting to be written") from e
         error = next((e for e in answers if e is not None), None)

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from penstock.errors import ConnectError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition, updated
@@ -23,8 +23,12 @@ __all__ = ["StoredOffsets", "fold", "load"]
 log = logging.getLogger(__name__)
 
 
+# Kept, for `json.dumps` makes an encoder of its own at each call that asks for other separators.
+_encoder: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
 def _json(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return _encoder.encode(value).encode()
 
 
 @dataclass

@@ -2,13 +2,14 @@
 
 import queue
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
@@ -24,6 +25,7 @@ from penstock.life import Standing
 from penstock.report import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka import ActiveTopic, StatusTopic
+from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
 from penstock_runtime.embedded import EmbeddedKafka
 
@@ -173,6 +175,33 @@ def test_records_are_written_and_forgotten(kafka: str, topic: str, watch: Watch)
     late = watch(settings(kafka, topic))
     late.until(lambda s: s.caught_up)
     assert list(late.status.names()) == ["another"]
+
+
+def test_a_write_whose_client_another_thread_lets_go_of_is_told_as_no_answer(kafka: str, topic: str) -> None:
+    make(kafka, topic)
+    writer = Writer(topic, KafkaError.str)
+    worker = settings(kafka, topic).worker_now()
+    met: list[Exception] = []
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.is_set():
+            try:
+                writer.write(worker, [(control_key(NAME), CONTROL.to_value())] * 100, SECONDS)
+            except Exception as e:  # noqa: BLE001 (which it is, is the question)
+                met.append(e)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(60):
+        writer.close()
+        over.wait(0.01)  # some writes get under way meanwhile, as far as they get
+    over.set()
+    for thread in threads:
+        thread.join(SECONDS)
+    writer.close()
+    assert {type(e) for e in met} == {Unavailable}
 
 
 def test_our_records_lie_where_java_s_partitioner_puts_them(kafka: str, topic: str, watch: Watch) -> None:
