@@ -1,7 +1,7 @@
 """What the operator asks of a short pod, and what that answers: contracts with their own versions. Pure.
 
 A short pod holds the plugins and the secrets, which the operator never sees. It answers in one line of its standard
-output, which holds references in the place of secrets.
+output (`answer_line`), which holds references in the place of secrets.
 """
 
 from enum import StrEnum
@@ -12,7 +12,6 @@ from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
 from penstock.life import Standing
-from penstock.pod_layout import ANSWER_PREFIX
 from penstock.taskspec import TaskSpec
 
 __all__ = ["Action", "Finding", "JobAnswer", "JobRequest", "Outcome", "PlanAnswer"]
@@ -150,16 +149,3 @@ class JobAnswer(_Part):
     warnings: tuple[Finding, ...] = ()
     plan: PlanAnswer | None = None
     standing: Standing | None = None
-
-    def to_line(self) -> str:
-        """As standard output holds it."""
-        return ANSWER_PREFIX + self.model_dump_json(by_alias=True, exclude_defaults=False)
-
-    @classmethod
-    def in_log(cls, text: str) -> Self | None:
-        """The answer in a pod's log; the last one, None without one that can be read."""
-        lines = [line for line in text.splitlines() if line.startswith(ANSWER_PREFIX)]
-        try:
-            return cls.model_validate_json(lines[-1][len(ANSWER_PREFIX) :]) if lines else None
-        except ValidationError:
-            return None

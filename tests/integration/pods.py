@@ -20,9 +20,11 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import Producer
 
+from penstock.answer_line import Written, answer_in
 from penstock.job import Action, JobAnswer, JobRequest
 from penstock.life import Life, Standing
 from penstock.report import Control, LastWord, Report, control_key, report_key
+from penstock.resources import Connector
 from penstock.taskspec import TaskSpec, TaskState
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
@@ -157,7 +159,7 @@ class Pods:
             check=False,
         )  # fmt: skip
         seconds = time.monotonic() - begun
-        answer = JobAnswer.in_log(done.stdout)
+        answer = answer_in(done.stdout, Written.of(Connector.draft(resource), mine))
         assert answer is None or answer.id == request.id
         word = log.read_text() if log.exists() else ""
         return Job(done.returncode, answer, done.stdout, done.stderr, word, seconds)

@@ -115,6 +115,63 @@ def test_a_secret_that_is_copied_encoded_is_refused(pods: Pods, planted: Planted
     assert [p.property for p in answer.problems] == ["encoded"]
 
 
+def literal(pods: Pods, planted: Planted, where: str) -> dict[str, Any]:
+    """A connector whose password stands in it as it is, and in no Secret."""
+    (planted.folder / "db" / "password").write_text("another one\n")
+    return telling(pods, where, password="", token=planted.value)
+
+
+@pytest.mark.parametrize("where", ["", "copy", "print"])
+def test_a_password_that_stands_in_the_connector_is_in_no_log_and_reaches_its_task(
+    pods: Pods, planted: Planted, where: str
+) -> None:
+    answer = asked(pods, planted, Action.PLAN, literal(pods, planted, where))
+    assert answer.plan is not None
+    config = answer.plan.tasks[0].config
+    assert config["token"] == planted.value
+    if where == "copy":
+        assert (config["copied"], config["url"]) == (planted.value, f"jdbc://user:{planted.value}@db/x")
+
+
+@pytest.mark.parametrize("where", ["validate", "task_configs"])
+def test_a_plugin_that_tells_a_password_of_the_connector_is_quoted_without(
+    pods: Pods, planted: Planted, where: str
+) -> None:
+    answer = asked(pods, planted, Action.PLAN, literal(pods, planted, where))
+    assert answer.outcome is Outcome.INVALID
+    planted.absent_in(answer.model_dump_json())
+
+
+def test_a_password_of_the_connector_that_is_copied_encoded_is_refused(pods: Pods, planted: Planted) -> None:
+    answer = asked(pods, planted, Action.PLAN, literal(pods, planted, "encoded"))
+    assert answer.outcome is Outcome.INVALID
+    assert [p.property for p in answer.problems] == ["encoded"]
+
+
+def test_a_password_that_stands_in_the_connector_is_a_warning_that_names_what_to_write(
+    pods: Pods, planted: Planted
+) -> None:
+    answer = asked(pods, planted, Action.PLAN, literal(pods, planted, ""))
+    (told,) = [w.message for w in answer.warnings if w.property == "token"]
+    assert "${secret:<name>:<key>}" in told
+    answer = asked(pods, planted, Action.PLAN, telling(pods, "", token="${secret:db:password}"))
+    assert "token" not in [w.property for w in answer.warnings]
+
+
+def test_a_task_that_fails_with_a_password_of_the_connector_tells_it_nowhere(
+    own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, planted: Planted
+) -> None:
+    pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
+    for where in ("start", "config"):
+        task = pods.task(planned(pods, planted, literal(pods, planted, where)))
+        assert task.process.await_exit() in (ExitCode.FAILED, ExitCode.CONFIG_INVALID)
+        word = task.last_word()
+        planted.absent_in(word.to_value(), task.process.log_text(), json.dumps(task.process.events))
+        assert "[hidden]" in str(task.await_report("FAILED").message)
+        task.close()
+    planted.absent_in(*whole_kafka(pods))
+
+
 def test_what_a_plugin_prints_in_a_job_is_no_answer_and_holds_no_secret(pods: Pods, planted: Planted) -> None:
     job = pods.job(Action.PLAN, telling(pods, "print"), secrets=planted.folder)
     assert job.answer is not None

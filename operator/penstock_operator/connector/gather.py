@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from penstock.job import JobAnswer
+from penstock.answer_line import Written, answer_in
 from penstock.pod_layout import JOB_CONTAINER
 from penstock.resources import Connector
 from penstock_operator.connector import names, plans, secrets
@@ -33,14 +33,14 @@ class Remembered:
     Attributes:
         refusals: why the API server refused a pod, by name: reason, sentence.
         namespace_ends: it said so.
-        answers: of short pods, by uid.
+        logs: of short pods that ended, by uid: what an answer in it comes to depends on the configuration now.
         plans: that were read, by the ConfigMap's uid: they are immutable.
         restless: how many runs in a row have ended with the wish for the next one at once.
     """
 
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     namespace_ends: bool = False
-    answers: dict[str, JobAnswer | None] = field(default_factory=dict)
+    logs: dict[str, str] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     restless: int = 0
 
@@ -70,8 +70,10 @@ async def facts(
     mine = [p for p in pods if p.owner == own.uid]
     jobs = tuple(p for p in mine if isinstance(p, JobPod))
     context.job_slots.keep_only(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.phase is not Phase.ENDED))
-    answers = {p.name: await _answer(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
-    remembered.answers = {p.uid: answers[p.name] for p in jobs if p.name in answers}
+    logs = {p.uid: await _log(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
+    remembered.logs = logs
+    written = Written.of(connector, settings.worker)
+    answers = {p.name: answer_in(logs[p.uid], written) for p in jobs if p.uid in logs}
     wanted = secrets.references(connector.spec.config, settings.worker)
     found = await _secrets(context, key, wanted) if settings.secrets.watch else None
     about = secrets.look(wanted, found, context.hmac_key)
@@ -130,16 +132,15 @@ def left_behind(context: Context, key: Key, known: Names) -> tuple[str, ...]:
     return tuple(sorted(n for n in found if known.only(key, n)))
 
 
-async def _answer(context: Context, key: Key, pod: JobPod, remembered: Remembered) -> JobAnswer | None:
-    if pod.uid in remembered.answers:
-        return remembered.answers[pod.uid]
+async def _log(context: Context, key: Key, pod: JobPod, remembered: Remembered) -> str:
+    if pod.uid in remembered.logs:
+        return remembered.logs[pod.uid]
     try:
-        text = await context.run(context.kube.log, key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES)
+        return await context.run(context.kube.log, key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES)
     except OperatorError:
         if pod.ended is not None and context.clock() - pod.ended.at > _LOG_PATIENCE:
-            return None  # its node does not give the log: another pod is asked
+            return ""  # its node does not give the log: another pod is asked
         raise
-    return JobAnswer.in_log(text)
 
 
 async def _secrets(

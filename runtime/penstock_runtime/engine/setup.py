@@ -5,7 +5,7 @@ Each process of a task (the driver, each of Spark's workers) makes its own, from
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext
 from penstock.source import Limits, PollingSource, Source, SourceConnector
 from penstock.taskspec import TaskSpec
 from penstock.topic_creation import TopicRules
+from penstock.variables import Secret
 from penstock.worker_config import ClientKind, WorkerConfig
 from penstock_runtime import cgroup, plugin_ref
 from penstock_runtime.engine.building import build_steps, class_name
@@ -101,8 +102,11 @@ class Setup:
         exactly_once = _exactly_once(framework, worker)
         settings, followed = client_settings(spec.kind, spec.connector, config, worker, exactly_once=exactly_once)
         worker_settings, _ = client_settings(spec.kind, spec.connector, {}, worker)
-        plugin = plugin_ref.load(spec.plugins["connector"].reference)
-        literal = [*literal_secrets(plugin.Config, config), *client_secrets(config), *client_secrets(shared.values)]
+        literal = [
+            *_literals(spec, {**shared.values, **config}),
+            *client_secrets(config),
+            *client_secrets(shared.values),
+        ]
         redactor = Redactor([*own.secrets, *shared.secrets, *literal])
         return cls(
             spec, config, framework, worker, replace(settings, on_error=on_error), followed, worker_settings, redactor,
@@ -427,6 +431,14 @@ def client_settings(
     queue = cgroup.queue(cgroup.memory_limit(), _cores() + 1)
     max_block = own.get("max.block.ms", 60_000) / 1000
     return replace(settings, queue_bytes=own.get("buffer.memory", queue), max_block=max_block), own
+
+
+def _literals(spec: TaskSpec, config: Mapping[str, str]) -> Iterator[Secret]:
+    """Passwords of plugins that stand in the configuration as they are."""
+    for place, reference in spec.plugins.items():
+        prefix = "" if place == "connector" else f"{place}."
+        texts = {name.removeprefix(prefix): text for name, text in config.items() if name.startswith(prefix)}
+        yield from literal_secrets(plugin_ref.load(reference.reference).Config, texts)
 
 
 def _cores() -> int:

@@ -44,9 +44,9 @@ def _done(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
     done = JobAnswer(id=request.id, action=request.action, outcome=Outcome.DONE)
     match request.action:
         case Action.PLAN:
-            plan, warnings = validated(request)
-            standing = prepared(plan.tasks[0]) if request.prepare and plan.tasks else None
-            return done.model_copy(update={"plan": plan, "standing": standing}), warnings
+            found = validated(request)
+            standing = prepared(found.first) if request.prepare and found.first is not None else None
+            return done.model_copy(update={"plan": found.answer, "standing": standing}), found.warnings
         case Action.PREPARE:
             if request.task is None:
                 raise ConfigError(Problem("task", "is missing: Prepare needs the first task of the plan"))

@@ -14,13 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from penstock.answer_line import Written, answer_line
 from penstock.errors import ConfigError
 from penstock.exit_codes import ExitCode
 from penstock.job import JobAnswer, JobRequest, Outcome
 from penstock.report import LastWord
+from penstock.resources import Connector
 from penstock_runtime import logs
 from penstock_runtime.job.answer import answered
 from penstock_runtime.known_secrets import redactor_of
+from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.pod import last_word
 from penstock_runtime.prints import become_log_lines, last_lines
 
@@ -44,13 +47,19 @@ def run(arguments: list[str]) -> ExitCode:
         sys.stderr.write(f"{e}\n")
         last_word.leave(LastWord(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
-    redact = redactor_of(_texts(request.connector), request.worker, request.secrets_dir)
+    texts, class_name = _texts(request.connector)
+    known = [redactor_of(texts, request.worker, request.secrets_dir)]
+
+    def redact(text: str) -> str:
+        return known[0](text)
+
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
     logs.include_the_rest()
     become_log_lines(redact)
+    known[0] = known[0].and_also(plugin_secrets(class_name, texts))
     try:
         answer = answered(request, redact)
-        _write(answers_to, f"{answer.to_line()}\n".encode())
+        _write(answers_to, f"{answer_line(answer, _written(request))}\n".encode())
     except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
         return _failed(e, redact)
     last_word.leave(LastWord(exit_code=ExitCode.OK, message=_said(answer)))
@@ -66,11 +75,20 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _texts(document: Mapping[str, Any]) -> dict[str, str]:
-    """The configuration in a document that may be anything."""
+def _texts(document: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+    """The configuration and the class in a document that may be anything."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
-    return {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}
+    class_name = spec.get("class") if isinstance(spec, Mapping) else None
+    return {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}, str(class_name or "")
+
+
+def _written(request: JobRequest) -> Written:
+    """What an answer need not repeat."""
+    try:
+        return Written.of(Connector.draft(request.connector), request.worker)
+    except ConfigError:  # then there is no plan either
+        return Written({}, {}, request.worker)
 
 
 def _said(answer: JobAnswer) -> str | None:

@@ -1,39 +1,61 @@
 """Validates a connector and splits it into tasks, every problem told at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from penstock.answer_line import copied
 from penstock.errors import ConfigError, Problem
 from penstock.job import JobRequest, PlanAnswer
 from penstock.resources import Connector, State
 from penstock.taskspec import TaskSpec, TaskState
+from penstock.variables import Secret
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.discovery import Plugins
 from penstock_runtime.plan import Plan, plan
+from penstock_runtime.references import put_back
 from penstock_runtime.worker_file import Worker, worker_from
 
-__all__ = ["planned", "validated"]
+__all__ = ["Validated", "planned", "validated"]
 
 LIMIT: Final = 900 << 10
 """Bytes of task specs; a ConfigMap holds 1 MiB."""
 
 
-def validated(request: JobRequest) -> tuple[PlanAnswer, tuple[Problem, ...]]:
-    """The plan of the request's connector, and what its author should know.
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A good configuration.
+
+    Attributes:
+        answer: fit for a log: where a plugin has copied a password, `answer_line.copied` stands in its place.
+        first: the first task as it will be; None: there is no task.
+        warnings: what the connector's author should know.
+    """
+
+    answer: PlanAnswer
+    first: TaskSpec | None
+    warnings: tuple[Problem, ...]
+
+
+def validated(request: JobRequest) -> Validated:
+    """The plan of the request's connector.
 
     Raises:
         ConfigError: every problem at once, without secrets.
     """
     found, warnings = planned(request)
-    tasks = tuple(map(_unborn, found.tasks))
-    _check_size(tasks)
+    unborn = tuple(map(_unborn, found.tasks))
+    _check_size(unborn)
+    own = Connector.draft(request.connector).spec.config
+    literals = [Secret(copied(name), value) for name, value in found.literals.items() if name in own]
+    tasks = tuple(_without(task, own, literals) for task in unborn)
     connector = found.plugins["connector"]
     answer = PlanAnswer(
         kind="source" if found.kind == "source" else "sink", class_name=connector.alias, version=connector.version,
         exactly_once=found.exactly_once, tasks=tasks,
     )  # fmt: skip
-    return answer, (*found.warnings, *warnings)
+    return Validated(answer, unborn[0] if unborn else None, (*found.warnings, *warnings))
 
 
 def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
@@ -79,6 +101,12 @@ def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, lis
 def _of_worker(name: str) -> str:
     """As the plan names it."""
     return f"worker configuration, {name}" if name else "worker configuration"
+
+
+def _without(task: TaskSpec, own: Mapping[str, str], literals: Sequence[Secret]) -> TaskSpec:
+    """The task without passwords where they do not stand as the connector's author wrote them."""
+    rest = {name: text for name, text in task.config.items() if own.get(name) != text}
+    return task.model_copy(update={"config": {**task.config, **put_back(rest, {}, {}, literals)}})
 
 
 def _unborn(spec: TaskSpec) -> TaskSpec:

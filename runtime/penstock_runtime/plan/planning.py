@@ -1,7 +1,7 @@
 """Puts the checks together: every problem of a connector at once, or its tasks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock import Connector, Plugin, Problem, SourceConnector, resources
@@ -17,6 +17,7 @@ from penstock_runtime.plan.chain import check_chain, check_converter_names
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
 from penstock_runtime.plan.findings import Findings, names_of
+from penstock_runtime.plan.literals import check_literals, literal_passwords
 from penstock_runtime.plan.pinned import check_version
 from penstock_runtime.plan.record_errors import check_record_errors
 from penstock_runtime.plan.standard_input import read_for_want_of
@@ -42,6 +43,7 @@ class Plan:
         plugins: by place, as a task spec has them.
         hash: equal as long as nothing changes that a plan depends on.
         redactor: for whatever is shown of this connector.
+        literals: passwords that stand in the configuration as they are, by property.
     """
 
     connector: str
@@ -54,6 +56,7 @@ class Plan:
     plugins: Mapping[str, PluginReference]
     hash: str
     redactor: Redactor
+    literals: Mapping[str, str] = field(repr=False)
 
 
 def plan(
@@ -115,6 +118,9 @@ def plan(
         check_record_errors(framework, own.values, findings)
     known = config_class(kind) if ref else CommonConfig
     findings.warnings += unknown_properties(own.values, known, ref.cls if ref else None, chain.plugins)
+    found = {place: r.cls for place, r in chain.plugins.items()} | ({"connector": ref.cls} if ref and fits else {})
+    literals = literal_passwords(resource.spec.config, found)
+    findings.warnings += check_literals(literals)
     typed = typed_properties(known, ref.cls if ref else None, chain.plugins)
     findings.warnings += (r for r in resource.reading.remarks if r.property not in typed)
     findings.raise_for(resource.reading, own.problems, redactor)
@@ -128,7 +134,8 @@ def plan(
     return Plan(
         resource.connect_name, kind, tasks, framework, once, standard_input,
         tuple(redactor.problem(resource.reading.named(w)) for w in findings.warnings),
-        {place: found.spec() for place, found in places.items()}, fingerprint(resource, places), redactor,
+        {place: ref.spec() for place, ref in places.items()}, fingerprint(resource, places), redactor,
+        literals,
     )  # fmt: skip
 
 

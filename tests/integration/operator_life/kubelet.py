@@ -17,10 +17,12 @@ from typing import Any, Final
 
 import urllib3
 
-from penstock.job import Action, JobRequest
+from penstock.answer_line import Written, answer_line
+from penstock.job import Action, JobAnswer, JobRequest
 from penstock.life import Life
 from penstock.pod_layout import LIFE_VARIABLE
 from penstock.report import Control, LastWord, Report
+from penstock.resources import Connector
 from penstock.taskspec import TaskSpec
 from penstock_operator.api_server import Connection
 from penstock_operator.connector import names
@@ -215,6 +217,10 @@ class Kubelet:
                 "target": {"kind": "Node", "name": self.name}}  # fmt: skip
         self.api.call("POST", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/binding", body)
 
+    def logs(self) -> list[str]:
+        """What short pods have written."""
+        return list(self._logs.values())
+
     def _job(self, pod: Json) -> None:
         uid, owner = pod["metadata"]["uid"], pod["metadata"]["labels"][names.UID_LABEL]
         if uid not in self._logs:
@@ -226,7 +232,7 @@ class Kubelet:
                     self.wrong.append(f"{key_of(pod)} shuts out earlier tasks while {living} live")
                 self.records.make()
             self.jobs.append((key_of(pod), request.action))
-            self._logs[uid] = self.answers(request).to_line() + "\n"
+            self._logs[uid] = _line(request, self.answers(request))
         self._ended.add(uid)
         self._status(pod, "Succeeded", _terminated("job", 0, LastWord(exit_code=0).to_message()))
 
@@ -306,6 +312,11 @@ class Kubelet:
         status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
                   "daemonEndpoints": {"kubeletEndpoint": {"Port": self._server.port}}}  # fmt: skip
         self.api.merge(node, {"status": status}, "status")
+
+
+def _line(request: JobRequest, answer: JobAnswer) -> str:
+    """The short pod's log."""
+    return answer_line(answer, Written.of(Connector.draft(request.connector), request.worker)) + "\n"
 
 
 def _life(pod: Json) -> Life:

@@ -1,6 +1,7 @@
 """Nothing is written but what changes something, and only by those who are to write it."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,22 @@ def test_a_connector_carries_nothing_of_the_operator_but_its_status(site: Site) 
     managers = {(m["manager"], m.get("subresource", "")) for m in body["metadata"]["managedFields"]}
     assert (STATUS_MANAGER, "status") in managers
     assert {m for m in managers if "penstock" in m[0]} == {(STATUS_MANAGER, "status")}
+    site.check()
+
+
+def test_a_password_that_stands_in_a_connector_is_in_no_log_event_status_or_annotation(site: Site) -> None:
+    operator = site.operator().start()
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="s3cr3t-as-it-is";'
+    site.create("orders", config={"file": "/data/a", "topic": "orders", "producer.override.sasl.jaas.config": jaas})
+    body = site.settled("orders")
+    maps, pods, events = (
+        site.api.list(version, kind, site.namespace)
+        for version, kind in (("v1", "ConfigMap"), ("v1", "Pod"), ("events.k8s.io/v1", "Event"))
+    )
+    assert "s3cr3t-as-it-is" in json.dumps(maps)  # as in the Connector itself: nothing else brings it to its tasks
+    told = [body["status"], body["metadata"].get("annotations"), pods, events, operator.lines(), site.kubelet.logs()]
+    assert all(told[i] for i in (0, 2, 3, 4, 5))
+    assert [text for text in map(json.dumps, told) if "s3cr3t-as-it-is" in text] == []
     site.check()
 
 

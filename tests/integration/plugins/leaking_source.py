@@ -13,6 +13,7 @@ from penstock import (
     Offset,
     Offsets,
     PartitionReader,
+    Password,
     Problem,
     Source,
     SourceConnector,
@@ -24,7 +25,8 @@ from penstock import (
 class LeakingConfig(Config):
     topic: str = prop("topic", doc="Where to.")
     tell: str = prop("tell", "", doc="When to tell.")
-    password: str = prop("password", doc="The secret.")
+    password: str = prop("password", "", doc="The secret.")
+    token: Password = prop("token", Password(""), doc="A secret whose property is of type PASSWORD.")
 
 
 def told(password: str) -> str:
@@ -33,39 +35,43 @@ def told(password: str) -> str:
     return f"cannot use {password} of https://user:{password}@db:5432/x nor Basic {encoded} nor {alone}"
 
 
+def secret_of(config: LeakingConfig) -> str:
+    return config.password or config.token.reveal()
+
+
 class Leaking(SourceConnector):
     Config = LeakingConfig
 
     def validate(self, config: LeakingConfig) -> Iterable[Problem]:
         if config.tell == "validate":
-            raise RuntimeError(told(config.password))
+            raise RuntimeError(told(secret_of(config)))
         if config.tell == "print":
-            print(f"printed {config.password}")
-            os.environ["LEAKED"] = config.password
+            print(f"printed {secret_of(config)}")
+            os.environ["LEAKED"] = secret_of(config)
         return ()
 
     def task_configs(
         self, config: LeakingConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
         if config.tell == "task_configs":
-            raise ConfigError(Problem("password", told(config.password)))
+            raise ConfigError(Problem("password", told(secret_of(config))))
         more = {}
         if config.tell == "copy":
-            more = {"copied": config.password, "url": f"jdbc://user:{config.password}@db/x"}
+            more = {"copied": secret_of(config), "url": f"jdbc://user:{secret_of(config)}@db/x"}
         if config.tell == "encoded":
-            more = {"encoded": base64.b64encode(f"user:{config.password}".encode()).decode()}
+            more = {"encoded": base64.b64encode(f"user:{secret_of(config)}".encode()).decode()}
         return [{**properties, **more}]
 
     def alter_offsets(self, config: LeakingConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        raise RuntimeError(told(config.password))
+        raise RuntimeError(told(secret_of(config)))
 
     def source(self, config: LeakingConfig) -> Source:
         if config.tell == "config":
-            raise ConfigError(Problem("password", told(config.password)))
+            raise ConfigError(Problem("password", told(secret_of(config))))
         return LeakingSource(config)
 
     def reader(self, config: LeakingConfig) -> PartitionReader:
-        raise RuntimeError(told(config.password))
+        raise RuntimeError(told(secret_of(config)))
 
 
 class LeakingSource(Source):
@@ -74,7 +80,7 @@ class LeakingSource(Source):
 
     def start(self, offsets: Offsets) -> None:
         if self._config.tell == "start":
-            raise RuntimeError(told(self._config.password))
+            raise RuntimeError(told(secret_of(self._config)))
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
         return {SourcePartition({"p": 0}): {"n": 1}}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
+from penstock.answer_line import Written, answer_in, answer_line, copied
 from penstock.job import Action, Finding, JobAnswer, JobRequest, Outcome, PlanAnswer
 from penstock.life import Life, Standing
 from penstock.pod_layout import TERMINATION_LIMIT
@@ -101,10 +102,54 @@ def test_keys_are_what_they_ever_were() -> None:
     assert claim_key("c") == b'["penstock-claim","c"]'
 
 
+WRITTEN_TEXTS = Written({"password": " tell-it ", "file": "/data"}, {}, TASK.worker)
+
+
+def answered(**config: str) -> JobAnswer:
+    answer: JobAnswer = WRITTEN["answer-v1"][0]
+    assert answer.plan is not None
+    task = TASK.model_copy(update={"config": config})
+    return answer.model_copy(update={"plan": answer.plan.model_copy(update={"tasks": (task,)})})
+
+
 def test_an_answer_is_found_among_the_lines_of_a_log() -> None:
-    answer = WRITTEN["answer-v1"][0]
-    assert JobAnswer.in_log(f"a word\n{answer.to_line()}\nanother") == answer
-    assert JobAnswer.in_log("no answer") is None
+    answer = answered(password=" tell-it ", file="/data/part-1")
+    line = answer_line(answer, WRITTEN_TEXTS)
+    assert answer_in(f"a word\n{line}\nanother", WRITTEN_TEXTS) == answer
+    assert answer_in("no answer", WRITTEN_TEXTS) is None
+    assert answer_in("penstock-answer: {", WRITTEN_TEXTS) is None
+
+
+def test_a_line_holds_no_text_that_stands_in_the_request() -> None:
+    line = answer_line(answered(password=" tell-it ", file="/data/part-1"), WRITTEN_TEXTS)
+    assert "tell-it" not in line
+    assert "kafka:9092" not in line
+    assert "/data/part-1" in line
+
+
+def test_a_password_that_a_plugin_has_copied_is_named_and_put_in_again() -> None:
+    line = answer_line(answered(url=f"https://u:{copied('password')}@db"), WRITTEN_TEXTS)
+    read = answer_in(line, WRITTEN_TEXTS)
+    assert read is not None
+    assert read.plan is not None
+    assert read.plan.tasks[0].config == {"url": "https://u:tell-it@db"}
+
+
+def test_an_answer_to_a_request_with_other_properties_is_none() -> None:
+    line = answer_line(answered(password=" tell-it "), WRITTEN_TEXTS)
+    assert answer_in(line, Written({}, {}, TASK.worker)) is None
+
+
+def test_the_line_of_a_runtime_before_is_read_as_ever() -> None:
+    golden = json.dumps(json.loads((GOLDEN / "answer-v1.json").read_text()))
+    assert answer_in(f"penstock-answer: {golden}", WRITTEN_TEXTS) == WRITTEN["answer-v1"][0]
+
+
+def test_the_second_form_of_the_line_is_written_and_read_as_ever() -> None:
+    golden = (GOLDEN / "answer-v2.txt").read_text()
+    answer = answered(password=" tell-it ", file="/data/part-1")
+    assert answer_line(answer, WRITTEN_TEXTS) == golden.strip()
+    assert answer_in(golden, WRITTEN_TEXTS) == answer
 
 
 def test_a_last_word_fits_into_what_kubernetes_keeps_and_keeps_the_message_longest() -> None:

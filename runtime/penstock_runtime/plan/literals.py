@@ -1,0 +1,68 @@
+"""Passwords that stand in a configuration as they are, in the place of a reference. Pure, but for loading plugins."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+from penstock import Connector, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform, stages
+from penstock.redaction import HIDDEN, client_secrets
+from penstock.variables import Secret
+from penstock_runtime.discovery import Plugins
+
+__all__ = ["check_literals", "literal_passwords", "plugin_secrets"]
+
+_VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
+
+
+def literal_passwords(config: Mapping[str, str], plugins: Mapping[str, type[Plugin]]) -> dict[str, str]:
+    """Passwords without a variable in them, by property.
+
+    Args:
+        config: the connector's properties, as written.
+        plugins: their classes, by place (`connector`, `transforms.hoist`).
+    """
+    found: dict[str, str] = {}
+    for place, cls in plugins.items():
+        prefix = "" if place == "connector" else f"{place}."
+        for p in cls.Config.properties():
+            text = config.get(prefix + p.name, "").strip()
+            if p.type == "PASSWORD" and text and not _VARIABLE.search(text):
+                found[prefix + p.name] = text
+    found.update(
+        (name, text.strip())
+        for name, text in config.items()
+        if not _VARIABLE.search(text) and any(True for _ in client_secrets({name: text}))
+    )
+    return found
+
+
+def check_literals(literals: Mapping[str, str]) -> Iterator[Problem]:
+    """A warning for each."""
+    for name, text in literals.items():
+        if "${" in text:
+            continue  # a reference with a typing error, which is told
+        yield Problem(
+            name,
+            "holds a password as it is, for everybody to see who may read this connector. Put it under a key of a Secret "
+            "of the same namespace, and write ${secret:<name>:<key>} here",
+        )
+
+
+def plugin_secrets(class_name: str, config: Mapping[str, str]) -> Iterator[Secret]:
+    """The passwords in a configuration that may be wrong, known before any plugin is given it. Raises nothing."""
+    installed, found = Plugins.installed(), dict[str, type[Plugin]]()
+    wanted: list[tuple[str, type[Plugin], str | None]] = [("connector", Connector, class_name)]
+    with suppress(Exception):  # whatever is wrong is told by who plans
+        wanted += (
+            (name, HeaderConverter if name == "header.converter" else Converter, config.get(name))
+            for name in stages.CONVERTERS
+        )
+        wanted += ((place.name, Transform, place.type) for place in stages.transforms(config))
+        wanted += ((place.name, Predicate, place.type) for place in stages.predicates(config))
+    for place, kind, name in wanted:
+        with suppress(Exception):
+            if name:
+                found[place] = installed.find(kind, name).cls
+    with suppress(Exception):
+        yield from (Secret(HIDDEN, text) for text in literal_passwords(config, found).values())
