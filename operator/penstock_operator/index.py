@@ -4,7 +4,8 @@ What is decided on is read from the API server; a name that is missing here cost
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ class _Known:
 
 
 class ConnectorIndex:
-    """The Connectors that were seen. Used in one thread.
+    """The Connectors that were seen. Used in one thread. No question costs more than its answer, however many there are.
 
     Args:
         worker: the worker configuration as written: secrets that it names are every connector's.
@@ -34,23 +35,22 @@ class ConnectorIndex:
     def __init__(self, worker: Mapping[str, str]) -> None:
         self._of_all = frozenset(_secrets(worker.values()))
         self._known: dict[Key, _Known] = {}
-        self._by_connect_name: dict[str, set[Key]] = {}
+        self._found_by: defaultdict[Hashable, set[Key]] = defaultdict(set)
 
     def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
         """Take a Connector as it is; whether it differs in more than its status from what was seen before."""
         known = _known(key, body)
         before = self._known.get(key)
-        if before is not None and before.connect_name != known.connect_name:
-            self._drop_name(key, before)
-        self._known[key] = known
-        self._by_connect_name.setdefault(known.connect_name, set()).add(key)
+        if before != known:
+            self._drop(key)
+            self._known[key] = known
+            for mark in _marks(key, known):
+                self._found_by[mark].add(key)
         return before is None or before.mark != known.mark
 
     def gone(self, key: Key) -> None:
         """It was deleted."""
-        before = self._known.pop(key, None)
-        if before is not None:
-            self._drop_name(key, before)
+        self._drop(key)
 
     def all(self) -> Collection[Key]:
         """Every connector."""
@@ -62,25 +62,41 @@ class ConnectorIndex:
 
     def named(self, connect_name: str) -> Collection[Key]:
         """Those that claim a Connect name."""
-        return list(self._by_connect_name.get(connect_name, ()))
+        return self._by("name", connect_name)
 
     def of_namespace(self, namespace: str) -> Collection[Key]:
         """Those of a namespace."""
-        return [key for key in self._known if key.namespace == namespace]
+        return self._by("namespace", namespace)
 
     def with_secret(self, namespace: str, secret: str) -> Collection[Key]:
         """Those of a namespace whose configuration, or that of the worker, names the secret."""
-        return [k for k in self.of_namespace(namespace) if secret in self._of_all or secret in self._known[k].secrets]
+        return self.of_namespace(namespace) if secret in self._of_all else self._by("secret", namespace, secret)
 
     def with_policy(self, namespace: str, policy: str) -> Collection[Key]:
         """Those of a namespace that name the TopicCreationPolicy."""
-        return [k for k in self.of_namespace(namespace) if self._known[k].policy == policy]
+        return self._by("policy", namespace, policy)
 
-    def _drop_name(self, key: Key, known: _Known) -> None:
-        keys = self._by_connect_name.get(known.connect_name, set())
-        keys.discard(key)
-        if not keys:
-            self._by_connect_name.pop(known.connect_name, None)
+    def _by(self, *mark: str) -> Collection[Key]:
+        return list(self._found_by.get(mark, ()))
+
+    def _drop(self, key: Key) -> None:
+        known = self._known.pop(key, None)
+        if known is None:
+            return
+        for mark in _marks(key, known):
+            keys = self._found_by[mark]
+            keys.discard(key)
+            if not keys:
+                del self._found_by[mark]
+
+
+def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
+    """What a connector is looked for by."""
+    yield "name", known.connect_name
+    yield "namespace", key.namespace
+    yield from (("secret", key.namespace, secret) for secret in known.secrets)
+    if known.policy is not None:
+        yield "policy", key.namespace, known.policy
 
 
 def _known(key: Key, body: Mapping[str, Any]) -> _Known:

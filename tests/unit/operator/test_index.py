@@ -169,3 +169,19 @@ def test_a_resource_of_an_odd_shape_is_looked_at_all_the_same(spec: Any) -> None
     told = Told()
     found = {**body(IN), "spec": spec}
     assert told._of(told.events.connector, None, found) == [IN]
+
+
+def test_what_a_connector_no_longer_names_does_not_find_it_and_what_is_gone_leaves_nothing() -> None:
+    told = Told()
+    told.connector(IN, config={"password": "${secret:old:key}"}, topicCreationPolicy={"name": "old"}, connectName="old")
+    told.connector(OUT)
+    told.connector(
+        IN, generation=2, config={"password": "${secret:new:key}"}, topicCreationPolicy={"name": "new"}, connectName="new"
+    )
+    index = told.index
+    assert (index.named("old"), index.with_secret("shop", "old"), index.with_policy("shop", "old")) == ([], [], [])
+    assert (index.named("new"), index.with_secret("shop", "new"), index.with_policy("shop", "new")) == ([IN],) * 3
+    assert sorted(index.of_namespace("shop")) == [IN, OUT]
+    told.connector(IN, "DELETED")
+    told.connector(OUT, "DELETED")
+    assert not index._found_by
