@@ -176,7 +176,11 @@ def test_what_a_connector_no_longer_names_does_not_find_it_and_what_is_gone_leav
     told.connector(IN, config={"password": "${secret:old:key}"}, topicCreationPolicy={"name": "old"}, connectName="old")
     told.connector(OUT)
     told.connector(
-        IN, generation=2, config={"password": "${secret:new:key}"}, topicCreationPolicy={"name": "new"}, connectName="new"
+        IN,
+        generation=2,
+        config={"password": "${secret:new:key}"},
+        topicCreationPolicy={"name": "new"},
+        connectName="new",
     )
     index = told.index
     assert (index.named("old"), index.with_secret("shop", "old"), index.with_policy("shop", "old")) == ([], [], [])
