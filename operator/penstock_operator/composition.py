@@ -105,7 +105,7 @@ class Operator:
                 self._settings.probes.port,
                 {"/healthz": probe_page(self._alive(), fatal=True), "/readyz": probe_page(self._ready())},
             ),
-            Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.registry)}),
+            Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.page)}),
         ]
         watching: Watching | None = None
         tasks = [self._task("heart", self._live())]

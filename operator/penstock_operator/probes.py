@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 __all__ = ["Check", "Heart", "Page", "Server", "metrics_page", "probe_page"]
 
@@ -73,9 +72,9 @@ def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
     return page
 
 
-def metrics_page(registry: CollectorRegistry) -> Page:
+def metrics_page(text: Callable[[], bytes]) -> Page:
     """Prometheus' text format."""
-    return lambda: (200, CONTENT_TYPE_LATEST, generate_latest(registry))
+    return lambda: (200, CONTENT_TYPE_LATEST, text())
 
 
 class Server:

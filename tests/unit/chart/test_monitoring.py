@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.taskspec import PluginReference, TaskSpec
 from penstock_operator.key import Key
@@ -21,10 +22,10 @@ from .rendering import CHART, NAMESPACE, Helm, Rendered, least, names_in
 Labels = dict[str, set[str]]
 
 
-def samples(registry: CollectorRegistry) -> Labels:
+def samples(page: bytes) -> Labels:
     """Labels by sample."""
     found: Labels = {}
-    for metric in registry.collect():
+    for metric in text_string_to_metric_families(page.decode()):
         for sample in metric.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     return found
@@ -36,7 +37,7 @@ def measured() -> Labels:
     operator = Metrics(version="1", release="r")
     operator.connector(Key("shop", "orders"), ConnectorFigures(state="Running", tasks={"Running": 1}))
     operator.requested("get", "Pod", 200)
-    found = samples(operator.registry)
+    found = samples(operator.page())
     ref = PluginReference(reference="a:B", alias="B", version="1")
     for kind in ("source", "sink"):
         spec = TaskSpec.model_validate(
@@ -45,7 +46,7 @@ def measured() -> Labels:
         )  # fmt: skip
         task = TaskMetrics(spec, {"connector.version": "1"})
         task._stage("total")
-        found.update(samples(task.registry))
+        found.update(samples(generate_latest(task.registry)))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}
 
 

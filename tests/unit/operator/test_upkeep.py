@@ -8,7 +8,7 @@ import urllib.request
 from typing import Any
 
 import pytest
-from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
 from penstock_operator import logs
 from penstock_operator.composition import identity
@@ -164,7 +164,7 @@ def test_connectors_have_rows_while_they_live_and_none_after() -> None:
                             tasks={"Running": 2, "Failed": 1}, restarts=3, ready=True),
     )  # fmt: skip
     metrics.connector(B, ConnectorFigures(state="Stopped"))
-    server = Server(0, {"/metrics": metrics_page(metrics.registry)})
+    server = Server(0, {"/metrics": metrics_page(metrics.page)})
     try:
         text = fetched(server.port, "/metrics")[1]
     finally:
@@ -180,9 +180,29 @@ def test_connectors_have_rows_while_they_live_and_none_after() -> None:
         'penstock_operator_build_info{release="ns.penstock",version="0.1.0"} 1.0',
     ):
         assert line in text
+    families = [f.name for f in text_string_to_metric_families(text)]
+    assert len(families) == len(set(families)), "Prometheus refuses a page that has a metric twice"
     metrics.forget(A)
     metrics.forget(B)
-    assert 'name="' not in generate_latest(metrics.registry).decode()
+    assert 'name="' not in metrics.page().decode()
+
+
+def test_a_name_with_quotes_and_line_breaks_is_one_row_of_a_page_that_can_be_read() -> None:
+    metrics = Metrics()
+    odd = 'a"b\\c\n# HELP d'
+    metrics.connector(A, ConnectorFigures(class_name=odd, state="Running"))
+    samples = {s.name: s for f in text_string_to_metric_families(metrics.page().decode()) for s in f.samples}
+    assert samples["penstock_connector_info"].labels["class"] == odd
+
+
+def test_a_connector_that_changes_has_its_new_rows_only() -> None:
+    metrics = Metrics()
+    metrics.connector(A, ConnectorFigures(state="Running", tasks={"Running": 2, "Odd": 1}))
+    metrics.connector(A, ConnectorFigures(state="Failed", tasks={"Failed": 2}))
+    text = metrics.page().decode()
+    assert 'penstock_connector_state{name="a",namespace="shop",state="Failed"} 1.0' in text
+    assert 'penstock_connector_state{name="a",namespace="shop",state="Running"} 0.0' in text
+    assert "Odd" not in text
 
 
 def test_the_queue_and_requests_are_counted() -> None:
@@ -192,7 +212,7 @@ def test_the_queue_and_requests_are_counted() -> None:
     metrics.requested("apply", "Connector", 200)
     metrics.requested("get", "Pod", 0)
     metrics.reconciled("timeout", 120.0)
-    text = generate_latest(metrics.registry).decode()
+    text = metrics.page().decode()
     assert 'penstock_operator_queue_keys{state="waiting"} 3.0' in text
     assert "penstock_operator_queue_oldest_running_seconds 7.5" in text
     assert 'penstock_operator_reconcile_seconds_count{outcome="timeout"} 1.0' in text

@@ -1,41 +1,19 @@
-"""What Prometheus reads of the operator: how it works, and the connectors that there are now."""
+"""How the operator works: reconciliations, requests, the queue, the Lease."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock_operator.key import Key
+from penstock_operator.metrics.connector_rows import ConnectorFigures, ConnectorRows
 
-__all__ = ["STATES", "ConnectorFigures", "Metrics", "QueueFigures"]
+__all__ = ["Metrics", "QueueFigures"]
 
-STATES: Final = ("Unassigned", "Running", "Paused", "Stopped", "Failed")
-"""Those that every connector and every task has a row for, also where it is 0."""
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
-
-
-@dataclass(frozen=True)
-class ConnectorFigures:
-    """What is shown of a connector.
-
-    Attributes:
-        class_name, type, version: of its plugin; type is `source`, `sink` or empty.
-        state: in a word; one of `STATES`, or one of its own, which then has a row too.
-        tasks: how many are in each state.
-        restarts: of its tasks, since the connector was made.
-        ready: condition Ready.
-    """
-
-    class_name: str = ""
-    type: str = ""
-    version: str = ""
-    state: str = ""
-    tasks: Mapping[str, int] = field(default_factory=dict)
-    restarts: int = 0
-    ready: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,7 +36,7 @@ class QueueFigures:
 
 
 class Metrics:
-    """All of it, in a registry of its own. Usable by many threads."""
+    """All of it, in a registry of its own but for the connectors. Usable by many threads."""
 
     def __init__(self, *, version: str = "", release: str = "") -> None:
         self.registry = CollectorRegistry()
@@ -80,16 +58,16 @@ class Metrics:
             version, release
         ).set(1)
         self._queue: Callable[[], QueueFigures] = QueueFigures
-        self._connectors: dict[Key, ConnectorFigures] = {}
+        self._connectors = ConnectorRows()
         self.registry.register(_Now(self))
 
     def connector(self, key: Key, figures: ConnectorFigures) -> None:
         """Show a connector so from now on, in the place of what was shown."""
-        self._connectors[key] = figures
+        self._connectors.put(key, figures)
 
     def forget(self, key: Key) -> None:
         """The connector is gone."""
-        self._connectors.pop(key, None)
+        self._connectors.drop(key)
 
     def reconciled(self, outcome: str, seconds: float) -> None:
         """A run has ended: done, error or timeout."""
@@ -121,9 +99,12 @@ class Metrics:
         self._queue = figures
 
     def collect(self) -> Iterable[Metric]:
-        """What is as it is now: the queue, the connectors."""
+        """What is as it is now: the queue."""
         yield from _queue(self._queue())
-        yield from _connectors(dict(self._connectors))
+
+    def page(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self.registry) + self._connectors.page()
 
 
 class _Now(Collector):
@@ -147,23 +128,3 @@ def _queue(figures: QueueFigures) -> Iterable[Metric]:
         "penstock_operator_queue_oldest_running_seconds", "Age of the oldest reconciliation under way.",
         figures.oldest_running,
     )  # fmt: skip
-
-
-def _connectors(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
-    names = ["namespace", "name"]
-    info = GaugeMetricFamily(
-        "penstock_connector_info", "A connector and its plugin.", labels=[*names, "class", "type", "version"]
-    )
-    state = GaugeMetricFamily("penstock_connector_state", "1: it is in this state.", labels=[*names, "state"])
-    tasks = GaugeMetricFamily("penstock_connector_tasks", "Its tasks by state.", labels=[*names, "state"])
-    ready = GaugeMetricFamily("penstock_connector_ready", "1: condition Ready is True.", labels=names)
-    restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)
-    for key, f in shown.items():
-        info.add_metric([*key, f.class_name, f.type, f.version], 1)
-        for word in dict.fromkeys((*STATES, *([f.state] if f.state else []))):
-            state.add_metric([*key, word], float(word == f.state))
-        for word in dict.fromkeys((*STATES, *f.tasks)):
-            tasks.add_metric([*key, word], f.tasks.get(word, 0))
-        ready.add_metric(list(key), float(f.ready))
-        restarts.add_metric(list(key), f.restarts)
-    return (info, state, tasks, ready, restarts)

@@ -1,0 +1,107 @@
+"""The connectors in Prometheus' text format: the rows of each are made when it changes, and a page only puts them together.
+
+A page that made all of them at each scrape would hold up everything else for as long as there are connectors.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from penstock_operator.key import Key
+
+__all__ = ["STATES", "ConnectorFigures", "ConnectorRows"]
+
+STATES: Final = ("Unassigned", "Running", "Paused", "Stopped", "Failed")
+"""Those that every connector and every task has a row for, also where it is 0."""
+
+
+@dataclass(frozen=True)
+class ConnectorFigures:
+    """What is shown of a connector.
+
+    Attributes:
+        class_name, type, version: of its plugin; type is `source`, `sink` or empty.
+        state: in a word; one of `STATES`, or one of its own, which then has a row too.
+        tasks: how many are in each state.
+        restarts: of its tasks, since the connector was made.
+        ready: condition Ready.
+    """
+
+    class_name: str = ""
+    type: str = ""
+    version: str = ""
+    state: str = ""
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    restarts: int = 0
+    ready: bool = False
+
+
+class ConnectorRows:
+    """What is shown of each connector. Usable by many threads."""
+
+    def __init__(self) -> None:
+        self._shown: dict[Key, tuple[ConnectorFigures, list[bytes]]] = {}
+        self._heads = [block.head for block in _blocks(_families({}))]
+
+    def put(self, key: Key, figures: ConnectorFigures) -> None:
+        """Show a connector so from now on, in the place of what was shown."""
+        shown = self._shown.get(key)
+        if shown is None or shown[0] != figures:
+            self._shown[key] = figures, [block.rows for block in _blocks(_families({key: figures}))]
+
+    def drop(self, key: Key) -> None:
+        """The connector is gone."""
+        self._shown.pop(key, None)
+
+    def page(self) -> bytes:
+        """Every row, by metric."""
+        shown = [rows for _, rows in [*self._shown.values()]]
+        return b"".join(part for n, head in enumerate(self._heads) for part in (head, *(rows[n] for rows in shown)))
+
+
+@dataclass(frozen=True)
+class _Block:
+    head: bytes
+    rows: bytes
+
+
+class _Given(Collector):
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterable[Metric]:
+        return [self._family]
+
+
+def _blocks(families: Iterable[Metric]) -> list[_Block]:
+    """One for each metric: what stands before its rows, and its rows."""
+    found = []
+    for family in families:
+        lines = generate_latest(_Given(family)).splitlines(keepends=True)
+        heads = [line for line in lines if line.startswith(b"# ")]
+        found.append(_Block(b"".join(heads), b"".join(lines[len(heads) :])))
+    return found
+
+
+def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
+    names = ["namespace", "name"]
+    info = GaugeMetricFamily(
+        "penstock_connector_info", "A connector and its plugin.", labels=[*names, "class", "type", "version"]
+    )
+    state = GaugeMetricFamily("penstock_connector_state", "1: it is in this state.", labels=[*names, "state"])
+    tasks = GaugeMetricFamily("penstock_connector_tasks", "Its tasks by state.", labels=[*names, "state"])
+    ready = GaugeMetricFamily("penstock_connector_ready", "1: condition Ready is True.", labels=names)
+    restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)
+    for key, f in shown.items():
+        info.add_metric([*key, f.class_name, f.type, f.version], 1)
+        for word in dict.fromkeys((*STATES, *([f.state] if f.state else []))):
+            state.add_metric([*key, word], float(word == f.state))
+        for word in dict.fromkeys((*STATES, *f.tasks)):
+            tasks.add_metric([*key, word], f.tasks.get(word, 0))
+        ready.add_metric(list(key), float(f.ready))
+        restarts.add_metric(list(key), f.restarts)
+    return (info, state, tasks, ready, restarts)
