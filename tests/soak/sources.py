@@ -261,7 +261,7 @@ class LimitsWorld(OutsideWorld):
         self._alter(self.chance.choice([10_000, 50_000, 120_000]))
 
         def back() -> None:
-            self.broker.start()
+            self.broker_back()
             self._alter(self._usual)
 
         return back
@@ -409,7 +409,7 @@ class PodWorld(OutsideWorld):
         self._lives.tell("Paused")
 
         def resume() -> None:
-            self.broker.start()
+            self.broker_back()
             self._lives.tell("Running")
 
         return resume

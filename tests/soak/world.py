@@ -156,7 +156,7 @@ class World(ABC):
     def ease(self) -> None:
         """After the last action: everything that was done is undone, and the connector runs."""
         self.runs.thaw()
-        self.broker.start()
+        self.broker_back()
         if not self.runs.newest.alive:
             self.runs.start()
 
@@ -259,6 +259,12 @@ class World(ABC):
             self.broken.append(f"{told}\n{newest.running.last_words()}")
 
     # What is done to the broker
+
+    def broker_back(self) -> None:
+        """Start it or let it go on, whatever was done to it."""
+        self.broker.start()
+        if (pid := self.broker.pid) is not None:
+            os.kill(pid, signal.SIGCONT)
 
     def do_broker_stopped(self, step: Step) -> Undo:
         self.broker.stop()
