@@ -21,11 +21,14 @@ from penstock_operator.api_errors import Answer
 from penstock_operator.errors import Unavailable
 from penstock_operator.kinds import Kind
 
-__all__ = ["COMPONENT", "JSON", "ApiServer", "Connection"]
+__all__ = ["COMPONENT", "JSON", "METADATA", "METADATA_LIST", "ApiServer", "Connection"]
 
 COMPONENT: Final = "penstock-operator"
 """As what this process makes itself known."""
 JSON: Final = "application/json"
+METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+"""An object without its body."""
+METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 _CONNECT_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 30.0
@@ -133,6 +136,7 @@ class ApiServer:
         content_type: str = JSON,
         query: Mapping[str, str] | None = None,
         verb: str = "",
+        accept: str = JSON,
     ) -> Answer:
         """Ask; whatever was answered, an error as well.
 
@@ -145,11 +149,12 @@ class ApiServer:
             content_type: of the body.
             query: not yet quoted.
             verb: for who counts; empty: the method's.
+            accept: in which form the answer is wanted.
 
         Raises:
             Unavailable: there was no answer.
         """
-        headers = {"Accept": "application/json, */*", "User-Agent": COMPONENT}
+        headers = {"Accept": f"{accept}, */*", "User-Agent": COMPONENT}
         try:
             if (authorization := self.authorization()) is not None:
                 headers["Authorization"] = authorization

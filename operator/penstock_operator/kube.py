@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock_operator.api_errors import Answer, error_of, status_of
-from penstock_operator.api_server import COMPONENT, ApiServer
+from penstock_operator.api_server import COMPONENT, JSON, METADATA_LIST, ApiServer
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Unavailable
 from penstock_operator.event_memory import EventMemory, event
 from penstock_operator.kinds import POD, Kind, kind_of
@@ -61,8 +61,9 @@ class Kube:
         return _object(answer, doing)
 
     def list(
-        self, kind: Kind, namespace: str | None, *, labels: Mapping[str, str] | None = None, fields: str = ""
-    ) -> Objects:
+        self, kind: Kind, namespace: str | None, *, labels: Mapping[str, str] | None = None, fields: str = "",
+        bodies: bool = True,
+    ) -> Objects:  # fmt: skip
         """All objects of a kind, of one namespace or (None) of all; each with `apiVersion` and `kind`.
 
         Args:
@@ -70,6 +71,7 @@ class Kube:
             namespace: None: all.
             labels: that they must carry.
             fields: a field selector.
+            bodies: False: only their metadata.
         """
         doing = f"Listing {kind.plural} of {namespace or 'all namespaces'}"
         query = {"limit": str(_PAGE)}
@@ -78,7 +80,7 @@ class Kube:
         if fields:
             query["fieldSelector"] = fields
         for _ in range(2):
-            found = self._pages(kind, namespace, query, doing)
+            found = self._pages(kind, namespace, query, doing, JSON if bodies else METADATA_LIST)
             if found is not None:
                 return found
         raise Unavailable(f"{doing}: the list changed faster than it could be read")
@@ -283,16 +285,20 @@ class Kube:
             "PATCH", kind, path, doing, body=manifest, content_type=_APPLY, query=query, verb="apply"
         )
 
-    def _pages(self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str) -> Objects | None:
+    def _pages(
+        self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str, accept: str
+    ) -> Objects | None:
         found: Objects = []
         more = ""
         while True:
             page = {**query, "continue": more} if more else query
-            answer = self.server.request("GET", kind, kind.path(namespace), doing, query=page, verb="list")
+            answer = self.server.request(
+                "GET", kind, kind.path(namespace), doing, query=page, verb="list", accept=accept
+            )
             if answer.code == 410 and more:
                 return None
             body = _object(answer, doing)
-            found += ({"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in body.get("items") or ())
+            found += ({**item, "apiVersion": kind.api_version, "kind": kind.kind} for item in body.get("items") or ())
             more = body.get("metadata", {}).get("continue") or ""
             if not more:
                 return found

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import aiohttp
 from yarl import URL
 
-from penstock_operator.api_server import ApiServer, Connection
+from penstock_operator.api_server import METADATA, METADATA_LIST, ApiServer, Connection
 from penstock_operator.errors import Refused
 from penstock_operator.kinds import PLUGIN_VERSION, POD, SECRET, name_of_plural
 from penstock_operator.streams import Streams
@@ -19,7 +19,6 @@ from penstock_operator.streams import Streams
 __all__ = ["open_session"]
 
 _METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET, PLUGIN_VERSION))
-_AS: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
 
 class _Content:
@@ -82,7 +81,7 @@ def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
         if (authorization := server.authorization()) is not None:
             request.headers["Authorization"] = authorization
         if path.rpartition("/")[2] in _METADATA_OF:
-            request.headers["Accept"] = _AS.format("" if is_watch else "List")
+            request.headers["Accept"] = METADATA if is_watch else METADATA_LIST
         if is_watch:
             streams.watches(path)
         elif "continue" not in request.url.query:

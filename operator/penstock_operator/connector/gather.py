@@ -34,14 +34,14 @@ class Remembered:
         refusals: why the API server refused a pod, by name: reason, sentence.
         namespace_ends: it said so.
         logs: of short pods that ended, by uid: what an answer in it comes to depends on the configuration now.
-        plans: that were read, by the ConfigMap's uid: they are immutable.
+        plans: that were read, by the ConfigMap's uid; None: it holds none that can be read.
         restless: how many runs in a row have ended with the wish for the next one at once.
     """
 
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     namespace_ends: bool = False
     logs: dict[str, str] = field(default_factory=dict)
-    plans: dict[str, Plan] = field(default_factory=dict)
+    plans: dict[str, Plan | None] = field(default_factory=dict)
     restless: int = 0
 
 
@@ -153,15 +153,21 @@ async def _secrets(
 
 
 async def _plans(context: Context, key: Key, uid: str, remembered: Remembered) -> tuple[Plan, ...]:
+    """The plans that are stored. Each is read once: they may be large, and are immutable."""
     labels = {names.UID_LABEL: uid, names.ROLE_LABEL: "plan"}
-    kept: dict[str, Plan] = {}
-    for config_map in await context.run(context.kube.list, CONFIG_MAP, key.namespace, labels=labels):
-        own = config_map["metadata"]["uid"]
-        plan = remembered.plans.get(own) or plans.stored(config_map)
-        if plan is not None:
-            kept[own] = plan
+    kept: dict[str, Plan | None] = {}
+    for found in await context.run(context.kube.list, CONFIG_MAP, key.namespace, labels=labels, bodies=False):
+        own = found["metadata"]["uid"]
+        if own in remembered.plans:
+            kept[own] = remembered.plans[own]
+        else:
+            whole = await context.run(context.kube.get, CONFIG_MAP, key.namespace, found["metadata"]["name"])
+            if (
+                whole is not None and whole["metadata"]["uid"] == own
+            ):  # else it is gone, and perhaps another has its name
+                kept[own] = plans.stored(whole)
     remembered.plans = kept
-    return tuple(sorted(kept.values(), key=lambda p: p.created))
+    return tuple(sorted((p for p in kept.values() if p is not None), key=lambda p: p.created))
 
 
 async def _rival(

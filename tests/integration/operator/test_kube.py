@@ -77,6 +77,20 @@ def test_a_list_is_read_page_by_page_and_names_its_kind(
     assert isinstance(kube.list(CONFIG_MAP, None), list)
 
 
+def test_a_list_without_bodies_holds_the_metadata_alone(
+    kube: Kube, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        kube.create(config_map(namespace, f"c{n}", x="1"))
+    monkeypatch.setattr(module, "_PAGE", 2)
+    found = kube.list(CONFIG_MAP, namespace, labels={"app.kubernetes.io/managed-by": "penstock"}, bodies=False)
+    assert [set(f) for f in found] == [{"apiVersion", "kind", "metadata"}] * 3
+    assert [(f["kind"], f["apiVersion"], f["metadata"]["name"]) for f in found] == [
+        ("ConfigMap", "v1", f"c{n}") for n in range(3)
+    ]
+    assert all(f["metadata"]["uid"] for f in found)
+
+
 def test_a_list_whose_rest_has_expired_is_read_anew(
     spoilt: Kube, faults: FaultProxy, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

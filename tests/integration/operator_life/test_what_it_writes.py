@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +42,23 @@ def test_whoever_watches_only_reads(site: Site, proxy: Proxy) -> None:
         assert not change.watches, change
         if change.method == "PATCH":
             assert "fieldManager=penstock" in change.query, change
+    site.check()
+
+
+def test_a_stored_plan_is_read_once_however_often_its_connector_is_looked_at(site: Site, proxy: Proxy) -> None:
+    operator = site.operator(proxy.kubeconfig).start()
+    site.create("orders")
+    site.settled("orders")
+
+    def looks() -> int:
+        return sum(map(int, re.findall(r"reconcile_seconds_count\{[^}]*\} (\d+)", operator.metrics())))
+
+    for n in range(5):
+        before = looks()
+        site.annotate("orders", looked=str(n))
+        operator.until(lambda b=before: looks() > b, "the connector is looked at")
+    plans = [r.path for r in proxy.requests if r.method == "GET" and re.search("/configmaps/orders-", r.path)]
+    assert len(plans) == len(set(plans)) == 1
     site.check()
 
 
