@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,13 @@ def test_a_stored_plan_is_read_once_however_often_its_connector_is_looked_at(sit
     def looks() -> int:
         return sum(map(int, re.findall(r"reconcile_seconds_count\{[^}]*\} (\d+)", operator.metrics())))
 
+    def more_than(before: int) -> bool:
+        return looks() > before
+
     for n in range(5):
         before = looks()
         site.annotate("orders", looked=str(n))
-        operator.until(lambda b=before: looks() > b, "the connector is looked at")
+        operator.until(partial(more_than, before), "the connector is looked at")
     plans = [r.path for r in proxy.requests if r.method == "GET" and re.search("/configmaps/orders-", r.path)]
     assert len(plans) == len(set(plans)) == 1
     site.check()
