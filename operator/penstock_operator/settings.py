@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -19,9 +20,11 @@ from penstock.variables import resolve
 from penstock.worker_config import CLIENT_KINDS, WorkerConfig
 from penstock.worker_warnings import warnings
 
-__all__ = ["Release", "Resources", "Settings", "Worker"]
+__all__ = ["USER", "Level", "Release", "Resources", "Settings", "Worker"]
 
 _LABEL_LENGTH: Final = 63
+USER: Final = 65532
+"""Of the images, where the platform says nothing else."""
 
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -54,6 +57,7 @@ class Release(_Part):
 
     name: Text
     namespace: Text
+    service_account: str = ""
 
     @property
     def label(self) -> str:
@@ -62,6 +66,20 @@ class Release(_Part):
         if len(text) <= _LABEL_LENGTH:
             return text
         return f"{text[: _LABEL_LENGTH - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+class Level(StrEnum):
+    """Of the Pod Security Standards; Unrestricted is what they call Privileged."""
+
+    RESTRICTED = "Restricted"
+    BASELINE = "Baseline"
+    UNRESTRICTED = "Unrestricted"
+
+
+class PodSecurity(_Part):
+    """What Connectors may ask for in their templates."""
+
+    level: Level = Level.RESTRICTED
 
 
 class Images(_Part):
@@ -107,11 +125,18 @@ class Job(_Part):
 
 
 class Task(_Part):
-    """Task pods."""
+    """Task pods, and what short pods share with them: their security contexts."""
 
     resources: Resources = Resources(requests={"cpu": "200m", "memory": "1Gi"}, limits={"memory": "2Gi"})
     termination_grace_period_seconds: Count = 30
     node_lost_seconds: Count = 30
+    pod_security_context: dict[str, Any] = {
+        "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }  # fmt: skip
+    security_context: dict[str, Any] = {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+    }  # fmt: skip
 
 
 class Listener(_Part):
@@ -169,6 +194,7 @@ class Settings(_Part):
     plugins: Plugins = Plugins()
     secrets: Secrets = Secrets()
     limits: Limits = Limits()
+    pod_security: PodSecurity = PodSecurity()
     job: Job = Job()
     task: Task = Task()
     metrics: Listener = Listener(port=8080)

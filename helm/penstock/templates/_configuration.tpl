@@ -37,6 +37,7 @@ digits that were written are lost before a template sees them.
 release:
   name: {{ .Release.Name }}
   namespace: {{ .Release.Namespace }}
+  serviceAccount: {{ include "penstock.serviceAccountName" . }}
 watchNamespaces: {{ toJson (.Values.watchNamespaces | uniq | sortAlpha) }}
 worker:
   {{- include "penstock.worker" . | fromJson | toYaml | nindent 2 }}
@@ -52,6 +53,8 @@ secrets:
 limits:
   jobPods: {{ int64 .Values.limits.jobPods }}
   reconciles: {{ int64 .Values.limits.reconciles }}
+podSecurity:
+  level: {{ .Values.podSecurity.level }}
 job:
   deadlineSeconds: {{ int64 .Values.job.deadlineSeconds }}
   resources:
@@ -61,6 +64,10 @@ task:
     {{- toYaml .Values.task.resources | nindent 4 }}
   terminationGracePeriodSeconds: {{ int64 .Values.task.terminationGracePeriodSeconds }}
   nodeLostSeconds: {{ int64 .Values.task.nodeLostSeconds }}
+  podSecurityContext:
+    {{- toYaml .Values.task.podSecurityContext | nindent 4 }}
+  securityContext:
+    {{- toYaml .Values.task.securityContext | nindent 4 }}
 metrics:
   port: {{ int64 .Values.metrics.port }}
 probes:

@@ -62,20 +62,3 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{ $image.repository }}:{{ default $root.Chart.AppVersion $image.tag }}
 {{- end -}}
 {{- end -}}
-
-{{- /* What the "restricted" Pod Security Standard asks of a container. */ -}}
-{{- define "penstock.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
-{{- end -}}
-
-{{- define "penstock.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile:
-  type: RuntimeDefault
-{{- end -}}

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Final
 
 from penstock.resources import State
+from penstock_operator.connector import holding
 from penstock_operator.connector.decision import Decision, config_known, waiting
 from penstock_operator.connector.ending import deleting, stopped, without_tasks
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.life_of import LifeOf
 from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.planning import planned
-from penstock_operator.connector.requests import remembered, requests
+from penstock_operator.connector.requests import Requests, remembered, requests
 from penstock_operator.connector.running import run
 from penstock_operator.connector.verdict import Kind, Verdict
 
@@ -62,9 +63,12 @@ def _standing(facts: Facts, life: LifeOf) -> Decision:
 
 
 def _living(facts: Facts, life: LifeOf) -> Decision:
+    is_held = holding.is_held(facts)
+    life = holding.as_they_are(facts) if is_held else life
     memory = facts.memory
     annotations = facts.connector.metadata.annotations
-    asked = requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
+    # A restart waits for a template that pods may be made from.
+    asked = Requests() if is_held else requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
     memory = replace(memory, handled=remembered(annotations, memory, asked.handled))
     if asked.all:  # everything anew: planning, the place among earlier plans, and so all tasks
         memory = replace(memory, standing=None, fence="", job=JobMemory())
@@ -72,5 +76,9 @@ def _living(facts: Facts, life: LifeOf) -> Decision:
     plan, decision = planned(facts)
     facts = replace(facts, memory=decision.memory)
     last = plan or facts.plan(decision.memory.plan)
+    if is_held and last is not None and not facts.is_prepared(last):
+        return decision  # a set of tasks that is to begin anew waits as it is
     found = decision if last is None else run(facts, last, life, asked, decision)
+    if is_held:
+        return holding.without_new_pods(found)
     return replace(found, again=0.0) if asked.handled else found  # planning goes by what was handled

@@ -12,11 +12,11 @@ from penstock.taskspec import TaskState
 from penstock_operator.connector import names
 from penstock_operator.connector.merge import merged
 from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.template_policy import with_init_containers
 from penstock_operator.settings import Resources, Settings
 
 __all__ = ["Maker", "metadata"]
 
-_USER: Final = 65532
 _CONTAINER_FIELDS: Final = frozenset(
     ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
 )
@@ -177,13 +177,7 @@ class Maker:
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": _USER,
-                "runAsGroup": _USER,
-                "fsGroup": _USER,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": self.settings.task.pod_security_context,
             **({"imagePullSecrets": [{"name": n} for n in images.pull_secrets]} if images.pull_secrets else {}),
             "containers": [
                 {
@@ -197,11 +191,7 @@ class Maker:
                         _field(layout.NODE_VARIABLE, "spec.nodeName"),
                     ],
                     "resources": {k: v for k, v in resources.model_dump().items() if v},
-                    "securityContext": {
-                        "allowPrivilegeEscalation": False,
-                        "readOnlyRootFilesystem": True,
-                        "capabilities": {"drop": ["ALL"]},
-                    },
+                    "securityContext": self.settings.task.security_context,
                     "volumeMounts": mounts,
                 }
             ],
@@ -212,7 +202,7 @@ class Maker:
         template = {k: v for k, v in self.connector.spec.template.items() if k not in besides}
         labels, annotations = template.pop("labels", None) or {}, template.pop("annotations", None) or {}
         inner = {k: template.pop(k) for k in [*template] if k in _CONTAINER_FIELDS}
-        spec = merged(pod["spec"], template)
+        spec = with_init_containers(merged(pod["spec"], template), self.settings.pod_security.level)
         if inner:
             spec = merged(spec, {"containers": [{"name": container, **inner}]})
         meta = dict(pod["metadata"])

@@ -18,6 +18,7 @@ from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.figures import figures
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
 from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.template_policy import judged
 from penstock_operator.context import Context
 from penstock_operator.errors import Unavailable
 from penstock_operator.key import Key
@@ -75,6 +76,7 @@ class Reconciler:
         if connector.metadata.name != key.name:  # no name for a Connector, which is told under the name that it has
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
+        connector = judged(connector, context.settings)
         self.names.put(key, connector, document)
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
         facts = await gather.facts(connector, document, context, remembered, self.names, trouble)

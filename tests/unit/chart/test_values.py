@@ -32,7 +32,7 @@ def test_the_operator_reads_what_the_chart_writes(rendered: Rendered, tmp_path: 
 
 def test_the_charts_defaults_are_the_operators(rendered: Rendered, tmp_path: Path) -> None:
     least_of_all = {
-        "release": {"name": "penstock", "namespace": "penstock-system"},
+        "release": {"name": "penstock", "namespace": "penstock-system", "serviceAccount": "penstock-operator"},
         "worker": {"bootstrap.servers": "kafka:9092"},
         "images": {"runtime": "penstock-runtime:0.1.0"},
     }
@@ -108,6 +108,9 @@ def test_a_number_that_yaml_would_round_is_refused(helm: Helm) -> None:
         ({"job": {"resources": {"request": {}}}}, "'request' not allowed"),
         ({"task": {"resources": {"limits": {"memory": "2GB"}}}}, "/task/resources/limits/memory"),
         ({"logLevel": "debug"}, "/logLevel"),
+        ({"podSecurity": {"level": "Privileged"}}, "/podSecurity/level"),
+        ({"task": {"podSecurityContext": {"runAsUsr": 1}}}, "'runAsUsr' not allowed"),
+        ({"operator": {"securityContext": {"privileged": True}}}, "'privileged' not allowed"),
         ({"crds": {"instal": True}}, "'instal' not allowed"),
     ],
 )
@@ -152,7 +155,10 @@ def test_every_value_of_the_chart_is_in_the_schema_and_the_other_way_round() -> 
 
     known = set(leaves(schema)) - {".global"}
     depth = {
-        p for p in known if p.startswith((".operator.affinity", ".job.resources", ".task.resources", ".operator.res"))
+        p
+        for p in known
+        if p.startswith((".operator.affinity", ".job.resources", ".task.resources", ".operator.res"))
+        or "ecurityContext." in p
     }
     assert {p for p in paths(VALUES) if not p.startswith(tuple(depth))} - {".operator.affinity"} == known - depth
 
@@ -195,6 +201,24 @@ def test_the_chart_has_the_version_of_the_project() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert chart["version"] == chart["appVersion"] == project["version"]
+
+
+def test_users_and_groups_are_left_to_a_cluster_that_deals_them_out(helm: Helm, tmp_path: Path) -> None:
+    ours = {"podSecurityContext": {"runAsUser": None, "runAsGroup": None, "fsGroup": None}}
+    rendered = helm.render(least(task=ours, operator=ours))
+    assert rendered.pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert rendered.one("Pod")["spec"]["securityContext"] == rendered.pod["securityContext"]
+    assert settings_of(rendered, tmp_path).task.pod_security_context == rendered.pod["securityContext"]
+
+
+def test_a_large_number_of_a_user_keeps_its_digits(helm: Helm, tmp_path: Path) -> None:
+    rendered = helm.render(
+        least(task={"podSecurityContext": {"runAsUser": 1000770000}}, podSecurity={"level": "Baseline"})
+    )
+    settings = settings_of(rendered, tmp_path)
+    assert settings.task.pod_security_context["runAsUser"] == 1000770000
+    assert isinstance(settings.task.pod_security_context["runAsUser"], int)
+    assert settings.pod_security.level == "Baseline"
 
 
 def test_lint_has_nothing_to_say(helm: Helm) -> None:

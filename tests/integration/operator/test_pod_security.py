@@ -1,0 +1,52 @@
+"""The operator's own check of templates says what Kubernetes' Pod Security admission says of the pods made from them."""
+
+from typing import Any
+
+import pytest
+from tests.unit.operator.connector.controls import CONTROLS
+
+from penstock.job import Action
+from penstock.resources import Connector
+from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.template_policy import refusals
+from penstock_operator.settings import Settings
+
+from ..cluster_api.api import Api, ApiRefused
+
+
+def _settings(level: str) -> Settings:
+    return Settings.of(
+        {"release": {"name": "penstock", "namespace": "penstock-system"}, "worker": {"bootstrap.servers": "k:1"},
+         "images": {"runtime": "r:1"}, "podSecurity": {"level": level}}
+    )  # fmt: skip
+
+
+def _connector(template: dict[str, Any], namespace: str) -> Connector:
+    return Connector.read(
+        {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector",
+         "metadata": {"name": "orders-in", "namespace": namespace, "uid": "0b1a4b0e-0000-4000-8000-000000000000"},
+         "spec": {"class": "FileStreamSource", "template": template}}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["Baseline", "Restricted"])
+def test_every_control_is_refused_here_exactly_where_kubernetes_refuses_it(api: Api, level: str) -> None:
+    name = api.new_namespace()
+    api.merge(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+        {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level.lower()}}},
+    )
+    settings, differ = _settings(level), []
+    for control in CONTROLS:
+        connector = _connector(control.template, name)
+        pod = Maker(connector, settings, ()).job("orders-in-plan-1", Action.PLAN, "1")
+        pod["spec"]["serviceAccountName"] = "default"
+        try:
+            api.call("POST", f"/api/v1/namespaces/{name}/pods", pod, dryRun="All", fieldValidation="Strict")
+            theirs = ""
+        except ApiRefused as e:
+            theirs = str(e)
+        ours = [p.property for p in refusals(connector, settings)]
+        if bool(theirs) != bool(ours):  # what is wrong in itself is refused before the level is looked at
+            differ.append((control.name, ours, theirs))
+    assert differ == []

@@ -1,0 +1,119 @@
+"""A template that is wrong, or that the platform does not allow (any longer): what lives goes on, and no pod is made."""
+
+from typing import Any
+
+from penstock.resources import Connector
+from penstock_operator.connector.template_policy import judged
+from penstock_operator.settings import Settings
+
+from .world import World
+
+HOST = {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}
+WORDS = "spec.template.volumes[host].hostPath: is no volume that is allowed"
+
+
+class Platform(World):
+    """A world whose platform has a level."""
+
+    level = "Restricted"
+
+    @property
+    def connector(self) -> Connector:
+        settings = Settings.of(
+            {"release": {"name": "p", "namespace": "p"}, "worker": {"bootstrap.servers": "k:1"},
+             "images": {"runtime": "r:1"}, "podSecurity": {"level": self.level}}
+        )  # fmt: skip
+        return judged(super().connector, settings)
+
+    def raise_the_level(self) -> None:
+        self.level = "Restricted"
+
+    def lower_the_level(self) -> None:
+        self.level = "Unrestricted"
+
+
+def running(**spec: Any) -> Platform:
+    world = Platform(spec={"template": HOST, **spec})
+    world.lower_the_level()
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    return world
+
+
+def test_a_new_connector_with_a_template_that_is_refused_gets_no_pod_and_says_why() -> None:
+    world = Platform(spec={"template": HOST})
+    world.settle()
+    assert world.pods == {}
+    assert world.condition("Ready").startswith("False ConfigInvalid")
+    assert WORDS in world.condition("ConfigValid")
+    assert world.condition("Stalled").startswith("True ConfigInvalid")
+
+
+def test_all_that_is_wrong_is_told_with_it() -> None:
+    world = Platform(spec={"template": HOST, "tasksMax": 0})
+    world.settle()
+    assert WORDS in world.condition("ConfigValid")
+    assert "spec.tasksMax" in world.condition("ConfigValid")
+
+
+def test_a_level_that_is_raised_ends_no_pod() -> None:
+    world = running(tasksMax=2)
+    lives = list(world.lives)
+    world.raise_the_level()
+    world.template = "none of it is in force"
+    world.settle()
+    assert world.lives == lives
+    assert {p.name for p in world.pods.values() if p.leaving is None} == set(lives)
+    assert WORDS in world.condition("ConfigValid")
+    assert world.status["state"] == "Running"
+
+
+def test_a_pod_that_is_lost_while_its_template_is_refused_comes_back_once_it_is_mended() -> None:
+    world = running(tasksMax=2)
+    world.raise_the_level()
+    world.settle()
+    world.vanish("orders-in-1-1")
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    assert "task 1 cannot be started before that is changed" in world.condition("Ready")
+    world.change(template={})
+    world.settle()
+    assert world.lives[2:] == ["orders-in-1-2"]
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_tasks_are_paused_and_stopped_all_the_same() -> None:
+    world = running()
+    world.raise_the_level()
+    world.change(state="Paused")
+    world.settle()
+    assert world.control is not None
+    assert world.control.state == "Paused"
+    world.change(state="Stopped")
+    world.settle()
+    assert world.pods == {}
+    assert world.condition("Ready").startswith("True Stopped")
+
+
+def test_a_restart_waits_for_a_template_that_pods_may_be_made_from() -> None:
+    world = running()
+    world.raise_the_level()
+    world.annotations = {"penstock.dev/restart": "now"}
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert "restartActions" not in world.status
+    world.change(template={})
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+    assert world.status["restartActions"][0]["result"] == "Succeeded"
+
+
+def test_a_template_that_cannot_be_read_ends_no_pod_either() -> None:
+    world = World()
+    world.settle()
+    world.change(template={"hostNetwork": True})
+    world.template = "without it"
+    decision = world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert decision.create == ()
+    assert "hostNetwork (tasks do not share the host's network)" in world.condition("ConfigValid")
