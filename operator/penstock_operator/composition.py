@@ -11,10 +11,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from penstock.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
-from penstock_operator.context import Context, JobSlots, Reconcile
+from penstock_operator.connector.gather import living_job_pods
+from penstock_operator.context import Context, Reconcile
 from penstock_operator.errors import OperatorError
 from penstock_operator.handlers import Events, Watching
 from penstock_operator.index import ConnectorIndex
+from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
@@ -84,6 +86,7 @@ class Operator:
         self._status: StatusTopic | None = None
         self._context: Context | None = None
         self._failure: BaseException | None = None
+        self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.add(key))
         self.queue = WorkQueue(
             self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
         )
@@ -112,7 +115,7 @@ class Operator:
         try:
             if await self._take_lease():
                 tasks.append(self._task("lease", self._keep_lease()))
-                if (kinds := await self._kinds()) is not None:
+                if (kinds := await self._kinds()) is not None and await self._count_job_pods():
                     watching = self._begin(kinds)
                     tasks.append(self._task("resync", self._after_first_list()))
                     await self._stopping.wait()
@@ -159,6 +162,21 @@ class Operator:
             await self._pause(_RETRY)
         return None
 
+    async def _count_job_pods(self) -> bool:
+        """Have job pods that an operator before this one created count; False: told to end before they were seen."""
+        while not self._stopping.is_set():
+            try:
+                pods = await self._pool(living_job_pods, self._kube, self._settings, time.time())
+            except OperatorError as e:
+                log.warning("%s", e)
+                await self._pause(_RETRY)
+            else:
+                self._job_slots.adopt(pods)
+                for key in set(pods.values()):  # its Connector may be gone, and the pod in a moment: no event tells
+                    self.queue.add(key)
+                return True
+        return False
+
     def _begin(self, kinds: list[Kind]) -> Watching:
         self._streams = Streams(
             kinds, self._settings.watch_namespaces,
@@ -174,7 +192,7 @@ class Operator:
         )
         self._context = Context(
             kube=self._kube, status=self._status, settings=self._settings, hmac_key=self._hmac_key, run=self._pool,
-            metrics=self._metrics, job_slots=JobSlots(self._settings.limits.job_pods, self.queue.add), clock=time.time,
+            metrics=self._metrics, job_slots=self._job_slots, clock=time.time,
         )  # fmt: skip
         self.queue.start()
         events = Events(self._index, self.queue.add, self._settings.plugins.shared_namespaces)

@@ -1,18 +1,18 @@
 """What a reconciliation is given: made once, by the composition root."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, Protocol, TypeVar
 
+from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
 from penstock_operator.kube import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.settings import Settings
 
-__all__ = ["Context", "JobSlots", "Key", "Reconcile", "Run"]
+__all__ = ["Context", "Key", "Reconcile", "Run"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,67 +28,6 @@ class Run(Protocol):
             Unavailable: it took longer than the time limit; the thread is left to its own time-outs.
         """
         ...
-
-
-class JobSlots:
-    """How many short pods may live at once: those that are known to live, and those that are about to be made.
-
-    Used in the event loop's thread only. A slot is taken by name and given back by it; taking twice is once.
-
-    Args:
-        most: slots.
-        wake: told of a connector that waited for a slot, when one is free.
-    """
-
-    def __init__(self, most: int, wake: Callable[[Key], None] = lambda key: None) -> None:
-        self._most = most
-        self._wake = wake
-        self._taken: dict[str, Key] = {}
-        self._waiting: dict[Key, None] = {}
-
-    def take(self, pod: str, key: Key) -> bool:
-        """Take a slot for a pod, `<namespace>/<name>`; False: there is none, try again later."""
-        if pod not in self._taken and len(self._taken) >= self._most:
-            return False
-        self._taken[pod] = key
-        return True
-
-    def give_back(self, pod: str) -> None:
-        """The pod has ended, or was never made."""
-        if self._taken.pop(pod, None) is not None:
-            self._call()
-
-    def wait(self, key: Key) -> None:
-        """Be woken when a slot is free, in the order of waiting; once."""
-        self._waiting.setdefault(key)
-        self._call()
-
-    def _call(self) -> None:
-        """Wake as many as there are free slots; who needs none after all leaves it to the next call."""
-        for key in list(self._waiting)[: max(0, self._most - len(self._taken))]:
-            del self._waiting[key]
-            self._wake(key)
-
-    def keep_only(self, key: Key, pods: frozenset[str]) -> None:
-        """Give back what this connector has taken but for these."""
-        over = [p for p, k in self._taken.items() if k == key and p not in pods]
-        for pod in over:
-            del self._taken[pod]
-        if over:
-            self._call()
-
-    def __len__(self) -> int:
-        return len(self._taken)
-
-    @contextmanager
-    def making(self, pod: str, key: Key) -> Iterator[bool]:
-        """Take a slot, and give it back if making the pod fails."""
-        taken = self.take(pod, key)
-        try:
-            yield taken
-        except BaseException:
-            self.give_back(pod)
-            raise
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,15 @@ _THEIRS: Final = ("offsetsActions",)
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What came of it: look again after so many seconds; 0: at once, None: when something happens."""
+    """What came of it.
+
+    Attributes:
+        again: look again after so many seconds; 0: at once, None: when something happens.
+        queued: a job pod waits for a slot.
+    """
 
     again: float | None = None
+    queued: bool = False
 
 
 async def apply(
@@ -63,19 +69,22 @@ async def apply(
             context.job_slots.give_back(f"{key.namespace}/{pod.name}")
     remembered.refusals.clear()
     again: float | None = None
+    queued = False
     for wish in decision.create:
         try:
-            await _create(key, wish, maker, context)
+            queued = not await _create(key, wish, maker, context) or queued
         except Refused as e:
+            if isinstance(wish, CreateJob):  # the next try may go by another name
+                await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(wish.name))
             remembered.refusals[_name(own.name, wish)] = (_reason(e), e.answer or str(e))
             remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
             told = facts.refusals.get(_name(own.name, wish)) == remembered.refusals[_name(own.name, wish)]
-            again = _sooner(again, _REFUSED_AGAIN if told else 0.0)
+            again = _sooner(again, _REFUSED_AGAIN if told else 0.0)  # of a job pod, the decision says when
     for plan in decision.drop:
         await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan))
     if decision.save is not None:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
-    return Applied(again)
+    return Applied(again, queued)
 
 
 async def _keep(key: Key, plan: plans.Plan, maker: Maker, context: Context) -> None:
@@ -112,18 +121,17 @@ async def _status(
     return {**document, "metadata": written["metadata"]}
 
 
-async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> None:
-    """Create a pod; a short one waits where there is no room for it."""
+async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> bool:
+    """Create a pod; False: it is a job pod, and there is no slot for it."""
     if isinstance(wish, CreateTask):
         pod = maker.task(wish.plan, wish.task, wish.incarnation, wish.standing, wish.state)
         await _create_pod(key, pod, maker, context)
-        return
+        return True
     with context.job_slots.making(f"{key.namespace}/{wish.name}", key) as room:
-        if not room:
-            context.job_slots.wait(key)
-            return
-        await context.run(context.kube.create, maker.request(wish.name, _request(wish, maker, context)))
-        await _create_pod(key, maker.job(wish.name, wish.action, wish.key), maker, context)
+        if room:
+            await context.run(context.kube.create, maker.request(wish.name, _request(wish, maker, context)))
+            await _create_pod(key, maker.job(wish.name, wish.action, wish.key), maker, context)
+        return room
 
 
 async def _create_pod(key: Key, pod: Mapping[str, Any], maker: Maker, context: Context) -> None:

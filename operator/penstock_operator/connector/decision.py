@@ -150,11 +150,13 @@ def known_flaws(facts: Facts) -> list[str]:
 
 
 def job_facts(facts: Facts, action: Action, key: str) -> job_step.JobFacts:
-    """What is known of a short pod."""
-    name = job_step.name_of(facts.connector.metadata.name, action, key)
+    """What is known of a job pod."""
+    connector = facts.connector
+    name = job_step.name_of(connector.metadata.name, action, key, connector.spec.template)
+    refusals = (facts.refusals[n] for n in sorted(facts.refusals) if n == name or n.startswith(f"{name}-"))
     return job_step.JobFacts(
         name=name, action=action, key=key, pods=facts.job_pods, answers=facts.answers, memory=facts.memory.job,
-        slot=facts.slot, refusal=facts.refusals.get(name), now=facts.now,
+        slot=facts.slot, refusal=next(refusals, None), deadline=facts.job_deadline, patience=facts.patience, now=facts.now,
     )  # fmt: skip
 
 

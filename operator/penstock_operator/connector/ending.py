@@ -41,9 +41,13 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
     }
     memory = replace(facts.memory, tasks=tasks, job=JobMemory())
     found = Decision(memory, verdict, config, state, delete=tuple(p for p in pods if p.leaving is None))
-    if pods and verdict.kind is Kind.READY:
-        text = f"waits for the end of {named(pods)}"
-        return replace(found, verdict=Verdict(Kind.UNDER_WAY, "Stopping", text), state="Stopping")
+    # A job pod on a node that is away does no harm there: its time is over, and no kubelet starts it again.
+    waited = [*facts.task_pods, *(p for p in facts.job_pods if not p.given_up(facts.now, facts.patience))]
+    if waited and verdict.kind is Kind.READY:
+        text = f"waits for the end of {named(waited)}"
+        left = [p.leaves_by + facts.patience - facts.now for p in waited if p.role == "job" and p.leaves_by is not None]
+        stopping = Verdict(Kind.UNDER_WAY, "Stopping", text)
+        return replace(found, verdict=stopping, state="Stopping", again=min(left, default=None))
     return found
 
 

@@ -53,7 +53,8 @@ class Facts:
         rival: who owns its Connect name; None: it does.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
         refusals: why the API server refused a pod a moment ago, by pod name: reason and sentence.
-        slot: whether one more short pod may live.
+        slot: whether one more job pod of this connector may live.
+        job_deadline: seconds that a job pod may take, from its creation until a node has it, and from then on to its end.
         patience: seconds after which a pod that does not go is taken to be on a node that is away.
         now: seconds since 1970.
     """
@@ -79,6 +80,7 @@ class Facts:
     kafka_trouble: str | None = None
     refusals: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     slot: bool = True
+    job_deadline: float = 120.0
     patience: float = 30.0
 
     def is_prepared(self, plan: Plan) -> bool:

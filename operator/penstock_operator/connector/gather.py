@@ -1,5 +1,6 @@
 """Everything that a decision rests on, looked up live."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,13 +15,15 @@ from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
 from penstock_operator.context import Context
-from penstock_operator.errors import OperatorError
+from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD, SECRET
+from penstock_operator.kube import Kube
 from penstock_operator.settings import Settings
 
-__all__ = ["Names", "Remembered", "facts", "left_behind", "operator", "pods_of"]
+__all__ = ["Names", "Remembered", "facts", "left_behind", "living_job_pods", "operator", "pods_of"]
 
+log = logging.getLogger(__name__)
 _LABEL_LENGTH: Final = 63
 _ANSWER_BYTES: Final = 4 << 20
 _LOG_PATIENCE: Final = 60.0
@@ -36,6 +39,7 @@ class Remembered:
         logs: of short pods that ended, by uid: what an answer in it comes to depends on the configuration now.
         plans: that were read, by the ConfigMap's uid; None: it holds none that can be read.
         restless: how many runs in a row have ended with the wish for the next one at once.
+        queued: it waits for a slot for a job pod.
     """
 
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -43,6 +47,7 @@ class Remembered:
     logs: dict[str, str] = field(default_factory=dict)
     plans: dict[str, Plan | None] = field(default_factory=dict)
     restless: int = 0
+    queued: bool = False
 
 
 async def facts(
@@ -69,7 +74,7 @@ async def facts(
     pods = [p for p in (pod_of(m, now) for m in manifests) if p is not None]
     mine = [p for p in pods if p.owner == own.uid]
     jobs = tuple(p for p in mine if isinstance(p, JobPod))
-    context.job_slots.keep_only(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.phase is not Phase.ENDED))
+    context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
     remembered.logs = logs
     written = Written.of(connector, settings.worker)
@@ -101,7 +106,8 @@ async def facts(
         rival=await _rival(connector, document, key, context, known),
         kafka_trouble=trouble,
         refusals=dict(remembered.refusals),
-        slot=len(context.job_slots) < settings.limits.job_pods,
+        slot=context.job_slots.room(key),
+        job_deadline=float(settings.job.deadline_seconds),
         patience=float(settings.task.node_lost_seconds),
     )
 
@@ -113,6 +119,29 @@ def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
     return context.kube.list(
         POD, key.namespace, labels={names.MANAGED_BY[0]: names.MANAGED_BY[1], names.CONNECTOR_LABEL: key.name}
     )
+
+
+def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key]:
+    """The job pods of this release that take a slot, `<namespace>/<name>`, and whose they are.
+
+    Raises:
+        OperatorError: the API server does not answer as it should.
+    """
+    ours = {
+        names.MANAGED_BY[0]: names.MANAGED_BY[1], names.ROLE_LABEL: "job", names.OPERATOR_LABEL: settings.release.label
+    }  # fmt: skip
+    found: dict[str, Key] = {}
+    for watched in settings.watch_namespaces or (None,):
+        try:
+            manifests = kube.list(POD, watched, labels=ours)
+        except Refused as e:  # where it may not look it makes no pods either
+            log.warning("%s", e)
+            continue
+        for manifest in manifests:
+            pod, namespace = pod_of(manifest, now), manifest["metadata"]["namespace"]
+            if isinstance(pod, JobPod) and pod.takes_slot:
+                found[f"{namespace}/{pod.name}"] = Key(namespace, names.label(manifest, names.CONNECTOR_LABEL) or "")
+    return found
 
 
 def operator(settings: Settings) -> str:

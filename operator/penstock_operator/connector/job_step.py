@@ -1,12 +1,18 @@
-"""One short pod: from what is seen of it, what becomes of it. Pure."""
+"""One job pod: from what is seen of it, what becomes of it. Pure.
 
-from collections.abc import Mapping, Sequence
+A job pod has a deadline. One that no node takes by then is deleted, so that its slot is free for others; one that runs is
+ended by its kubelet. One that was told to go and does not is on a node that is away: it is left alone there, and the next
+one gets another name. Whatever the reason, the next try comes after a pause that doubles to a minute, for ever.
+"""
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.memory import JobMemory
-from penstock_operator.connector.names import job_name
+from penstock_operator.connector.names import digest, job_name
 from penstock_operator.connector.pod_facts import JobPod, Phase
 
 __all__ = ["JobFacts", "JobStep", "name_of", "step"]
@@ -24,14 +30,16 @@ class JobFacts:
     """What is known.
 
     Attributes:
-        name: of its pod (`name_of`).
+        name: of its pod (`name_of`); of pods after one that is given up, its beginning.
         action: what is wanted.
         key: what for: equal wishes have equal keys.
-        pods: short pods of this connector.
+        pods: job pods of this connector.
         answers: by pod name, of those that ended; None: none could be read from its log.
         memory: of pods before it that brought no answer.
-        slot: whether one more short pod may live.
+        slot: whether one more job pod of this connector may live.
         refusal: why the API server refused the pod a moment ago: reason, sentence.
+        deadline: seconds that a node has to take the pod, and the pod to end from then on.
+        patience: seconds after which a pod that should have ended is taken to be on a node that is away.
         now: seconds since 1970.
     """
 
@@ -43,6 +51,8 @@ class JobFacts:
     memory: JobMemory
     slot: bool
     refusal: tuple[str, str] | None
+    deadline: float
+    patience: float
     now: float
 
 
@@ -70,40 +80,74 @@ class JobStep:
     queued: bool = False
 
 
-def name_of(connector: str, action: Action, key: str) -> str:
-    """The name of a short pod and of its request."""
-    return job_name(connector, _WORDS[action], key)
+def name_of(connector: str, action: Action, key: str, template: Mapping[str, object]) -> str:
+    """The name of a job pod: another one where another template may let it start."""
+    return job_name(connector, _WORDS[action], digest(key, template) if template else key)
 
 
 def step(facts: JobFacts) -> JobStep:
-    """What becomes of a short pod that is wanted."""
-    pod = next((p for p in facts.pods if p.name == facts.name), None)
-    others = tuple(p for p in facts.pods if p.name != facts.name and p.leaving is None)
-    memory = facts.memory if facts.memory.key == facts.key else JobMemory(facts.key)
-    found = _follow(replace(facts, memory=memory), pod)
+    """What becomes of a job pod that is wanted."""
+    wanted = [p for p in facts.pods if p.name == facts.name or p.name.startswith(f"{facts.name}-")]
+    away = [p for p in wanted if p.given_up(facts.now, facts.patience)]
+    pod = next((p for p in sorted(wanted, key=lambda p: p.created) if p not in away), None)
+    name = pod.name if pod is not None else _free(facts.name, {p.name for p in wanted})
+    others = tuple(p for p in facts.pods if p.name != name and p.leaving is None)
+    memory = facts.memory if facts.memory.key == facts.name else JobMemory(facts.name)
+    found = _follow(replace(facts, name=name, memory=memory), pod, away)
     return replace(found, delete=(*found.delete, *others))
 
 
-def _follow(facts: JobFacts, pod: JobPod | None) -> JobStep:
-    memory, doing, name = facts.memory, _DOING[facts.action], facts.name
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, or with the first number under which there is no pod."""
+    names = (f"{name}-{number}" if number else name for number in itertools.count())
+    return next(n for n in names if n not in taken)
+
+
+def _follow(facts: JobFacts, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
+    memory, (reason, message) = facts.memory, _DOING[facts.action]
+    if memory.attempts:
+        reason, message = memory.reason, memory.message
+    elif away:
+        message = (
+            f"node {away[-1].node or 'unknown'} does not end pod {away[-1].name}: it is away, and another pod works"
+        )
     if pod is None:
         if facts.refusal is not None:
-            return JobStep(memory, None, name, (), *facts.refusal)
+            return _failed(facts, *facts.refusal)
         if memory.retry_at is not None and memory.retry_at > facts.now:
-            return JobStep(memory, reason=memory.reason, message=memory.message, again=memory.retry_at - facts.now)
-        told = (memory.reason, memory.message) if memory.attempts else (doing[0], doing[1])
+            return JobStep(memory, reason=reason, message=message, again=memory.retry_at - facts.now)
         if not facts.slot:
-            told = told if memory.attempts else (doing[0], "waits for its turn: only so many short pods live at once")
-            return JobStep(memory, None, None, (), *told, again=_SLOT_WAIT, queued=True)
-        return JobStep(memory, None, name, (), *told)
+            if not memory.attempts:
+                message = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
+            return JobStep(memory, None, None, (), reason, message, again=_SLOT_WAIT, queued=True)
+        return JobStep(memory, None, facts.name, tuple(away), reason, message)  # gone already, but for their requests
     if pod.phase is Phase.ENDED:
         return _ended(facts, pod)
-    if pod.leaving is not None:
-        return JobStep(memory, reason=doing[0], message=doing[1])
+    if pod.leaves_by is not None:
+        left = pod.leaves_by + facts.patience - facts.now
+        if not memory.attempts:
+            message = f"waits for the end of {pod.name}"
+        return JobStep(memory, None, None, (), reason, message, again=left)
+    left = _ends_by(facts, pod) - facts.now
+    if left <= 0:
+        return replace(_failed(facts, *_overdue(facts, pod)), delete=(pod,))
+    return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), again=left)
+
+
+def _ends_by(facts: JobFacts, pod: JobPod) -> float:
+    """When we end it: the deadline in the pod itself begins on a node, and is kept by a kubelet that is there."""
+    if not pod.node:
+        return pod.created + facts.deadline
+    return (pod.accepted or pod.created) + facts.deadline + facts.patience
+
+
+def _overdue(facts: JobFacts, pod: JobPod) -> tuple[str, str]:
+    if not pod.node:
+        reason, message = pod.hindrance or ("Unschedulable", "no scheduler has looked at the pod")
+        return reason, f"{message}; no node took the job pod within {facts.deadline:.0f} s, and it is tried again"
     if pod.hindrance is not None:
-        return JobStep(memory, None, None, (), *pod.hindrance)
-    told = (memory.reason, memory.message) if memory.attempts else (doing[0], doing[1])
-    return JobStep(memory, None, None, (), *told)
+        return pod.hindrance[0], _late(pod)
+    return "NodeLost", f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
 
 
 _DOING: Final = {
@@ -115,10 +159,10 @@ _DOING: Final = {
 
 def _late(pod: JobPod) -> str:
     if pod.started is not None:
-        return "the short pod did not end in time; a plugin's validation may wait for a system that is away"
+        return "the job pod did not end in time; a plugin's validation may wait for a system that is away"
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
     slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
-    return f"the short pod's container had not started in time{why}; {slow}"
+    return f"the job pod's container had not started in time{why}; {slow}"
 
 
 def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
@@ -134,13 +178,17 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
         reason = ended.reason if ended is not None and ended.code is None else "JobFailed"
         message = ended.told() if ended is not None else "the pod ended without an answer"
         if reason == "DeadlineExceeded":
-            message = _late(pod)
+            reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late(pod)
     memory = facts.memory
     if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
-        return JobStep(
-            memory, reason=memory.reason, message=memory.message, again=max(0.0, memory.retry_at - facts.now)
-        )
-    attempts = memory.attempts + 1
+        left = (pod.leaves_by or facts.now) + facts.patience - facts.now
+        return JobStep(memory, reason=memory.reason, message=memory.message, again=left)
+    return replace(_failed(facts, reason, message), delete=gone)
+
+
+def _failed(facts: JobFacts, reason: str, message: str) -> JobStep:
+    """This try brought no answer: when the next one comes."""
+    attempts = facts.memory.attempts + 1
     delay = min(_LONGEST, _FIRST * 2.0 ** min(attempts - 1, _DOUBLINGS))
-    again = JobMemory(facts.key, attempts, facts.now + delay, reason, message)
-    return JobStep(again, None, None, gone, reason, message, again=delay)
+    memory = JobMemory(facts.memory.key, attempts, facts.now + delay, reason, message)
+    return JobStep(memory, None, None, (), reason, message, again=delay)

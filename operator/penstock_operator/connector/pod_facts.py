@@ -100,14 +100,16 @@ class Pod:
     ended: Ended | None = None
     node: str = ""
 
+    def given_up(self, now: float, patience: float) -> bool:
+        """Whether it was told to go and should long have gone: its node is away."""
+        return self.leaves_by is not None and now >= self.leaves_by + patience
+
     def lives(self, now: float, patience: float) -> bool:
         """Whether it may still do something, as far as anybody will tell.
 
         A pod that was told to go, and has not for that long, is on a node that is away: nobody will tell of its end.
         """
-        if self.phase is Phase.ENDED:
-            return False
-        return self.leaves_by is None or now < self.leaves_by + patience
+        return self.phase is not Phase.ENDED and not self.given_up(now, patience)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,16 @@ class TaskPod(Pod):
 
 @dataclass(frozen=True, slots=True)
 class JobPod(Pod):
-    """A short pod: `key` tells what for."""
+    """A job pod: `key` tells what for, `accepted` when the node's kubelet took it on."""
 
     action: str = ""
     key: str = ""
+    accepted: float | None = None
+
+    @property
+    def takes_slot(self) -> bool:
+        """Whether it counts among those that live at once."""
+        return self.phase is not Phase.ENDED and self.leaving is None
 
 
 def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
@@ -169,6 +177,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 **common,
                 action=annotations.get(names.ACTION_ANNOTATION, ""),
                 key=annotations.get(names.KEY_ANNOTATION, ""),
+                accepted=instant(status.get("startTime")),
             )
         case _:
             return None

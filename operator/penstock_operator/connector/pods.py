@@ -10,6 +10,7 @@ from penstock.life import Life, Standing
 from penstock.resources import Connector
 from penstock.taskspec import TaskState
 from penstock_operator.connector import names
+from penstock_operator.connector.job_volumes import sharable
 from penstock_operator.connector.merge import merged
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.template_policy import with_init_containers
@@ -21,6 +22,8 @@ _CONTAINER_FIELDS: Final = frozenset(
     ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
 )
 """Of `spec.template`, what belongs to the task's container; the rest belongs to the pod."""
+_OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
+"""Of `spec.template`, what a task may need and a job pod does not."""
 _SCRATCH: Final = "scratch"
 
 
@@ -101,10 +104,12 @@ class Maker:
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
         spec["activeDeadlineSeconds"] = settings.job.deadline_seconds
         spec["terminationGracePeriodSeconds"] = 5
+        spec["tolerations"] = self._lost_node()
         annotations = {names.ACTION_ANNOTATION: action.value, names.KEY_ANNOTATION: key}
         meta = metadata(self.connector, name, operator=self.operator, role="job", annotations=annotations)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-        return self._with_template(pod, layout.JOB_CONTAINER, besides=("resources",))
+        whole = self._with_template(pod, layout.JOB_CONTAINER, besides=_OF_TASKS)
+        return {**whole, "spec": sharable(whole["spec"])}
 
     def request(self, name: str, request: JobRequest) -> dict[str, Any]:
         """The ConfigMap of a short pod's request."""
@@ -151,16 +156,20 @@ class Maker:
             *container["env"],
         ]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
-        lost = settings.task.node_lost_seconds
-        spec["tolerations"] = [
-            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lost}
-            for key in ("not-ready", "unreachable")
-        ]
+        spec["tolerations"] = self._lost_node()
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
         if life is None:  # for the hash: of what the task reads, not of the plan that it stands in
             del volume["configMap"]
         return self._with_template(pod, layout.TASK_CONTAINER)
+
+    def _lost_node(self) -> list[dict[str, Any]]:
+        """How long a pod stays on a node of which nothing is heard."""
+        lost = self.settings.task.node_lost_seconds
+        return [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lost}
+            for key in ("not-ready", "unreachable")
+        ]
 
     def _spec(
         self, container: str, module: str, file: str, resources: Resources, *, tells_missing: bool

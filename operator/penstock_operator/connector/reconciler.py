@@ -54,7 +54,15 @@ class Reconciler:
             OperatorError: the API server did not do as asked; to be run again with back-off.
         """
         remembered = self._remembered.setdefault(key, gather.Remembered())
+        try:
+            return await self._rounds(key, context, remembered)
+        finally:
+            if not remembered.queued:
+                context.job_slots.withdraw(key)
+
+    async def _rounds(self, key: Key, context: Context, remembered: gather.Remembered) -> float | None:
         for _ in range(_ROUNDS):
+            remembered.queued = False
             document = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
             if document is None:
                 return await self._gone(key, context)
@@ -97,7 +105,8 @@ class Reconciler:
             applied = await self._tell(facts, context, applied, Control(
                 connector_uid=connector.metadata.uid or "", generation=connector.metadata.generation, state=decision.tell
             ))  # fmt: skip
-        if decision.queued:
+        if decision.queued or applied.queued:
+            remembered.queued = True
             context.job_slots.wait(key)
         if decision.forget:
             await context.run(context.status.forget, connector.connect_name)
@@ -145,7 +154,7 @@ class Reconciler:
 
     async def _gone(self, key: Key, context: Context) -> float | None:
         """The Connector is no more: its pods go with it; then its records are forgotten."""
-        context.job_slots.keep_only(key, frozenset())
+        context.job_slots.living(key, frozenset())
         context.metrics.forget(key)
         if await context.run(gather.pods_of, context, key):
             return _PODS_LEAVE

@@ -33,7 +33,9 @@ from .log_server import LogServer
 from .records import StatusRecords
 from .watched import Json, Watched, key_of
 
-__all__ = ["Kubelet"]
+__all__ = ["UNPLACED", "Kubelet"]
+
+UNPLACED: Final = "0/1 nodes are available: 1 Insufficient memory."
 
 _AGAIN: Final = 0.3
 
@@ -81,6 +83,8 @@ class Kubelet:
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
         self._held: list[Callable[[Json], bool]] = []
+        self._unplaced: list[Callable[[Json], bool]] = []
+        self._kept: list[Callable[[Json], bool]] = []
         self._logs: dict[str, str] = {}
         self._ended: set[str] = set()
         self._latest: dict[str, Json] = {}
@@ -111,9 +115,19 @@ class Kubelet:
         """Let these pods wait, as where their image is being pulled."""
         self._held.append(fits)
 
+    def refuse(self, fits: Callable[[Json], bool]) -> None:
+        """Let no node take these pods; the scheduler says so."""
+        self._unplaced.append(fits)
+
+    def keep(self, fits: Callable[[Json], bool]) -> None:
+        """Do not end these pods when they are deleted, as on a node that is away."""
+        self._kept.append(fits)
+
     def let_go(self) -> None:
-        """Hold nothing more."""
+        """Hold, refuse and keep nothing more."""
         self._held.clear()
+        self._unplaced.clear()
+        self._kept.clear()
         for uid in list(self._latest):
             self._wake(uid)
 
@@ -203,13 +217,27 @@ class Kubelet:
         if pod is None:
             return
         if "deletionTimestamp" in pod["metadata"]:
-            self._end(pod)
+            if not any(fits(pod) for fits in self._kept):
+                self._end(pod)
         elif not pod["spec"].get("nodeName"):
-            self._bind(pod)
+            if any(fits(pod) for fits in self._unplaced):
+                self._unplaceable(pod)
+            else:
+                self._bind(pod)
         elif pod.get("status", {}).get("phase", "Pending") == "Pending" and uid not in self._ended:
             if any(fits(pod) for fits in self._held):
                 return
             (self._job if pod["metadata"]["labels"][names.ROLE_LABEL] == "job" else self._start)(pod)
+
+    def _unplaceable(self, pod: Json) -> None:
+        """As the scheduler says it, once."""
+        if pod.get("status", {}).get("conditions"):
+            return
+        says = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": UNPLACED}
+        meta = pod["metadata"]
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
+        body = {"metadata": {"uid": meta["uid"]}, "status": {"conditions": [says]}}
+        self.api.call("PATCH", path, body, "application/strategic-merge-patch+json")
 
     def _bind(self, pod: Json) -> None:
         meta = pod["metadata"]

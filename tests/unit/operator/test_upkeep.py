@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from penstock_operator import logs
 from penstock_operator.composition import identity
-from penstock_operator.context import JobSlots
 from penstock_operator.event_memory import EventMemory, event
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR, NODE, POD, SECRET, kind_of
@@ -263,36 +262,6 @@ def test_resyncs_are_spread_over_their_period() -> None:
     assert all(0 <= d <= 600 for d in delays.values())
     buckets = [sum(60 * n <= d < 60 * (n + 1) for d in delays.values()) for n in range(10)]
     assert all(95 <= b <= 105 for b in buckets)
-
-
-def test_slots_for_short_pods_are_bounded_and_given_back() -> None:
-    slots = JobSlots(2)
-    assert slots.take("shop/a-plan-1", A)
-    assert slots.take("shop/a-plan-1", A)
-    assert slots.take("shop/b-plan-1", B)
-    assert not slots.take("shop/a-prepare-1", A)
-    slots.keep_only(A, frozenset())
-    assert len(slots) == 1
-    with pytest.raises(ZeroDivisionError), slots.making("shop/a-plan-2", A):
-        raise ZeroDivisionError
-    assert len(slots) == 1
-
-
-def test_who_waits_for_a_slot_is_woken_when_there_is_one_in_the_order_of_waiting() -> None:
-    woken: list[Key] = []
-    slots = JobSlots(1, woken.append)
-    assert slots.take("shop/a-plan-1", A)
-    slots.wait(B)
-    slots.wait(A)
-    slots.wait(B)
-    assert woken == []
-    slots.give_back("shop/a-plan-1")
-    assert woken == [B]
-    assert slots.take("shop/b-plan-1", B)
-    slots.keep_only(B, frozenset())
-    assert woken == [B, A]
-    slots.wait(B)  # there is one
-    assert woken == [B, A, B]
 
 
 def test_a_container_that_starts_again_in_its_pod_is_the_same_operator() -> None:

@@ -1,38 +1,156 @@
-"""What is told of a short pod that did not answer."""
+"""One job pod: what becomes of it, and what is told of one that brings no answer."""
+
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from penstock.job import Action
-from penstock_operator.connector.job_step import JobFacts, step
+from penstock_operator.connector.job_step import JobFacts, JobStep, name_of, step
 from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.pod_facts import Ended, JobPod, Phase
 
+NAME = "in-plan-1"
+
+
+def pod(name: str = NAME, phase: Phase = Phase.WAITING, **more: Any) -> JobPod:
+    usual = {"uid": name, "owner": "o", "role": "job", "created": 1_000.0, "action": "Plan", "key": "1"}
+    return JobPod(name=name, phase=phase, **{**usual, **more})
+
+
+def facts(*pods: JobPod, now: float = 1_000.0, **more: Any) -> JobFacts:
+    usual: dict[str, Any] = {"memory": JobMemory(NAME), "slot": True, "refusal": None, "answers": {}}
+    return JobFacts(
+        name=NAME, action=Action.PLAN, key="1", pods=pods, now=now, deadline=120.0, patience=30.0, **{**usual, **more}
+    )
+
+
+def told(found: JobStep) -> tuple[str, str]:
+    return found.reason, found.message
+
 
 @pytest.mark.parametrize(
-    ("started", "hindrance", "told"),
+    ("started", "hindrance", "reason", "message"),
     [
-        (None, None, "the short pod's container had not started in time; where an image takes long to be pulled, raise"),
         (
-            None, ("ErrImagePull", "no such host"),
-            "the short pod's container had not started in time: ErrImagePull: no such host; where an image",
+            None, None, "DeadlineExceeded",
+            "the job pod's container had not started in time; where an image takes long to be pulled, raise",
         ),
-        (1_005.0, None, "the short pod did not end in time; a plugin's validation may wait for a system that is away"),
+        (
+            None, ("ErrImagePull", "no such host"), "ErrImagePull",
+            "the job pod's container had not started in time: ErrImagePull: no such host; where an image",
+        ),
+        (
+            1_005.0, None, "DeadlineExceeded",
+            "the job pod did not end in time; a plugin's validation may wait for a system that is away",
+        ),
     ],
 )  # fmt: skip
-def test_a_short_pod_that_ran_out_of_time_is_told_by_whether_it_ever_started(
-    started: float | None, hindrance: tuple[str, str] | None, told: str
+def test_a_job_pod_that_ran_out_of_time_is_told_by_whether_it_ever_started(
+    started: float | None, hindrance: tuple[str, str] | None, reason: str, message: str
 ) -> None:
     ended = Ended(
         code=None, reason="DeadlineExceeded", message="Pod was active on the node too long", word=None, at=1_120.0
     )
-    pod = JobPod(
-        name="in-plan-1", uid="u", owner="o", role="job", phase=Phase.ENDED, created=1_000.0, started=started, ended=ended,
-        action="Plan", key="1", hindrance=hindrance,
-    )  # fmt: skip
-    facts = JobFacts(
-        action=Action.PLAN, key="1", name="in-plan-1", pods=(pod,), answers={}, memory=JobMemory("1"), slot=True,
-        refusal=None, now=1_121.0,
-    )  # fmt: skip
-    found = step(facts)
-    assert (found.reason, found.delete) == ("DeadlineExceeded", (pod,))
-    assert found.message.startswith(told)
+    late = pod(phase=Phase.ENDED, started=started, ended=ended, hindrance=hindrance)
+    found = step(facts(late, now=1_121.0))
+    assert (found.reason, found.delete) == (reason, (late,))
+    assert found.message.startswith(message)
+
+
+def test_a_pod_that_no_node_takes_is_waited_for_until_its_deadline_and_says_why() -> None:
+    waiting = pod(hindrance=("Unschedulable", "0/3 nodes are available: 3 Insufficient memory."))
+    found = step(facts(waiting, now=1_050.0))
+    assert told(found) == ("Unschedulable", "0/3 nodes are available: 3 Insufficient memory.")
+    assert (found.delete, found.again) == ((), 70.0)
+
+
+def test_a_pod_that_no_node_took_in_time_goes_and_is_tried_again_after_a_pause() -> None:
+    waiting = pod(hindrance=("Unschedulable", "0/3 nodes are available"))
+    found = step(facts(waiting, now=1_120.0))
+    assert found.delete == (waiting,)
+    assert (found.reason, found.memory.attempts, found.again) == ("Unschedulable", 1, 2.0)
+    assert found.message.startswith("0/3 nodes are available; no node took the job pod within 120 s")
+    paused = step(facts(now=1_121.0, memory=found.memory))
+    assert (paused.create, told(paused), paused.again) == (None, told(found), 1.0)
+    assert step(facts(now=1_122.0, memory=found.memory)).create == NAME
+
+
+def test_a_pod_on_a_node_is_given_its_whole_time_there_and_more_before_we_end_it() -> None:
+    running = pod(phase=Phase.RUNNING, node="n1", accepted=1_100.0, started=1_110.0)
+    assert step(facts(running, now=1_249.0)).delete == ()
+    found = step(facts(running, now=1_250.0))
+    assert (found.delete, found.reason) == ((running,), "NodeLost")
+
+
+def test_a_pod_that_is_told_to_go_is_waited_for() -> None:
+    leaving = pod(phase=Phase.RUNNING, node="n1", leaving=1_040.0, leaves_by=1_045.0)
+    found = step(facts(leaving, now=1_050.0))
+    assert (found.create, found.delete, found.again) == (None, (), 25.0)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_pod_that_does_not_go_is_replaced_under_another_name(phase: Phase) -> None:
+    leaving = pod(phase=phase, node="n1", leaving=1_040.0, leaves_by=1_045.0)
+    found = step(facts(leaving, now=1_075.0))
+    assert (found.create, found.delete) == ("in-plan-1-1", (leaving,))  # for its request
+    assert "node n1 does not end pod in-plan-1" in found.message
+    second = pod("in-plan-1-1", phase=Phase.RUNNING, created=1_076.0)
+    found = step(facts(leaving, second, now=1_080.0))
+    assert (found.create, found.delete) == (None, ())
+
+
+def test_the_pod_after_one_that_was_given_up_goes_on_when_that_is_gone() -> None:
+    second = pod("in-plan-1-1", phase=Phase.RUNNING, created=1_076.0)
+    found = step(facts(second, now=1_080.0))
+    assert (found.create, found.delete) == (None, ())
+
+
+def test_pods_of_two_nodes_that_are_away_are_both_left_alone() -> None:
+    one = pod(node="n1", leaving=1_040.0, leaves_by=1_045.0)
+    two = pod("in-plan-1-1", node="n2", leaving=1_140.0, leaves_by=1_145.0)
+    assert step(facts(one, two, now=1_200.0)).create == "in-plan-1-2"
+
+
+def test_a_pod_for_something_else_goes() -> None:
+    other = pod("in-plan-2", phase=Phase.RUNNING)
+    found = step(facts(other))
+    assert (found.create, found.delete) == (NAME, (other,))
+
+
+def test_a_refused_pod_is_tried_again_after_a_pause_that_grows_to_a_minute_and_never_ends() -> None:
+    refusal = ("QuotaExceeded", "exceeded quota: pods")
+    memory, now, pauses = JobMemory(NAME), 1_000.0, []
+    for _ in range(40):
+        assert step(facts(now=now, memory=memory)).create == NAME
+        found = step(facts(now=now, memory=memory, refusal=refusal))
+        assert (found.create, told(found)) == (None, refusal)
+        assert found.again is not None
+        pauses.append(found.again)
+        memory, now = found.memory, now + found.again
+    assert pauses[:6] == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
+    assert set(pauses[6:]) == {60.0}
+
+
+def test_who_waits_for_a_slot_says_so() -> None:
+    found = step(facts(slot=False))
+    assert (found.create, found.queued) == (None, True)
+    assert "limits.jobPods" in found.message
+
+
+def test_pauses_begin_anew_for_another_pod() -> None:
+    memory = JobMemory("in-plan-0", 7, 9_999.0, "Unschedulable", "no node")
+    assert step(facts(memory=memory)).create == NAME
+
+
+def test_another_template_is_another_pod() -> None:
+    templates: list[dict[str, Any]] = [{}, {"nodeSelector": {"a": "b"}}, {"nodeSelector": {}}]
+    names = [name_of("in", Action.PLAN, "abc", template) for template in templates]
+    assert len(set(names)) == 3
+    assert names[0] == "in-plan-abc"
+
+
+def test_a_pod_takes_a_slot_until_it_has_ended_or_is_told_to_go() -> None:
+    assert pod().takes_slot
+    assert not pod(phase=Phase.ENDED).takes_slot
+    assert not replace(pod(), leaving=1.0, leaves_by=2.0).takes_slot
