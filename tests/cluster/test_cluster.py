@@ -176,6 +176,103 @@ def test_a_component_that_dies_comes_back_and_one_that_is_stopped_does_not(share
     assert of("kube-scheduler")["Running"]
 
 
+@pytest.fixture
+def second(shared: Cluster) -> Iterator[str]:
+    """The name of a second node, which leaves after the test."""
+    shared.run("join")
+    try:
+        shared.run("load", "--node", "2", Path(shared.run("path", "probe.tar").strip()))
+        yield f"penstock-{shared.name}-2"
+    finally:
+        shared.run("leave")
+
+
+def on(node: str, seconds: int = 3) -> dict[str, Any]:
+    """Of a pod: where it runs, and how long it stays when that node is away."""
+    stays = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+    return {"nodeName": node, "tolerations": [stays]}
+
+
+def test_pods_of_two_nodes_reach_each_other_by_address_and_by_name(
+    shared: Cluster, namespace: str, second: str
+) -> None:
+    for name, spec in {"near": {}, "far": on(second)}.items():
+        shared.apply(pod(namespace, name, "serve", **spec), service(namespace, name))
+    await_ready(shared, namespace, "near", "far")
+    there = shared.get("pod", "--namespace", namespace, "far")
+    assert there["spec"]["nodeName"] == second
+    for client, server in (("near", "far"), ("far", "near"), ("far", "far")):
+        url = f"http://{server}.{namespace}.svc.cluster.local/"
+        said = shared.kubectl("exec", "--namespace", namespace, client, "--", "/bin/probe", "get", url)
+        assert said == f"hello from {server}\n"
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with direct.open(f"http://{there['status']['podIP']}:8080/", timeout=10) as answer:
+        assert answer.read() == b"hello from far\n"
+    assert shared.run("enter", "--node", "2", "hostname").strip() == second
+
+
+def test_a_node_that_is_frozen_is_away_its_pods_are_told_to_go_and_stay_until_it_goes_on(
+    shared: Cluster, namespace: str, second: str
+) -> None:
+    def leaving() -> bool:
+        return "deletionTimestamp" in shared.get("pod", "--namespace", namespace, "far")["metadata"]
+
+    shared.apply(pod(namespace, "far", "serve", **on(second)))
+    await_ready(shared, namespace, "far")
+    address = shared.get("pod", "--namespace", namespace, "far")["status"]["podIP"]
+    shared.run("freeze")
+    shared.kubectl("wait", "--for=condition=Ready=Unknown", "--timeout=90s", f"node/{second}")
+    until(leaving, "it is told to go", 90)
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with pytest.raises(OSError, match="timed out"):
+        direct.open(f"http://{address}:8080/", timeout=2)
+    assert shared.get("pod", "--namespace", namespace, "far")["status"]["phase"] == "Running"
+    shared.run("thaw")
+    shared.kubectl("wait", "--namespace", namespace, "--for=delete", "--timeout=60s", "pod/far")
+    shared.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"node/{second}")
+
+
+def test_a_kubelet_that_is_away_leaves_its_pods_to_themselves(shared: Cluster, namespace: str, second: str) -> None:
+    shared.apply(pod(namespace, "far", "serve", **on(second)))
+    await_ready(shared, namespace, "far")
+    shared.run("stop", "--kill", "second-kubelet")
+    shared.kubectl("delete", "--namespace", namespace, "--wait=false", "pod/far")
+    address = shared.get("pod", "--namespace", namespace, "far")["status"]["podIP"]
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with direct.open(f"http://{address}:8080/", timeout=10) as answer:
+        assert answer.read() == b"hello from far\n"
+    shared.run("start", "second-kubelet")
+    shared.kubectl("wait", "--namespace", namespace, "--for=delete", "--timeout=60s", "pod/far")
+
+
+def test_a_node_that_leaves_is_forgotten_with_its_pods_and_may_join_again(
+    shared: Cluster, namespace: str, second: str
+) -> None:
+    shared.apply(pod(namespace, "far", "serve", namespace, **on(second)))
+    await_ready(shared, namespace, "far")
+    assert f"probe serve {namespace}" in shared.run("enter", "ps", "-A", "-o", "args=")
+    shared.run("freeze")
+    shared.run("leave")
+    assert f"probe serve {namespace}" not in shared.run("enter", "ps", "-A", "-o", "args=")
+    assert second not in shared.kubectl("get", "nodes", "--output=name")
+    assert not [c for c in shared.status()["Components"] if c["Name"].startswith("second")]
+    assert "there is no second node" in shared.run("freeze", fails=True)
+    shared.kubectl("wait", "--namespace", namespace, "--for=delete", "--timeout=120s", "pod/far")  # a minute
+    shared.run("join")
+    assert second in shared.kubectl("get", "nodes", "--output=name")
+
+
+def test_down_leaves_nothing_of_two_nodes_of_which_one_is_frozen(tmp_path: Path) -> None:
+    env = {"PENSTOCK_CLUSTER_DIR": str(tmp_path / "clusters")}
+    with cluster(f"two-{os.getpid()}", "--nodes", "2", env=env) as up:
+        status = up.status()
+        network = Path(f"/proc/{status['PID']}/ns/net").readlink().name
+        assert len(up.kubectl("get", "nodes", "--output=name").splitlines()) == 2
+        up.run("freeze")
+        up.run("down")
+        assert not {kind: found for kind, found in traces(status, network).items() if found}
+
+
 def test_down_leaves_nothing(tmp_path: Path) -> None:
     settings = [Path("/proc/sys", name).read_text() for name in SETTINGS]
     with cluster(f"gone-{os.getpid()}", env={"PENSTOCK_CLUSTER_DIR": str(tmp_path / "clusters")}) as up:

@@ -12,22 +12,33 @@ import (
 // Network is a cluster's addresses, all in one block of 65,536 that nobody on the machine has a route into.
 type Network struct {
 	Block    string // for pods, services and the link
-	Pods     string
+	Pods     string // of both nodes
 	Services string
 	Host     string // the host's end of the link: what pods call the host
 	Node     string // the node's end
+	First    string // for pods of the node
+	Second   SecondNetwork
 	API      string // the service `kubernetes`
 	DNS      string // the service `kube-dns`
+}
+
+// SecondNetwork is where a second node stands, behind the first.
+type SecondNetwork struct {
+	Pods string
+	Via  string // the first node's end of the link between the two
+	Node string // the second node's
 }
 
 // block lays a cluster's addresses out in prefix.0.0/16.
 func block(prefix string) Network {
 	return Network{
 		Block:    prefix + ".0.0/16",
-		Pods:     prefix + ".0.0/23",
+		Pods:     prefix + ".0.0/22",
 		Services: prefix + ".128.0/20",
 		Host:     prefix + ".255.1",
 		Node:     prefix + ".255.2",
+		First:    prefix + ".0.0/23",
+		Second:   SecondNetwork{Pods: prefix + ".2.0/23", Via: prefix + ".255.5", Node: prefix + ".255.6"},
 		API:      prefix + ".128.1",
 		DNS:      prefix + ".128.10",
 	}

@@ -111,6 +111,8 @@ func controllerArguments(plan *Plan) []string {
 		"--cluster-signing-cert-file="+pki("ca.crt"),
 		"--cluster-signing-key-file="+pki("ca.key"),
 		"--allocate-node-cidrs",
+		"--node-monitor-grace-period="+nodeGrace.String(),
+		"--node-monitor-period=2s",
 		"--cluster-cidr="+plan.Net.Pods,
 		"--node-cidr-mask-size=23",
 		"--service-cluster-ip-range="+plan.Net.Services,

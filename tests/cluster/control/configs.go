@@ -18,17 +18,22 @@ const (
 func writeConfigs(plan *Plan, folder string) error {
 	etc := filepath.Join(folder, "etc")
 	for name, config := range map[string]object{
-		"kubelet.json":             kubeletConfig(plan),
-		"kube-proxy.json":          proxyConfig(plan),
-		"cni/10-penstock.conflist": podNetwork(plan),
-		"kube-scheduler.json":      schedulerConfig(plan),
+		"kubelet.json":                    kubeletConfig(plan),
+		"kube-proxy.json":                 proxyConfig(plan),
+		"cni/10-penstock.conflist":        podNetwork(plan.Net.First),
+		"kube-scheduler.json":             schedulerConfig(plan),
+		"second/kubelet.json":             secondKubeletConfig(plan),
+		"second/kube-proxy.json":          secondProxyConfig(plan),
+		"second/cni/10-penstock.conflist": podNetwork(plan.Net.Second.Pods),
 	} {
 		if err := writeJSON(filepath.Join(etc, name), config); err != nil {
 			return err
 		}
 	}
-	if err := writeFile(filepath.Join(etc, "containerd.toml"), containerdConfig(plan)); err != nil {
-		return err
+	for folder, cni := range map[string]string{"": "etc/cni", "second": "etc/second/cni"} {
+		if err := writeFile(filepath.Join(etc, folder, "containerd.toml"), containerdConfig(plan, cni)); err != nil {
+			return err
+		}
 	}
 	if err := writeFile(filepath.Join(etc, "resolv.conf"), "nameserver "+plan.Net.Node+"\n"); err != nil {
 		return err
@@ -59,6 +64,7 @@ func kubeletConfig(plan *Plan) object {
 		"maxPods":                  250,
 		"volumePluginDir":          "/var/lib/kubelet/volumeplugins",
 		"serializeImagePulls":      false,
+		"nodeLeaseDurationSeconds": 20, // a sign of life every 5 s; nodeGrace without one is a node that is away
 		// The disk is the developer's: neither evict pods nor collect images because others fill it.
 		"imageGCHighThresholdPercent": 100,
 		"evictionHard": object{
@@ -96,7 +102,7 @@ func schedulerConfig(plan *Plan) object {
 
 // podNetwork routes to each pod by a link of its own. A bridge would need the module br_netfilter for services: answers
 // from pod to pod across it are never routed, so that the address of the service is not put back in.
-func podNetwork(plan *Plan) object {
+func podNetwork(addresses string) object {
 	return object{
 		"cniVersion": "1.0.0",
 		"name":       "penstock",
@@ -107,7 +113,7 @@ func podNetwork(plan *Plan) object {
 				"ipam": object{
 					"type":    "host-local",
 					"dataDir": "/var/lib/cni",
-					"ranges":  [][]object{{{"subnet": plan.Net.Pods}}},
+					"ranges":  [][]object{{{"subnet": addresses}}},
 					"routes":  []object{{"dst": "0.0.0.0/0"}},
 				},
 			},
@@ -119,9 +125,9 @@ func podNetwork(plan *Plan) object {
 // containerdConfig differs from containerd's defaults in what a machine without a registry, and root without
 // CAP_SYS_RESOURCE (restrict_oom_score_adj), need. The unpacker is named because containerd 2.3 otherwise refuses to
 // start where mkfs.erofs is older than it expects.
-func containerdConfig(plan *Plan) string {
+func containerdConfig(plan *Plan, cni string) string {
 	return strings.NewReplacer(
-		"SOCKET", containerdSocket, "TOOLS", plan.Tools, "HOME", plan.Home, "PAUSE", pauseImage,
+		"SOCKET", containerdSocket, "TOOLS", plan.Tools, "CNI", plan.home(cni), "PAUSE", pauseImage,
 		"PLATFORM", "linux/"+runtime.GOARCH,
 	).Replace(`version = 3
 root = "/var/lib/containerd"
@@ -139,7 +145,7 @@ sandbox = "PAUSE"
 restrict_oom_score_adj = true
 [plugins."io.containerd.cri.v1.runtime".cni]
 bin_dirs = ["TOOLS"]
-conf_dir = "HOME/etc/cni"
+conf_dir = "CNI"
 [plugins."io.containerd.cri.v1.runtime".containerd]
 default_runtime_name = "runc"
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]

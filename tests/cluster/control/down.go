@@ -38,6 +38,11 @@ func down(name string) error {
 // takeDown removes processes, link, cgroups and folder, or the folder's content when it is about to be used again. It
 // needs no record: what a cluster has outside of its folder is found by the folder's path.
 func takeDown(folder string, again bool) error {
+	if os.Geteuid() == 0 {
+		if err := freeze(secondCgroup(cgroupOf(folder)), false); err != nil { // what is frozen cannot be killed
+			return err
+		}
+	}
 	r := loadRecord(folder)
 	others := r.First.session() // an API-only cluster's components; a node's end with its first process anyway
 	for _, process := range append([]Process{r.First}, others...) {

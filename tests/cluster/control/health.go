@@ -24,19 +24,24 @@ func checks(plan *Plan, admin *web) map[string]func(context.Context) error {
 		"kubelet":                 ask("http://127.0.0.1:10248/healthz"),
 		"kube-proxy":              ask("http://127.0.0.1:10256/livez"),
 		"coredns":                 ask("http://127.0.0.1:8181/ready"),
-		"containerd": func(ctx context.Context) error {
-			connection, err := (&net.Dialer{}).DialContext(ctx, "unix", containerdSocket)
-			if err != nil {
-				return err
-			}
-			return connection.Close()
-		},
+		"containerd":              answersAt(containerdSocket),
 	}
 }
 
-// nodeReady asks whether the scheduler may place pods on the node.
-func nodeReady(ctx context.Context, plan *Plan, admin *web) error {
-	text, err := admin.get(ctx, plan.server()+"/api/v1/nodes/"+plan.Node)
+// answersAt asks whether a process listens at a socket.
+func answersAt(socket string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	}
+}
+
+// nodeReady asks whether the scheduler may place pods on a node.
+func nodeReady(ctx context.Context, plan *Plan, admin *web, name string) error {
+	text, err := admin.get(ctx, plan.server()+"/api/v1/nodes/"+name)
 	if err != nil {
 		return err
 	}

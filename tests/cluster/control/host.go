@@ -56,13 +56,13 @@ func cgroupRoots() ([]string, error) {
 
 // enterCgroups makes the cluster's subtree in every hierarchy and puts the process into a group `system` there, beside
 // which the kubelet makes its own.
-func enterCgroups(plan *Plan, pid int) error {
+func enterCgroups(cgroup string, pid int) error {
 	roots, err := cgroupRoots()
 	if err != nil {
 		return err
 	}
 	for _, root := range roots {
-		folder := filepath.Join(root, plan.Cgroup)
+		folder := filepath.Join(root, cgroup)
 		for _, group := range []string{folder, filepath.Join(folder, "system")} {
 			if err := os.Mkdir(group, 0o755); err != nil && !os.IsExist(err) {
 				return fmt.Errorf("the cgroup %s cannot be made: %w", group, err)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,15 @@ func (w *web) apply(ctx context.Context, url string, value object) error {
 		return err
 	}
 	_, err = w.send(ctx, http.MethodPatch, url+"?fieldManager=penstock-cluster&force=true", text)
+	return err
+}
+
+// delete removes an object; it may be gone already.
+func (w *web) delete(ctx context.Context, url string) error {
+	_, err := w.send(ctx, http.MethodDelete, url, nil)
+	if err != nil && strings.Contains(err.Error(), ": 404 ") {
+		return nil
+	}
 	return err
 }
 

@@ -14,7 +14,7 @@ func writeKubeconfigs(plan *Plan, folder string) error {
 	}
 	users := []string{"kube-controller-manager"}
 	if !plan.APIOnly {
-		users = append(users, "kube-scheduler", "kubelet", "kube-proxy", "coredns")
+		users = append(users, "kube-scheduler", "kubelet", "second-kubelet", "kube-proxy", "coredns")
 	}
 	for _, user := range users {
 		if err := writeKubeconfig(plan, folder, user, filepath.Join(folder, "etc", user+".kubeconfig")); err != nil {

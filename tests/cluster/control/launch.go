@@ -123,7 +123,7 @@ func startFirst(plan *Plan, folder, tools string) (Process, error) {
 	if plan.APIOnly {
 		return first, nil
 	}
-	if err := enterCgroups(plan, first.PID); err != nil {
+	if err := enterCgroups(plan.Cgroup, first.PID); err != nil {
 		return first, err
 	}
 	if err := connectHost(plan, first.PID); err != nil {

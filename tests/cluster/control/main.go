@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,16 +24,16 @@ var commands map[string]command
 // shown are the commands for users, in the order in which help lists them.
 var shown = []string{
 	"up", "down", "status", "kubeconfig", "load", "image", "kubectl", "helm", "enter", "logs", "start", "stop", "restart",
-	"compact", "path",
+	"compact", "join", "leave", "freeze", "thaw", "path",
 }
 
 func init() {
 	commands = map[string]command{
-		"up":         {"[--api-only] [--with-parent PID]", "start it, and wait until it is ready", runUp},
+		"up":         {"[--api-only | --nodes 2] [--with-parent PID]", "start it, and wait until it is ready", runUp},
 		"down":       {"", "end it, and remove everything that it was", runDown},
 		"status":     {"[--json]", "show its components and addresses", runStatus},
 		"kubeconfig": {"[--raw]", "print the path of its kubeconfig, or the file", runKubeconfig},
-		"load":       {"FILE.tar...", "import archives of images, docker's or OCI's", runLoad},
+		"load":       {"[--node 1|2] FILE.tar...", "import archives of images, docker's or OCI's, into all nodes", runLoad},
 		"image": {"--reference NAME --out FILE.tar [--entrypoint PATH] [--user UID:GID] SOURCE=PATH...",
 			"write an archive with an image of these files", runImage},
 		"kubectl": {"...", "run kubectl on it", runKubectl},
@@ -43,11 +44,17 @@ func init() {
 		"stop":    {"[--kill] COMPONENT", "stop a component; it stays so until it is started", orderer("stop")},
 		"restart": {"[--kill] COMPONENT", "stop a component and start it", orderer("restart")},
 		"compact": {"", "forget old revisions: watches from before get 410 Gone", runCompact},
+		"join":    {"", "have a second node", orderOfSecond("join")},
+		"leave":   {"", "end the second node and all that runs there, and forget it", orderOfSecond("leave")},
+		"freeze":  {"", "let everything on the second node stand still", runFreeze(true)},
+		"thaw":    {"", "let it go on", runFreeze(false)},
 		"path":    {"TOOL", "print the path of a program: kubectl, helm, etcd...", runPath},
 		// What we start ourselves.
 		"first":     {run: func(_ context.Context, _ string, a []string) error { return beFirst(a[0], a[1]) }},
 		"supervise": {run: func(_ context.Context, _ string, a []string) error { return supervise(a[0]) }},
 		"keep":      {run: runKeep},
+		"hold":      {run: func(_ context.Context, _ string, a []string) error { return holdSecond(a[0]) }},
+		"within":    {run: func(_ context.Context, _ string, a []string) error { return within(a[0], a[1:]) }},
 	}
 }
 
@@ -71,7 +78,7 @@ func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	arguments := flags.Args()[1:]
-	if passes := map[string]bool{"kubectl": true, "helm": true, "enter": true}; !passes[flags.Arg(0)] {
+	if passes := map[string]bool{"kubectl": true, "helm": true, "enter": true, "within": true}; !passes[flags.Arg(0)] {
 		name, arguments = takeName(name, arguments)
 	}
 	err := checkName(name)
@@ -106,11 +113,15 @@ func usage() {
 func runUp(ctx context.Context, name string, arguments []string) error {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	apiOnly := flags.Bool("api-only", false, "an API server without a node, without root")
+	nodes := flags.Int("nodes", 1, "how many nodes: 1 or 2")
 	parent := flags.Int("with-parent", 0, "take the cluster down when this process ends")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	return up(ctx, name, upOptions{apiOnly: *apiOnly, parent: *parent})
+	if *nodes < 1 || *nodes > 2 || (*apiOnly && *nodes == 2) {
+		return errors.New("a cluster has one node, or two with --nodes 2; with --api-only it has none")
+	}
+	return up(ctx, name, upOptions{apiOnly: *apiOnly, nodes: *nodes, parent: *parent})
 }
 
 func runDown(_ context.Context, name string, _ []string) error {

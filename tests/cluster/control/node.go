@@ -28,7 +28,7 @@ func beFirst(folder, tools string) error {
 	if err := mountNode(folder, tools); err != nil {
 		return fmt.Errorf("the node's mounts cannot be made: %w", err)
 	}
-	if err := connectNode(plan); err != nil {
+	if err := connect(plan.Net.Node, plan.Net.Host); err != nil {
 		return fmt.Errorf("the node's network cannot be made: %w", err)
 	}
 	child := exec.Command(filepath.Join(nodeTools, "control"), "supervise", nodeHome)
@@ -85,23 +85,31 @@ func mountNode(folder, tools string) error {
 	if err := os.Symlink("/run", filepath.Join(folder, "var/run")); err != nil && !os.IsExist(err) {
 		return err
 	}
-	steps := []struct {
-		from, to, kind string
-		flags          uintptr
-	}{
+	if err := mountAll([]mountStep{
 		{tools, filepath.Join(folder, "tools"), "", syscall.MS_BIND},
 		{folder, nodeHome, "", syscall.MS_BIND | syscall.MS_REC},
 		{nodeHome + "/var", "/var", "", syscall.MS_BIND},
 		{"", "/var", "", syscall.MS_SHARED}, // so that mounts that a pod's container makes are seen by others, if asked for
 		{"tmpfs", "/run", "tmpfs", syscall.MS_NOSUID | syscall.MS_NODEV},
 		{"proc", "/proc", "proc", syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC},
+	}); err != nil {
+		return err
 	}
+	return hideKernelSettings()
+}
+
+type mountStep struct {
+	from, to, kind string
+	flags          uintptr
+}
+
+func mountAll(steps []mountStep) error {
 	for _, step := range steps {
 		if err := syscall.Mount(step.from, step.to, step.kind, step.flags, ""); err != nil {
 			return fmt.Errorf("%s on %s: %w", step.from, step.to, err)
 		}
 	}
-	return hideKernelSettings()
+	return nil
 }
 
 func hideKernelSettings() error {
@@ -117,16 +125,16 @@ func hideKernelSettings() error {
 	return nil
 }
 
-// connectNode sets up the node's end of the link.
-func connectNode(plan *Plan) error {
+// connect sets up a node's end of its link.
+func connect(node, via string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o600); err != nil {
 		return err
 	}
 	return runAll(
 		"ip link set lo up",
-		"ip address add "+plan.Net.Node+"/30 dev eth0",
+		"ip address add "+node+"/30 dev eth0",
 		"ip link set eth0 up",
-		"ip route add default via "+plan.Net.Host,
+		"ip route add default via "+via,
 	)
 }
 

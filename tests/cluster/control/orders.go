@@ -26,9 +26,11 @@ func (s *supervisor) orders() http.Handler {
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		all := []componentStatus{}
+		s.mu.Lock()
 		for _, c := range s.components {
 			all = append(all, c.status())
 		}
+		s.mu.Unlock()
 		slices.SortFunc(all, func(a, b componentStatus) int { return strings.Compare(a.Name, b.Name) })
 		reply(w, all, nil)
 	})
@@ -40,6 +42,16 @@ func (s *supervisor) orders() http.Handler {
 		}
 		if order := r.PathValue("order"); err == nil && (order == "start" || order == "restart") {
 			err = s.start(r.Context(), name)
+		}
+		reply(w, nil, err)
+	})
+	mux.HandleFunc("POST /second/{order}", func(w http.ResponseWriter, r *http.Request) {
+		var err error
+		switch r.PathValue("order") {
+		case "join":
+			err = s.join(r.Context())
+		case "leave":
+			err = s.leave(r.Context())
 		}
 		reply(w, nil, err)
 	})

@@ -137,6 +137,8 @@ func identities(plan *Plan) []identity {
 		identity{file: "kubelet-client", user: "kube-apiserver-kubelet-client", groups: masters},
 		identity{file: "kubelet", user: "system:node:" + plan.Node, groups: []string{"system:nodes"},
 			hosts: []string{plan.Node, plan.Net.Node}},
+		identity{file: "second-kubelet", user: "system:node:" + plan.second(), groups: []string{"system:nodes"},
+			hosts: []string{plan.second(), plan.Net.Second.Node}},
 		identity{file: "kube-scheduler", user: "system:kube-scheduler", hosts: []string{"127.0.0.1"}},
 		identity{file: "kube-proxy", user: "system:kube-proxy"},
 		identity{file: "coredns", user: "system:coredns"},

@@ -74,6 +74,11 @@ func (p *Plan) home(parts ...string) string {
 	return filepath.Join(append([]string{p.Home}, parts...)...)
 }
 
+// second is the name of the node that may join.
+func (p *Plan) second() string {
+	return p.Node + "-2"
+}
+
 // server is where clients of the API server find it.
 func (p *Plan) server() string {
 	return fmt.Sprintf("https://%s:%d", p.Net.Node, p.Ports.API)

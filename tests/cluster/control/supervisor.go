@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,7 +20,10 @@ type supervisor struct {
 	plan       *Plan
 	folder     string // the state folder, as we see it
 	admin      *web
+	mu         sync.Mutex // of the components, which a second node adds to
 	components map[string]*component
+	joining    sync.Mutex
+	second     *secondNode
 	ready      chan struct{} // closed when the cluster is ready, or has failed for good
 	failed     error
 	took       time.Duration
@@ -123,8 +127,14 @@ func (s *supervisor) startRuntime(ctx context.Context) error {
 	if err := containerd.await(ctx); err != nil {
 		return err
 	}
-	load := exec.CommandContext(ctx, filepath.Join(s.plan.Tools, "ctr"), "--namespace=k8s.io",
+	return s.loadPause(ctx, nil)
+}
+
+// loadPause imports the pause image; the words lead to the node.
+func (s *supervisor) loadPause(ctx context.Context, words []string) error {
+	words = append(words, filepath.Join(s.plan.Tools, "ctr"), "--namespace=k8s.io",
 		"--address="+containerdSocket, "images", "import", "--local", filepath.Join(s.plan.Tools, "pause.tar"))
+	load := exec.CommandContext(ctx, words[0], words[1:]...)
 	load.Env = s.environment()
 	if output, err := load.CombinedOutput(); err != nil {
 		return &failure{"containerd", fmt.Sprintf("the pause image cannot be loaded: %v: %s", err, output)}
@@ -145,7 +155,7 @@ func (s *supervisor) startNode(ctx context.Context) error {
 			return err
 		}
 	}
-	return named("kubelet", until(ctx, func() error { return nodeReady(ctx, s.plan, s.admin) }))
+	return named("kubelet", until(ctx, func() error { return nodeReady(ctx, s.plan, s.admin, s.plan.Node) }))
 }
 
 // start starts a component and returns when it is well.
@@ -168,6 +178,8 @@ func (s *supervisor) stop(name string, kill bool) error {
 }
 
 func (s *supervisor) component(name string) (*component, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if c := s.components[name]; c != nil {
 		return c, nil
 	}

@@ -13,6 +13,7 @@ import (
 // upOptions are what `up` may be told.
 type upOptions struct {
 	apiOnly bool
+	nodes   int
 	parent  int // take the cluster down when this process ends; 0 for never
 }
 
@@ -46,6 +47,9 @@ func up(ctx context.Context, name string, options upOptions) error {
 	if err == nil {
 		err = awaitReady(ctx, folder)
 	}
+	if err == nil && options.nodes == 2 {
+		err = order(ctx, folder, "POST", "/second/join", nil)
+	}
 	if err != nil {
 		report := explain(folder, err)
 		if left := takeDown(folder, false); left != nil {
@@ -71,6 +75,11 @@ func alreadyUp(ctx context.Context, name, folder string, options upOptions) erro
 	defer cancel()
 	if err := awaitReady(ctx, folder); err != nil {
 		return explain(folder, err)
+	}
+	if options.nodes == 2 {
+		if err := order(ctx, folder, "POST", "/second/join", nil); err != nil {
+			return explain(folder, err)
+		}
 	}
 	fmt.Printf("The cluster %q is up already.\n", name)
 	fmt.Printf("export KUBECONFIG=%s\n", filepath.Join(folder, "kubeconfig"))

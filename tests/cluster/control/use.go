@@ -93,8 +93,11 @@ func runLogs(_ context.Context, name string, arguments []string) error {
 	return err
 }
 
-// inNode is a command in the node's namespaces.
-func inNode(ctx context.Context, folder string, words ...string) *exec.Cmd {
+// inNode is a command in the namespaces of a node: 1, or 2 which is entered from within the first.
+func inNode(ctx context.Context, folder string, node int, words ...string) *exec.Cmd {
+	if node == 2 {
+		words = append(intoSecond(loadSecond(folder)), words...)
+	}
 	first := fmt.Sprint(loadRecord(folder).First.PID)
 	enter := append([]string{"--target", first, "--mount", "--net", "--pid", "--ipc", "--uts", "--wd=/", "--"}, words...)
 	command := exec.CommandContext(ctx, "nsenter", enter...)
@@ -116,39 +119,70 @@ func runEnter(ctx context.Context, name string, arguments []string) error {
 	if err != nil {
 		return err
 	}
+	node, arguments, err := takeNode(folder, arguments)
+	if err != nil {
+		return err
+	}
 	if len(arguments) == 0 {
 		arguments = []string{"/bin/bash"}
 	}
-	command := inNode(ctx, folder, arguments...)
+	command := inNode(ctx, folder, max(node, 1), arguments...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return command.Run()
 }
 
-// runLoad imports archives of images into the node's containerd, side by side.
+// takeNode reads `--node N` at the beginning of arguments; 0 where there is none.
+func takeNode(folder string, arguments []string) (int, []string, error) {
+	if len(arguments) < 2 || arguments[0] != "--node" {
+		return 0, arguments, nil
+	}
+	switch {
+	case arguments[1] == "1":
+		return 1, arguments[2:], nil
+	case arguments[1] == "2" && loadSecond(folder) != 0:
+		return 2, arguments[2:], nil
+	}
+	return 0, nil, fmt.Errorf("there is no node %s: --node takes 1, or 2 after `join`", arguments[1])
+}
+
+// runLoad imports archives of images into the containerd of every node, side by side.
 func runLoad(ctx context.Context, name string, files []string) error {
 	folder, err := runningNode(name)
 	if err != nil {
 		return err
 	}
+	node, files, err := takeNode(folder, files)
+	if err != nil {
+		return err
+	}
+	nodes := []int{node}
+	if node == 0 {
+		nodes = []int{1}
+		if loadSecond(folder) != 0 {
+			nodes = append(nodes, 2)
+		}
+	}
 	if len(files) == 0 {
 		return errors.New("load takes archives of images, docker's or OCI's: load FILE.tar...")
 	}
-	failures := make([]error, len(files))
+	failures := make([]error, len(nodes)*len(files))
 	var all sync.WaitGroup
 	for i, file := range files {
-		all.Go(func() { failures[i] = load(ctx, folder, file) })
+		for j, node := range nodes {
+			all.Go(func() { failures[i*len(nodes)+j] = load(ctx, folder, node, file) })
+		}
 	}
 	all.Wait()
 	return errors.Join(failures...)
 }
 
-func load(ctx context.Context, folder, path string) error {
+func load(ctx context.Context, folder string, node int, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	command := inNode(ctx, folder, "ctr", "images", "import", "--local", "-")
+	command := inNode(ctx, folder, node, "ctr", "images", "import", "--local", "-")
 	var trouble strings.Builder
 	command.Stdin, command.Stderr = file, &trouble // by stdin, because the node does not see all of the host's files
 	output, err := command.Output()
