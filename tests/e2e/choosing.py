@@ -19,7 +19,7 @@ from typing import Final
 
 from .cluster import ROOT, SCRIPT, Cluster
 
-__all__ = ["Absent", "Broken", "chosen", "cluster"]
+__all__ = ["Absent", "Broken", "archive", "chosen", "cluster"]
 
 _IMAGES: Final = ("runtime", "operator", "kafka")
 
@@ -123,6 +123,11 @@ def _foreign(choice: str) -> Cluster:
         )
     images = {k: f"{registry}/{v}" if registry else v for k, v in _local_names().items()}
     return Cluster("foreign", Path(file).resolve(), _programs(), context=context, images=images)
+
+
+def archive(image: str) -> str:
+    """The file with an image, built if need be: for a node that joins later."""
+    return _run(str(ROOT / "scripts" / "images"), image).split()[1]
 
 
 def _archives() -> dict[str, str]:

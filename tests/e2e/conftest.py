@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from .choosing import Absent, Broken, chosen, cluster
+from .choosing import Absent, Broken, archive, chosen, cluster
 from .cluster import Cluster, Failed
 from .kafka import Kafka
 from .place import Place
@@ -86,6 +86,18 @@ def kubernetes() -> Iterator[Cluster]:
         pytest.skip(f"no cluster: {e}")
 
 
+@pytest.fixture
+def second_node(kubernetes: Cluster) -> Iterator[str]:
+    """The name of a node that has joined our own cluster and can run tasks; it leaves after the test."""
+    image = archive("runtime")
+    kubernetes.component("join")
+    try:
+        kubernetes.component("load", "--node", "2", image)
+        yield f"penstock-{kubernetes.name}-2"
+    finally:
+        kubernetes.component("leave")
+
+
 @pytest.fixture(scope="session")
 def mark() -> str:
     """What every namespace of this run begins with."""
@@ -127,7 +139,7 @@ def installed(
     made = Release(kubernetes, namespaces("system"))
     begun = time.monotonic()
     try:
-        made.install({"bootstrap.servers": kafka.servers}, crds={"install": not keep})
+        made.install({"bootstrap.servers": kafka.servers}, crds={"install": not keep}, task={"nodeLostSeconds": 10})
     except Failed as e:
         pytest.fail(f"{e}\n{show(kubernetes, made.namespace, made)}", pytrace=False)
     measured("helm install --wait", time.monotonic() - begun)
