@@ -11,7 +11,7 @@ from .cluster import Cluster
 from .place import Connector, Place, task
 
 pytestmark = [pytest.mark.own_cluster, pytest.mark.slow]
-COUNT = 15_000
+COUNT = 12_000
 
 
 @contextmanager
