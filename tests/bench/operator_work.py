@@ -1,6 +1,7 @@
 """The operator with many connectors, with idle ones, and on one change: a real API server and Kafka, pods are played."""
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ _LIMIT: Final = 1800.0
 
 @dataclass(frozen=True)
 class Size:
-    """How much. `changes` are made while all others settle, and as many again at rest."""
+    """How much."""
 
     stopped: int
     running: int
@@ -72,10 +73,12 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
         operator = site.operator(forked=False).start().ready(120)
         resting, working = [f"s{n}" for n in range(size.stopped)], [f"r{n}" for n in range(size.running)]
         settled_all(site, operator, ["first"], "Running", created(site, ["first"]), _LIMIT)
+        settled = threading.Event()
         with ThreadPoolExecutor(1) as beside:
-            changes = beside.submit(change_to_action, site, "first", size.changes)
+            changes = beside.submit(_changes_until, settled, site)
             stopped = settled_all(site, operator, resting, "Stopped", created(site, resting, state="Stopped"), _LIMIT)
             running = settled_all(site, operator, working, "Running", created(site, working), _LIMIT)
+            settled.set()
             meanwhile = changes.result()
         again = restart(operator, 1 + size.stopped + size.running, _LIMIT)
         page = scrape(operator)
@@ -89,6 +92,14 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
             action = change_to_action(quiet, few[0], size.changes)
             quiet.check()
     return OperatorFigures(load, stopped, running, meanwhile, again, page, deleted, at_rest, action)
+
+
+def _changes_until(settled: threading.Event, site: Site) -> list[float]:
+    """As `change_to_action`, one after the other until then."""
+    found: list[float] = []
+    while not settled.is_set():
+        found += change_to_action(site, "first", 1)
+    return found
 
 
 def operator_rows(runs: Sequence[OperatorFigures]) -> list[Measure]:
