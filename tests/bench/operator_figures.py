@@ -113,10 +113,11 @@ def settled_all(
 ) -> Many:
     """Wait until all of them are as asked."""
     process = psutil.Process(operator.pid)
-    left = {site.key(n) for n in names}
+    left = [site.key(n) for n in reversed(names)]
 
     def claim(all_: Mapping[str, Any]) -> bool:
-        left.difference_update([k for k in left if k in all_ and is_settled(all_[k], state)])
+        while left and left[-1] in all_ and is_settled(all_[left[-1]], state):
+            left.pop()
         return not left
 
     site.connectors.until(claim, f"{len(names)} connectors are {state}", limit)
