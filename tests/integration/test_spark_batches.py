@@ -25,3 +25,30 @@ def test_a_batch_of_large_parts_leaves_no_file_behind() -> None:
     """A task may live for months, and its temporary folder has no more than the node."""
     done = subprocess.run([sys.executable, "-c", BATCHES], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.splitlines()[-1] == "large files: 0"
+
+
+KILLED = """
+import threading, time
+from pyspark import SparkContext
+from penstock_runtime.engine.spark import Spark, SparkLost
+from penstock_runtime.scratch import Scratch
+
+with Scratch() as scratch:
+    scratch.become_temporary()
+    spark = Spark(cores=2, conf={}, name="killed", eager=True, scratch=scratch)
+    spark.start()
+    while SparkContext._gateway is None:
+        time.sleep(0.001)
+    SparkContext._gateway.proc.kill()
+    for ask in (spark.session, lambda: spark.ready):
+        try:
+            ask()
+        except SparkLost as e:
+            print("lost:", e)
+    spark.stop()
+"""
+
+
+def test_a_jvm_that_is_killed_while_it_starts_is_a_loss_and_no_failure_of_the_connector() -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines()[-2:] == ["lost: Spark's JVM was ended by signal 9 at its start"] * 2

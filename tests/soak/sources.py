@@ -283,7 +283,7 @@ class LimitsWorld(OutsideWorld):
         entry = ConfigEntry("max.message.bytes", str(limit), incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, _TOPIC, incremental_configs=[entry])
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        admin.incremental_alter_configs([resource])[resource].result(30)
+        admin.incremental_alter_configs([resource])[resource].result(120)
 
 
 class FileWorld(SourceWorld):

@@ -63,6 +63,8 @@ _USER: Final = "penstock"
 """Of a process whose user has no name."""
 _LATE: Final = 30.0
 """Seconds that a cancelled job has to end."""
+_ENDS: Final = 2.0
+"""Seconds after which a JVM that does not answer any more has ended."""
 _WATCH: Final = 0.2
 """How often a caller is asked while a job runs, in seconds."""
 
@@ -118,8 +120,11 @@ class Spark:
         """Whether jobs can run now.
 
         Raises:
+            SparkLost: its JVM was killed meanwhile.
             ConnectError: the session could not be started.
         """
+        if isinstance(self._failure, SparkLost):
+            raise self._failure
         if self._failure is not None:
             raise ConnectError(f"Spark could not be started: {self._failure}") from self._failure
         return self._session is not None
@@ -142,7 +147,7 @@ class Spark:
         """The session, once it is there.
 
         Raises:
-            ConnectError: it could not be started.
+            SparkLost, ConnectError: as `ready`.
         """
         self.start()
         if self._starter is not None:
@@ -225,7 +230,8 @@ class Spark:
             self._session = session
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
-            self._failure = e
+            number = _killed_by()
+            self._failure = e if number is None else SparkLost(f"Spark's JVM was ended by signal {number} at its start")
 
     def _run(self, entry: Entry, payloads: Sequence[bytes], timeout: float) -> list[bytes]:
         from py4j.protocol import Py4JError, Py4JNetworkError
@@ -309,6 +315,20 @@ def _alive(session: Any) -> bool:
         return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 (no public way to ask the JVM)
     except Exception:  # noqa: BLE001 (no answer is the answer)
         return False
+
+
+def _killed_by() -> int | None:
+    """The signal that has ended the JVM, if one has: then it was no fault of the configuration."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway  # noqa: SLF001 (no public way to the process)
+    if gateway is None or gateway.proc is None:
+        return None
+    try:
+        code = gateway.proc.wait(_ENDS)
+    except subprocess.TimeoutExpired:
+        return None
+    return -code if code < 0 else None
 
 
 def _first_line(error: BaseException) -> str:
