@@ -76,6 +76,7 @@ class Operator:
         release = settings.release
         self._lease = Lease(kube, release.namespace, f"{release.name}-operator", name or identity())
         self._lease_pool = Pool(1)
+        metrics.leading(lambda: self._lease.is_held)
         self._pool = Pool(settings.limits.reconciles + 4)
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
@@ -134,10 +135,9 @@ class Operator:
         while not self._stopping.is_set():
             try:
                 if await self._lease_pool(self._lease.attempt):
-                    self._metrics.leading(is_leading=True)
                     self.queue.unblock(_LEASE)
                     return True
-                if self._lease.holder != told:
+                if self._lease.holder is not None and self._lease.holder != told:
                     told = self._lease.holder
                     log.info("Waiting for the operator %s, which has the Lease", told)
             except OperatorError as e:
@@ -188,10 +188,11 @@ class Operator:
         self._status = StatusTopic(
             self._settings,
             lambda name: self._from_thread(self._records_changed, name),
-            on_turn=lambda: self._from_thread(self._kafka_turned),
-        )
+            on_turn=lambda: self._from_thread(self._kafka_turned), permit=self._lease.check,
+        )  # fmt: skip
+        kube = self._kube.within(self._lease.check)
         self._context = Context(
-            kube=self._kube, status=self._status, settings=self._settings, hmac_key=self._hmac_key, run=self._pool,
+            kube=kube, status=self._status, settings=self._settings, hmac_key=self._hmac_key, run=self._pool,
             metrics=self._metrics, job_slots=self._job_slots, clock=time.time,
         )  # fmt: skip
         self.queue.start()
@@ -212,8 +213,11 @@ class Operator:
     async def _live(self) -> None:
         while True:
             self._loop_heart.beat()
-            if not self._lease.is_held:  # also while an attempt to renew it waits for an answer
+            if (
+                not self._lease.is_held
+            ):  # also while an attempt to renew it waits for an answer: who takes it now may act
                 self.queue.block(_LEASE)
+                self.queue.interrupt()
             await asyncio.sleep(1.0)
 
     async def _keep_lease(self) -> None:
@@ -228,9 +232,6 @@ class Operator:
                 log.warning("The Lease could not be renewed: %s", e)
             if self._lease.is_held:
                 self.queue.unblock(_LEASE)
-            else:  # whoever takes it now may act; what is under way ends within its time limit
-                self.queue.block(_LEASE)
-            self._metrics.leading(is_leading=self._lease.is_held)
 
     async def _after_first_list(self) -> None:
         assert self._status is not None
@@ -299,7 +300,7 @@ class Operator:
     async def _end(self, watching: Watching | None, tasks: list[asyncio.Task[None]]) -> None:
         if watching is not None:
             ending = self._loop.run_in_executor(None, watching.stop)
-            await self.queue.stop(_STOP_SECONDS)
+            await self.queue.stop(_STOP_SECONDS if self._lease.is_held else 0.0)
             await ending
         for task in tasks:
             task.cancel()
@@ -307,7 +308,12 @@ class Operator:
         if self._status is not None:
             await self._loop.run_in_executor(None, self._status.close, 2.0)
         try:
-            await self._lease_pool(self._lease.release)
+            if self._pool.busy:  # a request that nobody answers yet may still be carried out
+                log.warning(
+                    "Requests are under way: the Lease is not given back, the next operator waits until it ends"
+                )
+            else:
+                await self._lease_pool(self._lease.release)
         except OperatorError as e:
             log.warning("The Lease could not be given back; the next operator waits until it ends: %s", e)
         self._pool.close()
@@ -328,8 +334,12 @@ class Operator:
         def begun() -> str | None:
             if self._streams is not None:
                 return self._streams.check_ready()
+            if self._lease.stands_by:  # ready for what it is there for: to take over
+                return None
             if not self._lease.is_held:
-                return f"waiting for the Lease, which {self._lease.holder or 'nobody'} has"
+                return (
+                    f"waiting for the Lease, which {self._lease.holder or 'nobody'} has, and who has not answered yet"
+                )
             return "waiting for the CRDs"
 
         return {"watches": begun}

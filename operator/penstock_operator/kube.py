@@ -6,7 +6,7 @@ Calls block, with time limits, and may come from many threads. Nothing is cached
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,10 +32,15 @@ class Kube:
 
     Attributes:
         server: that one, for other clients of the same process.
+
+    Args:
+        server: likewise.
+        permit: asked before every request that changes something; raises where it must not be sent.
     """
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, permit: Callable[[], None] = lambda: None) -> None:
         self.server = server
+        self._permit = permit
         self._instance = os.environ.get("HOSTNAME", COMPONENT)
         self._events = EventMemory()
 
@@ -48,6 +53,10 @@ class Kube:
         """
         return cls(ApiServer.connect(kubeconfig=kubeconfig, context=context, **more))
 
+    def within(self, permit: Callable[[], None]) -> "Kube":
+        """The same API server, which is written to only where `permit` does not raise."""
+        return Kube(self.server, permit)
+
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
         """An object; None: there is none.
 
@@ -55,7 +64,7 @@ class Kube:
             NotYet, Unavailable, Refused: as everywhere here.
         """
         doing = f"Reading {_named(kind, namespace, name)}"
-        answer = self.server.request("GET", kind, kind.path(namespace, name), doing)
+        answer = self._request("GET", kind, kind.path(namespace, name), doing)
         if _absent(answer, kind):
             return None
         return _object(answer, doing)
@@ -94,7 +103,7 @@ class Kube:
         kind, namespace, name = _of(manifest)
         doing = f"Creating {_named(kind, namespace, name)}"
         path = kind.path(namespace)
-        answer = self.server.request("POST", kind, path, doing, body=manifest, query={"fieldManager": manager})
+        answer = self._request("POST", kind, path, doing, body=manifest, query={"fieldManager": manager})
         if answer.code == 409 and status_of(answer).get("reason") == "AlreadyExists":
             return None
         return _object(answer, doing)
@@ -108,7 +117,7 @@ class Kube:
         kind, namespace, name = _of(manifest)
         doing = f"Replacing {_named(kind, namespace, name)}"
         path = kind.path(namespace, name)
-        answer = self.server.request("PUT", kind, path, doing, body=manifest, query={"fieldManager": manager})
+        answer = self._request("PUT", kind, path, doing, body=manifest, query={"fieldManager": manager})
         return None if _absent(answer, kind) else _object(answer, doing)
 
     def apply(self, manifest: Mapping[str, Any], *, manager: str) -> Object:
@@ -188,7 +197,7 @@ class Kube:
             options["preconditions"] = {"uid": uid}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
-        answer = self.server.request("DELETE", kind, kind.path(namespace, name), doing, body=options)
+        answer = self._request("DELETE", kind, kind.path(namespace, name), doing, body=options)
         if _absent(answer, kind):
             return False
         try:
@@ -208,7 +217,7 @@ class Kube:
         """Put these finalizers in the place of those that were read; False: changed meanwhile, or gone."""
         doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
         body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
-        answer = self.server.request(
+        answer = self._request(
             "PATCH", kind, kind.path(namespace, name), doing,
             body=body, content_type=_MERGE, query={"fieldManager": "penstock"},
         )  # fmt: skip
@@ -235,7 +244,7 @@ class Kube:
         """
         doing = f"Reading the log of Pod {namespace}/{pod}"
         query = {"container": container, "limitBytes": str(limit_bytes), "tailLines": str(tail_lines)}
-        answer = self.server.request("GET", POD, POD.path(namespace, pod, "log"), doing, query=query, verb="log")
+        answer = self._request("GET", POD, POD.path(namespace, pod, "log"), doing, query=query, verb="log")
         if _absent(answer, POD):
             return ""
         if answer.code == 400:
@@ -270,7 +279,7 @@ class Kube:
     def serves(self, kind: Kind) -> bool:
         """Whether the API server knows such objects: the CRD is there."""
         doing = f"Asking for {kind.plural}"
-        answer = self.server.request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
+        answer = self._request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
         if answer.code == 404:
             return False
         return any(r.get("name") == kind.plural for r in _object(answer, doing).get("resources") or ())
@@ -279,11 +288,14 @@ class Kube:
         """Let go of the connections."""
         self.server.close()
 
+    def _request(self, method: str, kind: Kind, path: str, doing: str, **more: Any) -> Answer:
+        if method != "GET":
+            self._permit()
+        return self.server.request(method, kind, path, doing, **more)
+
     def _apply(self, kind: Kind, path: str, doing: str, manifest: Mapping[str, Any], manager: str) -> Answer:
         query = {"fieldManager": manager, "force": "true"}
-        return self.server.request(
-            "PATCH", kind, path, doing, body=manifest, content_type=_APPLY, query=query, verb="apply"
-        )
+        return self._request("PATCH", kind, path, doing, body=manifest, content_type=_APPLY, query=query, verb="apply")
 
     def _pages(
         self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str, accept: str
@@ -292,9 +304,7 @@ class Kube:
         more = ""
         while True:
             page = {**query, "continue": more} if more else query
-            answer = self.server.request(
-                "GET", kind, kind.path(namespace), doing, query=page, verb="list", accept=accept
-            )
+            answer = self._request("GET", kind, kind.path(namespace), doing, query=page, verb="list", accept=accept)
             if answer.code == 410 and more:
                 return None
             body = _object(answer, doing)

@@ -4,8 +4,8 @@ import asyncio
 import contextvars
 import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, ParamSpec, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, ParamSpec, TypeVar
 
 from penstock_operator.errors import Unavailable
 
@@ -28,6 +28,12 @@ class Pool:
     def __init__(self, threads: int, *, seconds: float = _SECONDS) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="call")
         self._seconds = seconds
+        self._calls: set[Future[Any]] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way, also one that nobody waits for any more."""
+        return any(not call.done() for call in [*self._calls])
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The call's result.
@@ -37,7 +43,10 @@ class Pool:
         """
         within = contextvars.copy_context()  # so that its log lines name the connector
         call_ = functools.partial(within.run, functools.partial(call, *args, **kwargs))
-        future = asyncio.get_running_loop().run_in_executor(self._executor, call_)
+        submitted = self._executor.submit(call_)
+        self._calls.add(submitted)
+        submitted.add_done_callback(self._calls.discard)
+        future = asyncio.wrap_future(submitted)
         try:
             async with asyncio.timeout(self._seconds):
                 return await future

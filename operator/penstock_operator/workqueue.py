@@ -61,6 +61,7 @@ class WorkQueue:
         self._order: list[tuple[float, int, Key]] = []  # may hold what `_due` no longer says
         self._numbers = itertools.count()
         self._running: dict[Key, float] = {}
+        self._begun: dict[Key, asyncio.Task[None]] = {}  # without those that are created and have not done a step
         self._tasks: set[asyncio.Task[None]] = set()
         self._failures: dict[Key, int] = {}
         self._ended: dict[Key, float] = {}  # of keys that failed
@@ -96,6 +97,12 @@ class WorkQueue:
         """Take a reason back; nothing if there is none such."""
         self._blockers.discard(reason)
         self._news.set()
+
+    def interrupt(self) -> None:
+        """End the runs under way; their keys are due again. With `block`: until `unblock`."""
+        for key, task in [*self._begun.items()]:
+            self._put(key, self._loop.time())
+            task.cancel()
 
     async def stop(self, grace: float = 10.0) -> None:
         """Begin no more runs, wait for those under way so many seconds, then cancel them."""
@@ -173,6 +180,9 @@ class WorkQueue:
 
     async def _run(self, key: Key) -> None:
         begun = self._running[key]
+        task = asyncio.current_task()
+        assert task is not None
+        self._begun[key] = task
         current_key.set(key)
         outcome = "error"
         again: float | None = None
@@ -207,7 +217,7 @@ class WorkQueue:
         return self._ended[key] + _COOL if self._failures.get(key, 0) >= _HOT else 0.0
 
     def _ended_now(self, key: Key) -> None:
-        del self._running[key]
+        del self._running[key], self._begun[key]
         if key in self._failures:
             self._ended[key] = self._loop.time()
         else:

@@ -40,11 +40,13 @@ class StatusTopic:
         settings: of the release.
         on_change: called from the thread with a Connect name, whenever a reader would see something else of it.
         on_turn: called from the thread when `trouble` or `caught_up` changed.
+        permit: asked before records are written that may take so many seconds to arrive; raises where they must not be.
     """
 
     def __init__(
-        self, settings: Settings, on_change: Callable[[str], None], *, on_turn: Callable[[], None] = lambda: None
-    ) -> None:
+        self, settings: Settings, on_change: Callable[[str], None], *, on_turn: Callable[[], None] = lambda: None,
+        permit: Callable[[float], None] = lambda seconds: None,
+    ) -> None:  # fmt: skip
         self._settings = settings
         self._topic = settings.worker_config.status_storage_topic
         self._servers = settings.at_start.config.bootstrap_servers or ""
@@ -58,8 +60,8 @@ class StatusTopic:
         self._looked = threading.Condition()
         self._looks = 0
         self._turned = time.monotonic()
-        self._writer = Writer(self._topic, self._sentence)
-        self._state_writer = Writer(self._topic, self._sentence, seconds=_STATE_SECONDS)
+        self._writer = Writer(self._topic, self._sentence, permit=permit)
+        self._state_writer = Writer(self._topic, self._sentence, seconds=_STATE_SECONDS, permit=permit)
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
         self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)

@@ -19,6 +19,7 @@ Entry = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
 _TURN: Final = 0.1
+_SECONDS: Final = 5.0
 
 
 class Writer:
@@ -28,12 +29,17 @@ class Writer:
         topic: which must exist.
         sentence: an error in words.
         seconds: after which the client gives a record up; whoever writes may give up earlier.
+        permit: asked before records are written that may take so many seconds to arrive; raises where they must not be.
     """
 
-    def __init__(self, topic: str, sentence: Callable[[KafkaError], str], *, seconds: float = 10.0) -> None:
+    def __init__(
+        self, topic: str, sentence: Callable[[KafkaError], str], *, seconds: float = _SECONDS,
+        permit: Callable[[float], None] = lambda seconds: None,
+    ) -> None:  # fmt: skip
         self._topic = topic
         self._sentence = sentence
         self._seconds = seconds
+        self._permit = permit
         self._lock = threading.Lock()
         self._producer: Producer | None = None
         self._error: KafkaError | None = None
@@ -42,12 +48,13 @@ class Writer:
         """Write and wait for the acknowledgement of every one.
 
         Raises:
-            Unavailable: not in time, or refused; they may still arrive.
+            Unavailable: not in time, or refused; they may still arrive. Or they must not be written.
         """
         answers: list[KafkaError | None] = []
         deadline = time.monotonic() + timeout
         try:
             producer = self._made(worker)
+            self._permit(self._seconds)
             for key, value in entries:
                 producer.produce(self._topic, key=key, value=value, on_delivery=lambda e, _: answers.append(e))
             while len(answers) < len(entries) and time.monotonic() < deadline:

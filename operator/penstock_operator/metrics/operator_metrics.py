@@ -90,9 +90,9 @@ class Metrics:
         """Whether the status topic can be read."""
         self._kafka.set(up)
 
-    def leading(self, *, is_leading: bool) -> None:
-        """Whether this operator holds the Lease."""
-        self._leading.set(is_leading)
+    def leading(self, is_held: Callable[[], bool]) -> None:
+        """Ask here whether this operator holds the Lease."""
+        self._leading.set_function(lambda: float(is_held()))
 
     def queue(self, figures: Callable[[], QueueFigures]) -> None:
         """Ask for the queue's figures here."""

@@ -134,6 +134,14 @@ class OperatorProcess:
         """As the kernel does it when memory is short; it may have ended by itself."""
         self._signal(signal.SIGKILL)
 
+    def freeze(self) -> None:
+        """As on a node that stands still: it does nothing, and does not know it."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
     def stop(self, seconds: float = 30.0) -> int:
         """As the kubelet does it; the exit code."""
         if self.pid is None:

@@ -1,8 +1,103 @@
-"""More than one operator: of one release by mistake, of two releases on purpose."""
+"""More than one operator: of one release, so that one takes over; of two releases on purpose."""
 
+import time
 from collections.abc import Callable
+from itertools import count
 
+from .processes import OperatorProcess
+from .proxy import Proxy
 from .site import Site, condition
+
+_NUMBERS = count()
+
+
+def leads(operator: OperatorProcess) -> bool:
+    """Whether it says so itself."""
+    return "penstock_operator_leading 1.0" in operator.metrics()
+
+
+def one_of(operators: list[OperatorProcess], seconds: float) -> OperatorProcess:
+    """The one that leads, as soon as one does."""
+    operators[0].until(lambda: any(leads(o) for o in operators), "one leads", seconds)
+    leading = [o for o in operators if leads(o)]
+    assert len(leading) == 1
+    return leading[0]
+
+
+def leader_and_two(site: Site, proxy: Proxy | None = None) -> list[OperatorProcess]:
+    """The first leads, the others stand by."""
+    first = site.operator(None if proxy is None else proxy.kubeconfig, pod="operator-0").start().ready()
+    others = [site.operator(pod=f"operator-{n}").start() for n in (1, 2)]
+    for other in others:
+        other.ready()  # stands by: the leader has answered
+        assert not leads(other)
+    return [first, *others]
+
+
+def carries_on(site: Site, before: list[str]) -> None:
+    """What is changed now is acted on, and nothing was lost or doubled."""
+    site.change("orders", state="Paused")
+    site.settled("orders", "Paused", seconds=90)
+    assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))] == before
+    site.create(f"later-{next(_NUMBERS)}")
+
+
+def test_of_two_that_stand_by_one_takes_over_from_a_leader_that_is_frozen(site: Site, proxy: Proxy) -> None:
+    operators = leader_and_two(site, proxy)
+    site.create("orders", tasksMax=2)
+    site.settled("orders")
+    before = [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
+    frozen, *others = operators
+    for number in range(20):  # it stands still in the midst of work
+        site.create(f"burst-{number}")
+    frozen.until(lambda: any("burst" in r.path for r in proxy.changes()), "it is at work")
+    frozen.freeze()
+    begun = time.monotonic()
+    leader = one_of(others, 60)
+    took = time.monotonic() - begun
+    print(f"taken over after {took:.1f} s")
+    carries_on(site, before)
+    for number in range(20):
+        site.settled(f"burst-{number}", seconds=120)
+    changes = len(proxy.changes())
+    frozen.thaw()
+    assert frozen.ended(60) == 1
+    assert proxy.changes()[changes:] == []
+    assert frozen.logged("has taken the Lease")
+    assert took < 60
+    assert leads(leader)
+    frozen.start()
+    frozen.ready()  # stands by again
+    assert one_of(operators, 10) is leader
+    check_kubelet(site)
+
+
+def test_of_two_that_stand_by_one_takes_over_again_and_again(site: Site) -> None:
+    operators = leader_and_two(site)
+    site.create("orders")
+    site.settled("orders")
+    before = [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
+    for _ in range(3):
+        leader = one_of(operators, 60)
+        leader.kill()
+        leader.ended()
+        others = [o for o in operators if o is not leader]
+        begun = time.monotonic()
+        one_of(others, 60)
+        print(f"taken over after {time.monotonic() - begun:.1f} s")
+        site.change("orders", state="Paused")
+        site.settled("orders", "Paused", seconds=90)
+        site.change("orders", state="Running")
+        site.settled("orders", seconds=90)
+        assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))] == before
+        leader.start().ready()
+    site.check()
+
+
+def check_kubelet(site: Site) -> None:
+    """As `site.check`, where an operator has failed as it should."""
+    assert not site.kubelet.wrong, site.kubelet.wrong
+    assert site.kubelet.doubled() == {}
 
 
 def test_of_two_operators_of_a_release_one_waits_and_takes_over(site: Site) -> None:
@@ -11,12 +106,13 @@ def test_of_two_operators_of_a_release_one_waits_and_takes_over(site: Site) -> N
     second.until(lambda: second.logged("Waiting for the operator operator-0_operator-0"), "it waits")
     site.create("orders", tasksMax=2)
     site.settled("orders")
-    assert second.probe("readyz")[0] == 503
+    second.ready()  # for what it is there for: to take over from one that lives
+    assert not leads(second)
     assert second.probe("healthz")[0] == 200
     pods = [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
     first.kill()
     first.ended()
-    second.ready(90)
+    second.until(lambda: leads(second), "it leads", 90)
     site.change("orders", state="Paused")
     site.settled("orders", "Paused")
     assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))] == pods
@@ -28,6 +124,7 @@ def test_an_operator_that_ends_as_asked_hands_over_at_once(site: Site) -> None:
     second = site.operator(pod="operator-1").start()
     second.until(lambda: second.logged("Waiting for the operator"), "it waits")
     assert first.stop() == 0
+    second.until(lambda: leads(second), "it leads", 10)
     second.ready(10)
     site.check()
 

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
 
-from .rendering import Document, Helm, Rendered, least
+from .rendering import Document, Helm, Refused, Rendered, least
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
@@ -35,10 +35,32 @@ def test_pods_keep_to_the_restricted_pod_security_standard(rendered: Rendered) -
         assert all(set(volume) <= {"name", *allowed} for volume in pod.get("volumes", []))
 
 
-def test_there_is_never_more_than_one_operator(rendered: Rendered) -> None:
+def test_one_operator_is_the_default(rendered: Rendered) -> None:
     spec = rendered.one("Deployment")["spec"]
     assert spec["replicas"] == 1
     assert spec["strategy"] == {"type": "Recreate"}
+    assert rendered.of("PodDisruptionBudget") == []
+    assert "topologySpreadConstraints" not in rendered.pod
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+def test_operators_that_stand_by_are_spread_and_drained_one_by_one(helm: Helm, replicas: int) -> None:
+    rendered = helm.render(least(operator={"replicas": replicas}))
+    spec = rendered.one("Deployment")["spec"]
+    assert spec["replicas"] == replicas
+    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    budget = rendered.one("PodDisruptionBudget")["spec"]
+    assert budget == {"maxUnavailable": 1, "selector": spec["selector"]}
+    spread = rendered.pod["topologySpreadConstraints"]
+    assert [s["topologyKey"] for s in spread] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+    assert all(s["labelSelector"] == spec["selector"] for s in spread)
+    assert all(s["whenUnsatisfiable"] == "ScheduleAnyway" for s in spread)
+
+
+@pytest.mark.parametrize("replicas", [0, 4, "2", 1.5])
+def test_no_other_number_of_operators_is_taken(helm: Helm, replicas: Any) -> None:
+    with pytest.raises(Refused, match="replicas"):
+        helm.template(least(operator={"replicas": replicas}))
 
 
 def test_only_the_operator_has_a_token(rendered: Rendered) -> None:

@@ -110,7 +110,7 @@ def test_the_second_takes_over_when_the_first_does_not_answer(server: Server, le
     assert not second.attempt()  # asks
     clock.now += 15
     assert not second.attempt()
-    clock.now += 0.1
+    clock.now += 1.1
     assert not first.is_held
     assert second.attempt()
     assert server.kept is not None
@@ -124,10 +124,12 @@ def test_an_answer_makes_the_time_begin_anew(lease: Make, clock: Clock) -> None:
     clock.now += 14
     first.attempt()
     clock.now += 2
+    assert not second.attempt()  # sees the answer
+    clock.now += 5
     assert not second.attempt()  # asks again
     clock.now += 15
     assert not second.attempt()
-    clock.now += 0.1
+    clock.now += 1.1
     assert second.attempt()
 
 
@@ -146,7 +148,7 @@ def test_whoever_was_taken_over_is_told_and_holds_nothing(lease: Make, clock: Cl
     first, second = lease("first"), lease("second")
     first.attempt()
     second.attempt()
-    clock.now += 16
+    clock.now += 17
     assert not first.is_held
     assert second.attempt()
     with pytest.raises(LeaseLost, match="second has taken"):
@@ -208,3 +210,79 @@ def test_its_time_counts_from_before_it_was_asked_for(server: Server, lease: Mak
     assert first.attempt()
     clock.now += 5
     assert not first.is_held
+
+
+def test_two_that_wait_do_not_keep_each_other_from_taking_over(lease: Make, clock: Clock) -> None:
+    first, second, third = lease("first"), lease("second"), lease("third")
+    first.attempt()
+    begun = clock.now
+    while not (second.attempt() or third.attempt()):
+        clock.now += 2
+        assert clock.now - begun < 30
+    assert second.is_held is not third.is_held
+
+
+def test_of_two_that_wait_the_other_takes_over_when_the_one_that_asked_is_gone(lease: Make, clock: Clock) -> None:
+    first, second, third = lease("first"), lease("second"), lease("third")
+    first.attempt()
+    second.attempt()  # asks, and is heard of no more
+    third.attempt()
+    clock.now += 16.1
+    assert third.attempt()
+
+
+def test_an_operator_that_waits_stands_by_as_soon_as_the_holder_has_answered(lease: Make, clock: Clock) -> None:
+    first, second = lease("first"), lease("second")
+    first.attempt()
+    second.attempt()
+    assert not second.stands_by
+    clock.now += 5
+    first.attempt()
+    second.attempt()
+    assert (first.stands_by, second.stands_by) == (False, True)
+    clock.now += 5
+    second.attempt()  # asks again
+    clock.now += 16.1
+    assert second.attempt()
+    assert not second.stands_by
+
+
+def test_a_lease_that_was_deleted_is_taken_only_when_nobody_can_hold_it(
+    server: Server, lease: Make, clock: Clock
+) -> None:
+    first, second = lease("first"), lease("second")
+    first.attempt()
+    second.attempt()
+    first.attempt()
+    server.kept = None
+    assert not second.attempt()
+    assert first.attempt()  # it makes it anew, within its time
+    assert not second.attempt()
+    server.kept = None
+    second.attempt()
+    clock.now += 16.1
+    assert not first.is_held
+    assert second.attempt()
+
+
+def test_a_write_is_allowed_only_for_as_long_as_the_lease_covers_it(lease: Make, clock: Clock) -> None:
+    first = lease("first")
+    with pytest.raises(Unavailable, match="does not hold the Lease"):
+        first.check()
+    first.attempt()
+    first.check(14.0)
+    clock.now += 12
+    first.check()
+    with pytest.raises(Unavailable):
+        first.check(5.0)
+
+
+def test_one_that_was_frozen_writes_nothing_when_another_has_taken_over(lease: Make, clock: Clock) -> None:
+    first, second, third = lease("first"), lease("second"), lease("third")
+    first.attempt()
+    while not (second.attempt() or third.attempt()):
+        clock.now += 2
+    with pytest.raises(Unavailable):  # whatever thread of it runs first
+        first.check()
+    with pytest.raises(LeaseLost):
+        first.attempt()

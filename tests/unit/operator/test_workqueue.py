@@ -355,3 +355,38 @@ def test_log_lines_of_a_run_carry_its_key(caplog: pytest.LogCaptureFixture) -> N
         with_queue(Worked(then), test)
     assert seen == [A, B]
     assert current_key.get() is None
+
+
+def test_runs_that_are_interrupted_begin_anew_when_they_may() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        for key in (A, B, C):
+            queue.add(key)
+        await asyncio.sleep(0.5)
+        queue.block("lease")
+        queue.interrupt()
+        await asyncio.sleep(10)
+        assert worked.at_once == 0
+        assert queue.figures().running == 0
+        queue.unblock("lease")
+        await asyncio.sleep(10)
+
+    with_queue(worked, test)
+    assert (worked.of(A), worked.of(B), worked.of(C)) == (2, 2, 1)
+
+
+def test_a_run_that_has_not_done_a_step_is_not_lost_when_all_are_interrupted() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        queue.add(A)
+        await asyncio.sleep(0)
+        while not queue.figures().running:
+            await asyncio.sleep(0)
+        queue.interrupt()
+        await asyncio.sleep(10)
+        assert queue.figures().running == 0
+
+    with_queue(worked, test)
+    assert worked.of(A) >= 1
