@@ -87,7 +87,7 @@ class Operator:
         self._status: StatusTopic | None = None
         self._context: Context | None = None
         self._failure: BaseException | None = None
-        self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.add(key))
+        self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.hurry(key))
         self.queue = WorkQueue(
             self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
         )
@@ -196,7 +196,7 @@ class Operator:
             metrics=self._metrics, job_slots=self._job_slots, clock=time.time,
         )  # fmt: skip
         self.queue.start()
-        events = Events(self._index, self.queue.add, self._settings.plugins.shared_namespaces)
+        events = Events(self._index, self.queue.add, self.queue.hurry, self._settings.plugins.shared_namespaces)
         watching = Watching(
             self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, streams=self._streams,
             beat=self._kopf_heart.beat,
@@ -208,7 +208,10 @@ class Operator:
 
     async def _work(self, key: Key) -> float | None:
         assert self._context is not None
-        return await self._reconcile(key, self._context)
+        again = await self._reconcile(key, self._context)
+        if again is None and key not in self._index:
+            self.queue.forget(key)
+        return again
 
     async def _live(self) -> None:
         while True:
@@ -253,7 +256,7 @@ class Operator:
 
     def _records_changed(self, connect_name: str) -> None:
         for key in self._index.named(connect_name):
-            self.queue.add(key)
+            self.queue.hurry(key)
 
     def _find_orphans(self) -> None:
         if self._status is None or not self._status.caught_up:

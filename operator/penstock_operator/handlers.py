@@ -50,12 +50,14 @@ class Events:
     Args:
         index: kept up to date here.
         add: takes a key.
+        hurry: takes a key that somebody waits for: what has changed is its own, and it was seen before.
         shared: namespaces whose PluginVersions everybody may use.
     """
 
-    def __init__(self, index: ConnectorIndex, add: Add, shared: Collection[str] = ()) -> None:
+    def __init__(self, index: ConnectorIndex, add: Add, hurry: Add, shared: Collection[str] = ()) -> None:
         self._index = index
         self._add = add
+        self._hurry = hurry
         self._shared = frozenset(shared)
         self._versions: dict[tuple[str, str, str], str] = {}
 
@@ -65,16 +67,16 @@ class Events:
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
         if event["type"] == "DELETED":
             self._index.gone(key)
-            self._add(key)
+            self._hurry(key)
         elif self._index.seen(key, body):
-            self._add(key)
+            self._hurry(key)
 
     def pod(self, event: Event) -> None:
         """A pod of ours: its connector's key."""
         metadata = event["object"]["metadata"]
         name = (metadata.get("labels") or {}).get(CONNECTOR_LABEL)
         if name:
-            self._add(Key(metadata["namespace"], name))
+            self._hurry(Key(metadata["namespace"], name))
 
     def policy(self, event: Event) -> None:
         """A TopicCreationPolicy: those that name it; all of its namespace where it chooses by itself."""

@@ -52,6 +52,9 @@ class ConnectorIndex:
         """It was deleted."""
         self._drop(key)
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._known
+
     def all(self) -> Collection[Key]:
         """Every connector."""
         return list(self._known)

@@ -1,5 +1,8 @@
 """The work queue: every key once, one run per key at a time, so many runs at once, back-off for those that fail.
 
+Keys that somebody waits for go before the rest: ten thousand connectors that are looked at after a start, or that somebody
+else creates, hold up no change of one that is there. The rest always gets its part.
+
 Used in one event loop's thread. Times are of its clock, seconds.
 """
 
@@ -25,6 +28,8 @@ _LIMIT: Final = 120.0
 _HOT: Final = 5
 _COOL: Final = 1.0
 """After `_HOT` failures in a row even an event runs a key only `_COOL` seconds after it has ended."""
+_TURN: Final = 8
+"""Of so many runs one is of a key that can wait, if there is one."""
 
 current_key: ContextVar[Key | None] = ContextVar("current_key", default=None)
 """What is worked on, for log lines."""
@@ -58,7 +63,11 @@ class WorkQueue:
         self._chance = chance
         self._on_done = on_done
         self._due: dict[Key, float] = {}
-        self._order: list[tuple[float, int, Key]] = []  # may hold what `_due` no longer says
+        # By whether they are urgent. These may hold what `_due` no longer says.
+        self._order: dict[bool, list[tuple[float, int, Key]]] = {True: [], False: []}
+        self._urgent: set[Key] = set()
+        self._known: set[Key] = set()
+        self._begun = 0
         self._numbers = itertools.count()
         self._running: dict[Key, float] = {}
         self._begun: dict[Key, asyncio.Task[None]] = {}  # without those that are created and have not done a step
@@ -83,6 +92,17 @@ class WorkQueue:
         if key not in self._running:
             when = max(when, self._not_before(key))
         self._put(key, when)
+
+    def hurry(self, key: Key) -> None:
+        """`add`, before keys for which nobody waits. Of a key that was never worked on it is its turn that counts."""
+        when = self._loop.time()
+        if key not in self._running:
+            when = max(when, self._not_before(key))
+        self._put(key, when, urgent=key in self._known)
+
+    def forget(self, key: Key) -> None:
+        """It is no more; should it come again, it is new."""
+        self._known.discard(key)
 
     def add_from_thread(self, key: Key, delay: float = 0.0) -> None:
         """`add`, from another thread; nothing once the loop is closed."""
@@ -132,12 +152,16 @@ class WorkQueue:
             oldest_running=max((now - begun for _, begun in running), default=0.0),
         )
 
-    def _put(self, key: Key, when: float) -> None:
-        known = self._due.get(key)
-        if known is not None and known <= when:
+    def _put(self, key: Key, when: float, *, urgent: bool = False) -> None:
+        known, was_urgent = self._due.get(key), key in self._urgent
+        urgent = urgent or was_urgent
+        if known is not None and known <= when and urgent == was_urgent:
             return
+        when = when if known is None else min(known, when)
         self._due[key] = when
-        heapq.heappush(self._order, (when, next(self._numbers), key))
+        if urgent:
+            self._urgent.add(key)
+        heapq.heappush(self._order[urgent], (when, next(self._numbers), key))
         self._news.set()
 
     async def _schedule(self) -> None:
@@ -152,27 +176,54 @@ class WorkQueue:
 
     def _begin_what_is_due(self) -> float | None:
         """Begin runs while there are slots; seconds until the next key is due, None: something else must happen first."""
-        later = []
+        later: dict[bool, list[tuple[float, int, Key]]] = {True: [], False: []}
+        waits: dict[bool, float] = {}
         try:
-            while self._order and len(self._running) < self._slots and not self._blockers:
-                when, _, key = self._order[0]
-                if self._due.get(key) != when:
-                    heapq.heappop(self._order)
-                elif (wait := when - self._loop.time()) > 0:
-                    return wait
+            while len(self._running) < self._slots and not self._blockers:
+                for urgent in self._turns():
+                    if (wait := self._begin_one(urgent, later[urgent])) is None:
+                        waits.pop(urgent, None)
+                        break
+                    waits[urgent] = wait
                 else:
-                    entry = heapq.heappop(self._order)
-                    if key in self._running:
-                        later.append(entry)  # its turn comes when it has ended
-                    else:
-                        self._begin(key)
+                    return min((w for w in waits.values() if w != float("inf")), default=None)
             return None
         finally:
-            for entry in later:
-                heapq.heappush(self._order, entry)
+            for urgent, entries in later.items():
+                for entry in entries:
+                    heapq.heappush(self._order[urgent], entry)
+
+    def _turns(self) -> tuple[bool, ...]:
+        """Which keys are taken first now."""
+        return (False, True) if self._begun % _TURN == _TURN - 1 else (True, False)
+
+    def _begin_one(self, urgent: bool, later: list[tuple[float, int, Key]]) -> float | None:
+        """None: one was begun; else the seconds until one is due.
+
+        Args:
+            urgent: of which keys.
+            later: takes entries of keys that run: their turn comes when these have ended.
+        """
+        order = self._order[urgent]
+        while order:
+            when, _, key = order[0]
+            if self._due.get(key) != when or (key in self._urgent) != urgent:
+                heapq.heappop(order)
+            elif (wait := when - self._loop.time()) > 0:
+                return wait
+            else:
+                entry = heapq.heappop(order)
+                if key not in self._running:
+                    self._begin(key)
+                    return None
+                later.append(entry)
+        return float("inf")
 
     def _begin(self, key: Key) -> None:
         del self._due[key]
+        self._urgent.discard(key)
+        self._begun += 1
+        self._known.add(key)
         self._running[key] = self._loop.time()
         task = self._loop.create_task(self._run(key), name=f"reconcile {key}")
         self._tasks.add(task)
@@ -208,10 +259,11 @@ class WorkQueue:
             self._ended_now(key)
             self._on_done(outcome, self._loop.time() - begun)
         if again is not None:
-            self._put(key, self._loop.time() + again)
+            self._put(key, self._loop.time() + again, urgent=True)
         if key in self._due:  # it may have woken itself
-            when = max(self._due.pop(key), self._not_before(key))
-            self._put(key, when)
+            when, urgent = max(self._due.pop(key), self._not_before(key)), key in self._urgent
+            self._urgent.discard(key)
+            self._put(key, when, urgent=urgent)
 
     def _not_before(self, key: Key) -> float:
         return self._ended[key] + _COOL if self._failures.get(key, 0) >= _HOT else 0.0

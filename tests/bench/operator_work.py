@@ -77,9 +77,9 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
         with ThreadPoolExecutor(1) as beside:
             changes = beside.submit(_changes_until, settled, site)
             stopped = settled_all(site, operator, resting, "Stopped", created(site, resting, state="Stopped"), _LIMIT)
-            running = settled_all(site, operator, working, "Running", created(site, working), _LIMIT)
             settled.set()
             meanwhile = changes.result()
+        running = settled_all(site, operator, working, "Running", created(site, working), _LIMIT)
         again = restart(operator, 1 + size.stopped + size.running, _LIMIT)
         page = scrape(operator)
         deleted = removed(site, ["first", *resting, *working])

@@ -55,7 +55,7 @@ class Watcher:
             KINDS, namespaces, on_gap=lambda: self.gaps.put(None), on_listed=lambda: self.listed.put(None)
         )
         self.watching = Watching(
-            self.kube.server, settings, Events(self.index, self.keys.put), deliver=self._deliver, kinds=KINDS,
+            self.kube.server, settings, Events(self.index, self.keys.put, self.keys.put), deliver=self._deliver, kinds=KINDS,
             streams=self.streams,
         )  # fmt: skip
         self.watching.start(lambda: self.ended.put(None))

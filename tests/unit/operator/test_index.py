@@ -28,8 +28,13 @@ class Told:
 
     def __init__(self, worker: Mapping[str, str] | None = None, shared: tuple[str, ...] = ()) -> None:
         self.keys: list[Key] = []
+        self.hurried: list[Key] = []
         self.index = ConnectorIndex(worker or {})
-        self.events = Events(self.index, self.keys.append, shared)
+        self.events = Events(self.index, self.keys.append, self._hurry, shared)
+
+    def _hurry(self, key: Key) -> None:
+        self.keys.append(key)
+        self.hurried.append(key)
 
     def connector(self, key: Key, kind: str | None = None, **more: Any) -> list[Key]:
         return self._of(self.events.connector, kind, body(key, **more))
@@ -189,3 +194,16 @@ def test_what_a_connector_no_longer_names_does_not_find_it_and_what_is_gone_leav
     told.connector(IN, "DELETED")
     told.connector(OUT, "DELETED")
     assert not index._found_by
+
+
+def test_somebody_waits_for_what_is_changed_in_a_connector_itself_and_for_its_pods_alone() -> None:
+    told = Told()
+    told.connector(IN, config={"password": "${secret:db:key}"}, topicCreationPolicy={"name": "rules"})
+    told.connector(IN, "MODIFIED", generation=2, config={"password": "${secret:db:key}"})
+    told.pod("MODIFIED", other("shop", "p", metadata={"labels": {"penstock.dev/connector": IN.name}}))
+    assert told.hurried == [IN] * 3
+    told.secret("ADDED", other("shop", "db"))
+    told.secret("MODIFIED", other("shop", "db", version="2"))
+    told.policy("DELETED", other("shop", "rules"))
+    told.plugin("ADDED", other("shop", "files"))
+    assert told.hurried == [IN] * 3

@@ -358,6 +358,59 @@ def test_log_lines_of_a_run_carry_its_key(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_runs_that_are_interrupted_begin_anew_when_they_may() -> None:
+
+
+MANY = [Key("shop", f"many-{n}") for n in range(1000)]
+
+
+def test_a_key_that_somebody_waits_for_goes_before_a_thousand_others() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        queue.hurry(A)
+        await asyncio.sleep(5)
+        for key in MANY:
+            queue.add(key)
+        queue.add(A)  # and also as one of them
+        await asyncio.sleep(3.5)
+        queue.hurry(A)
+        await asyncio.sleep(1000)
+
+    with_queue(worked, test)
+    assert worked.times(A) == [0.0, 9.0]
+    assert len(worked.runs) == 1002
+
+
+def test_a_key_that_is_new_takes_its_turn_whoever_is_in_a_hurry() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        for key in MANY[:20]:
+            queue.add(key)
+        queue.hurry(B)
+        await asyncio.sleep(100)
+
+    with_queue(worked, test)
+    assert worked.runs[-1] == (B, 10.0)
+
+
+def test_a_key_that_was_forgotten_is_new_again() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        queue.hurry(A)
+        await asyncio.sleep(5)
+        queue.forget(A)
+        for key in MANY[:4]:
+            queue.add(key)
+        queue.hurry(A)
+        await asyncio.sleep(100)
+
+    with_queue(worked, test)
+    assert worked.times(A) == [0.0, 7.0]
+
+
+def test_keys_that_can_wait_get_their_part_while_others_hurry_without_an_end() -> None:
     worked = Worked()
 
     async def test(queue: WorkQueue) -> None:
@@ -377,6 +430,23 @@ def test_runs_that_are_interrupted_begin_anew_when_they_may() -> None:
 
 
 def test_a_run_that_has_not_done_a_step_is_not_lost_when_all_are_interrupted() -> None:
+
+
+queue.hurry(key)
+        await asyncio.sleep(5)
+        for key in MANY[:10]:
+            queue.add(key)
+        for _ in range(100):
+            for key in (A, B, C):
+                queue.hurry(key)
+            await asyncio.sleep(1)
+
+    with_queue(worked, test)
+    assert sum(worked.of(key) for key in MANY[:10]) == 10
+    assert worked.of(A) + worked.of(B) + worked.of(C) >= 190
+
+
+def test_a_key_that_waits_for_its_turn_is_worked_on_once_when_somebody_comes_to_wait_for_it() -> None:
     worked = Worked()
 
     async def test(queue: WorkQueue) -> None:
@@ -390,3 +460,14 @@ def test_a_run_that_has_not_done_a_step_is_not_lost_when_all_are_interrupted() -
 
     with_queue(worked, test)
     assert worked.of(A) >= 1
+
+
+await asyncio.sleep(5)
+        queue.add(A, 50.0)
+        queue.hurry(A)
+        await asyncio.sleep(100)
+        queue.add(A, 20.0)
+        await asyncio.sleep(100)
+
+    with_queue(worked, test)
+    assert worked.times(A) == [0.0, 5.0, 125.0]
