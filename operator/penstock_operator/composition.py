@@ -8,9 +8,12 @@ import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from penstock.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_operator import unused
+from penstock_operator.connector.apply import STATUS_MANAGER
 from penstock_operator.connector.gather import living_job_pods
 from penstock_operator.context import Context, Reconcile
 from penstock_operator.errors import OperatorError
@@ -92,6 +95,7 @@ class Operator:
             self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
         )
         metrics.queue(self.queue.figures)
+        self._unused = {kind: WorkQueue(partial(self._say_unused, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)}
 
     def stop(self) -> None:
         """End gracefully; from the loop's thread."""
@@ -131,11 +135,11 @@ class Operator:
 
     async def _take_lease(self) -> bool:
         told: str | None = None
-        self.queue.block(_LEASE)
+        self._hold()
         while not self._stopping.is_set():
             try:
                 if await self._lease_pool(self._lease.attempt):
-                    self.queue.unblock(_LEASE)
+                    self._go_on()
                     return True
                 if self._lease.holder is not None and self._lease.holder != told:
                     told = self._lease.holder
@@ -195,8 +199,12 @@ class Operator:
             kube=kube, status=self._status, settings=self._settings, hmac_key=self._hmac_key, run=self._pool,
             metrics=self._metrics, job_slots=self._job_slots, clock=time.time,
         )  # fmt: skip
-        self.queue.start()
-        events = Events(self._index, self.queue.add, self.queue.hurry, self._settings.plugins.shared_namespaces)
+        for queue in (self.queue, *self._unused.values()):
+            queue.start()
+        events = Events(
+            self._index, self.queue.add, self.queue.hurry, self._settings.plugins.shared_namespaces,
+            lambda kind, key: self._unused[kind].add(key),
+        )  # fmt: skip
         watching = Watching(
             self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, streams=self._streams,
             beat=self._kopf_heart.beat,
@@ -213,14 +221,33 @@ class Operator:
             self.queue.forget(key)
         return again
 
+    async def _say_unused(self, kind: Kind, key: Key) -> None:
+        kube = self._kube.within(self._lease.check)
+        document = await self._pool(kube.get, kind, key.namespace, key.name)
+        if document is None or (status := unused.status(document, time.time())) is None:
+            return
+        await self._pool(
+            kube.apply_status, kind, key.namespace, key.name, status, uid=document["metadata"]["uid"],
+            manager=STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
+        )  # fmt: skip
+
+    def _hold(self) -> None:
+        """Somebody else may have the Lease: begin nothing, and end what is under way."""
+        for queue in (self.queue, *self._unused.values()):
+            queue.block(_LEASE)
+            queue.interrupt()
+
+    def _go_on(self) -> None:
+        for queue in (self.queue, *self._unused.values()):
+            queue.unblock(_LEASE)
+
     async def _live(self) -> None:
         while True:
             self._loop_heart.beat()
             if (
                 not self._lease.is_held
             ):  # also while an attempt to renew it waits for an answer: who takes it now may act
-                self.queue.block(_LEASE)
-                self.queue.interrupt()
+                self._hold()
             await asyncio.sleep(1.0)
 
     async def _keep_lease(self) -> None:
@@ -234,7 +261,7 @@ class Operator:
             except OperatorError as e:
                 log.warning("The Lease could not be renewed: %s", e)
             if self._lease.is_held:
-                self.queue.unblock(_LEASE)
+                self._go_on()
 
     async def _after_first_list(self) -> None:
         assert self._status is not None
@@ -303,7 +330,8 @@ class Operator:
     async def _end(self, watching: Watching | None, tasks: list[asyncio.Task[None]]) -> None:
         if watching is not None:
             ending = self._loop.run_in_executor(None, watching.stop)
-            await self.queue.stop(_STOP_SECONDS if self._lease.is_held else 0.0)
+            grace = _STOP_SECONDS if self._lease.is_held else 0.0
+            await asyncio.gather(*(queue.stop(grace) for queue in (self.queue, *self._unused.values())))
             await ending
         for task in tasks:
             task.cancel()

@@ -52,13 +52,18 @@ class Events:
         add: takes a key.
         hurry: takes a key that somebody waits for: what has changed is its own, and it was seen before.
         shared: namespaces whose PluginVersions everybody may use.
+        unused: takes a resource of a kind that this release does nothing with.
     """
 
-    def __init__(self, index: ConnectorIndex, add: Add, hurry: Add, shared: Collection[str] = ()) -> None:
+    def __init__(
+        self, index: ConnectorIndex, add: Add, hurry: Add, shared: Collection[str] = (),
+        unused: Callable[[Kind, Key], None] = lambda kind, key: None,
+    ) -> None:  # fmt: skip
         self._index = index
         self._add = add
         self._hurry = hurry
         self._shared = frozenset(shared)
+        self._unused = unused
         self._versions: dict[tuple[str, str, str], str] = {}
 
     def connector(self, event: Event) -> None:
@@ -80,6 +85,7 @@ class Events:
 
     def policy(self, event: Event) -> None:
         """A TopicCreationPolicy: those that name it; all of its namespace where it chooses by itself."""
+        self._seen_unused(POLICY, event)
         metadata, spec = event["object"]["metadata"], event["object"].get("spec") or {}
         if self._is_new("policy", event, str(metadata.get("generation", ""))):
             chooses = spec.get("connectorSelector") is not None or event["type"] == "DELETED"
@@ -91,6 +97,7 @@ class Events:
 
     def plugin_version(self, event: Event) -> None:
         """A PluginVersion: all that may use it."""
+        self._seen_unused(PLUGIN_VERSION, event)
         metadata = event["object"]["metadata"]
         if self._is_new("plugin", event, str(metadata.get("generation", ""))):
             shared = metadata["namespace"] in self._shared
@@ -102,6 +109,11 @@ class Events:
         found = self._index.with_secret(metadata["namespace"], metadata["name"])
         if found and self._is_new("secret", event, str(metadata.get("resourceVersion", ""))):
             self._add_all(found)
+
+    def _seen_unused(self, kind: Kind, event: Event) -> None:
+        metadata = event["object"]["metadata"]
+        if event["type"] != "DELETED":
+            self._unused(kind, Key(metadata["namespace"], metadata["name"]))
 
     def _is_new(self, what: str, event: Event, version: str) -> bool:
         """Whether this is another version than the last one; what is listed at the start tells nothing new."""

@@ -90,11 +90,23 @@ class Images(_Part):
     pull_secrets: Names = ()
 
 
-class Plugins(_Part):
-    """How plugins reach a pod, and whose may be used everywhere."""
+def _no_mount(how: str) -> str:
+    if how != "Auto":
+        raise ValueError("must be Auto: the images of PluginVersions are not mounted in this release")
+    return how
 
-    mount: Literal["Auto", "ImageVolume", "InitContainer"] = "Auto"
-    shared_namespaces: Names = ()
+
+def _none_shared(names: tuple[str, ...]) -> tuple[str, ...]:
+    if names:
+        raise ValueError("must be empty: PluginVersions are not used in this release")
+    return names
+
+
+class Plugins(_Part):
+    """How plugins reach a pod, and whose may be used everywhere: refused until that is done."""
+
+    mount: Annotated[Literal["Auto", "ImageVolume", "InitContainer"], AfterValidator(_no_mount)] = "Auto"
+    shared_namespaces: Annotated[Names, AfterValidator(_none_shared)] = ()
 
 
 class Secrets(_Part):

@@ -82,7 +82,7 @@ def after(end: End, *, lived: float, history: History, policy: Restart) -> Again
                 return Again(None, history, "failed; spec.restart.onFailure is false")
             if history.failures >= policy.max_restarts:
                 return Again(None, history, f"failed after {policy.max_restarts} restarts (spec.restart.maxRestarts)")
-            b = policy.backoff
-            delay = min(b.max.total_seconds(), b.initial.total_seconds() * b.factor**history.failures)
+            backoff = policy.backoff
+            delay = min(backoff.max.total_seconds(), backoff.initial.total_seconds() * backoff.factor**history.failures)
             history = replace(history, failures=history.failures + 1)
             return Again(delay, history, f"failed; restart {history.failures} of {policy.max_restarts}")

@@ -6,7 +6,7 @@ from .place import Place
 
 
 def test_applied_twice_a_connector_stays_as_it_is_and_a_diff_of_it_is_empty(place: Place) -> None:
-    source = place.datagen("orders", restart={"backoff": {"initial": "10s"}}, rollout={"timeout": "90s"})
+    source = place.datagen("orders", restart={"backoff": {"initial": "10s"}})
     source.reaches("Running")
     found = source.until(lambda c: c if c["status"].get("activeTopics") else None, "its status has settled")
     for _ in range(2):

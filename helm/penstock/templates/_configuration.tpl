@@ -23,6 +23,12 @@ digits that were written are lost before a template sees them.
     {{- end -}}
   {{- end -}}
 {{- end -}}
+{{- if ne .Values.plugins.mount "Auto" -}}
+  {{- $refused = append $refused "plugins.mount must be Auto: the images of PluginVersions are not mounted in this release; put plugins into the runtime's image (images.runtime)" -}}
+{{- end -}}
+{{- if .Values.plugins.sharedNamespaces -}}
+  {{- $refused = append $refused "plugins.sharedNamespaces must be empty: PluginVersions are not used in this release; put plugins into the runtime's image (images.runtime)" -}}
+{{- end -}}
 {{- if not (get $texts "bootstrap.servers" | trim) -}}
   {{- $refused = prepend $refused "worker has no bootstrap.servers: set it to host:port pairs of your Kafka, in a values file (worker: {bootstrap.servers: \"kafka:9092\"}) or with --set 'worker.bootstrap\\.servers=kafka:9092'" -}}
 {{- end -}}

@@ -20,13 +20,12 @@ from penstock_operator.errors import Refused
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD
 
-__all__ = ["Applied", "apply"]
+__all__ = ["STATUS_MANAGER", "Applied", "apply"]
 
 log = logging.getLogger(__name__)
 _MANAGER: Final = "penstock"
-_STATUS_MANAGER: Final = "penstock-status"
+STATUS_MANAGER: Final = "penstock-status"
 _REFUSED_AGAIN: Final = 10.0
-_THEIRS: Final = ("offsetsActions",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +103,11 @@ async def _status(
     """Write it where it differs; the Connector as it stands then, None: it is gone, or another has its name."""
     own = facts.connector.metadata
     found = status(facts, decision)
-    if same(found, document.get("status"), besides=_THEIRS):
+    if same(found, document.get("status")):
         return document
     written = await context.run(
         context.kube.apply_status, CONNECTOR, own.namespace or "", own.name, found, uid=own.uid or "",
-        manager=_STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
+        manager=STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
     )  # fmt: skip
     if written is None:
         return None

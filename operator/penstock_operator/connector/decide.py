@@ -14,6 +14,7 @@ from penstock_operator.connector.ending import deleting, stopped, without_tasks
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.life_of import LifeOf
 from penstock_operator.connector.memory import JobMemory
+from penstock_operator.connector.not_yet import answered
 from penstock_operator.connector.planning import planned
 from penstock_operator.connector.requests import Requests, remembered, requests
 from penstock_operator.connector.running import run
@@ -35,6 +36,8 @@ def decide(facts: Facts, life: LifeOf) -> Decision:
     if facts.deleting is not None:
         return deleting(facts)
     found = _standing(facts, life)
+    refused = answered(facts.connector.metadata.annotations, found.memory, facts.now)
+    found = replace(found, memory=replace(found.memory, offsets=refused))
     # Ours is there as long as deletion is to reset the offsets, and not a moment longer.
     wanted = facts.connector.spec.deletion.offsets == "Reset"
     return found if wanted == facts.finalizer else replace(found, finalizer=wanted)

@@ -102,6 +102,7 @@ class Memory:
         refusal: the sentences.
         job: short pods that failed.
         handled: restarts, the latest last.
+        offsets: actions on offsets and topics, likewise.
         conditions: by type, as they stand.
         state: of the connector.
     """
@@ -114,6 +115,7 @@ class Memory:
     refusal: tuple[str, ...] = ()
     job: JobMemory = JobMemory()
     handled: tuple[Handled, ...] = ()
+    offsets: tuple[Handled, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
 
@@ -145,10 +147,8 @@ class Memory:
                 job.get("key", ""), job.get("attempts", 0), instant(job.get("retryAt")), job.get("reason", ""),
                 job.get("message", ""),
             ),
-            handled=tuple(
-                Handled(h["action"], h["token"], h.get("result", ""), h.get("message", ""), instant(h.get("at")) or 0.0)
-                for h in status.get("restartActions") or ()
-            ),
+            handled=tuple(map(_handled, status.get("restartActions") or ())),
+            offsets=tuple(map(_handled, status.get("offsetsActions") or ())),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
         )  # fmt: skip
@@ -172,6 +172,13 @@ class Memory:
             {"key": job.key, "attempts": job.attempts, "reason": job.reason, "message": job.message,
              "retryAt": None if job.retry_at is None else timestamp(job.retry_at)}
         )  # fmt: skip
+
+
+def _handled(status: Mapping[str, Any]) -> Handled:
+    return Handled(
+        status["action"], status["token"], status.get("result", ""), status.get("message", ""),
+        instant(status.get("at")) or 0.0,
+    )  # fmt: skip
 
 
 def _task(status: Mapping[str, Any]) -> TaskMemory:

@@ -43,6 +43,10 @@ def notes(before: Memory, decision: Decision) -> Iterator[Note]:
             refused = handled.result != "Succeeded"
             name = "RestartRefused" if refused else "RestartRequested"
             yield Note(refused, name, f"{handled.action} ({handled.token}): {handled.message}"[:_MOST], "Restart")
+    for handled in after.offsets:
+        if handled not in before.offsets and handled.result == "Refused":
+            text = f"{handled.action} ({handled.token}): {handled.message}"
+            yield Note(True, "OffsetsActionRefused", text[:_MOST], "Offsets")
     if decision.finalizer is False and verdict.reason == "OffsetsKept":
         yield Note(True, "OffsetsKept", verdict.message[:_MOST], "Delete")
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from penstock_operator.connector import names
 from penstock_operator.connector.decision import Decision
 from penstock_operator.connector.facts import Facts
-from penstock_operator.connector.memory import task_status, without_empty
+from penstock_operator.connector.memory import Handled, task_status, without_empty
 from penstock_operator.connector.pod_facts import Phase, timestamp
 from penstock_operator.connector.verdict import conditions
 
@@ -28,11 +28,6 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
         about = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
     topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in facts.topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
-    restarts = [
-        without_empty({"action": h.action, "token": h.token, "result": h.result, "message": h.message,
-                       "at": timestamp(h.at)})
-        for h in memory.handled
-    ]  # fmt: skip
     return {
         **without_empty(
             {
@@ -42,7 +37,8 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
                 "activeTopics": topics[:_TOPICS_SHOWN],
                 "plan": memory.plan_status(),
                 "job": memory.job_status(),
-                "restartActions": restarts,
+                "restartActions": [_action(h) for h in memory.handled],
+                "offsetsActions": [_action(h) for h in memory.offsets],
             }
         ),
         "observedGeneration": connector.metadata.generation,
@@ -56,13 +52,13 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
     }
 
 
-def same(one: Mapping[str, Any], other: Mapping[str, Any] | None, *, besides: tuple[str, ...] = ()) -> bool:
-    """Whether nothing would change: then nothing is written.
+def same(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
+    """Whether nothing would change: then nothing is written."""
+    return dict(one) == (other or {})
 
-    Args:
-        one: a status.
-        other: the one that stands there.
-        besides: fields of others, which are not ours to compare.
-    """
-    ours = {k: v for k, v in (other or {}).items() if k not in besides}
-    return dict(one) == ours
+
+def _action(handled: Handled) -> dict[str, Any]:
+    return without_empty(
+        {"action": handled.action, "token": handled.token, "result": handled.result, "message": handled.message,
+         "at": timestamp(handled.at) if handled.at else None}
+    )  # fmt: skip

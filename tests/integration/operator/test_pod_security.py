@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 from tests.unit.operator.connector.controls import CONTROLS
+from tests.unit.operator.connector.world import tasks_of
 
-from penstock.job import Action
+from penstock.life import Standing
 from penstock.resources import Connector
+from penstock.taskspec import TaskState
+from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.template_policy import refusals
 from penstock_operator.settings import Settings
@@ -37,9 +40,11 @@ def test_every_control_is_refused_here_exactly_where_kubernetes_refuses_it(api: 
         {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level.lower()}}},
     )
     settings, differ = _settings(level), []
+    answer = tasks_of(1)
+    plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
     for control in CONTROLS:
         connector = _connector(control.template, name)
-        pod = Maker(connector, settings, ()).job("orders-in-plan-1", Action.PLAN, "1")
+        pod = Maker(connector, settings, ()).task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
         pod["spec"]["serviceAccountName"] = "default"
         try:
             api.call("POST", f"/api/v1/namespaces/{name}/pods", pod, dryRun="All", fieldValidation="Strict")

@@ -13,6 +13,7 @@ from ..ports import free_port
 from .processes import ROOT
 from .proxy import Proxy
 from .site import Site, condition
+from .unused_kinds import SPECS, manifest, observed
 
 Right = tuple[str, str, str, str]
 """Namespace (empty: everywhere), API group, resource, verb."""
@@ -24,10 +25,6 @@ _PATH = re.compile(
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 NEVER_USED = {
-    ("penstock.dev", "topiccreationpolicies", "get"): "read by a later release: policies",
-    ("penstock.dev", "topiccreationpolicies/status", "patch"): "written by a later release: policies",
-    ("penstock.dev", "pluginversions", "get"): "read by a later release: plugins",
-    ("penstock.dev", "pluginversions/status", "patch"): "written by a later release: plugins",
     ("", "configmaps", "patch"): "a later release writes offsets to a ConfigMap",
 }
 
@@ -132,6 +129,9 @@ def whole_life(site: Site) -> None:
     """Everything that the operator ever does."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": site.namespace},
               "stringData": {"password": "a"}}  # fmt: skip
+    for kind in SPECS:
+        site.api.create(manifest(site, kind))
+        observed(site, kind, 1)
     config = {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}
     site.create("orders", tasksMax=2, config=config, deletion={"offsets": "Reset"})
     site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")

@@ -61,8 +61,7 @@ def test_nothing_is_written_where_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize("change", [
-    {"restart": {"maxRestarts": 3}}, {"deletion": {"offsets": "Keep"}}, {"offsets": {"configMap": "x"}},
-    {"rollout": {"canary": 2}},
+    {"restart": {"maxRestarts": 3}}, {"deletion": {"offsets": "Keep"}},
 ])  # fmt: skip
 def test_a_change_that_tasks_need_not_know_restarts_nothing(change: dict[str, object]) -> None:
     world = running()

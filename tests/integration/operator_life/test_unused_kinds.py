@@ -1,0 +1,49 @@
+"""Resources that this release does nothing with say so, so that whoever waits for them does not wait in vain."""
+
+from .site import Site
+from .unused_kinds import SPECS, manifest, observed
+
+
+def test_a_resource_of_an_unused_kind_is_stalled_at_once_and_follows_its_generation(site: Site) -> None:
+    site.api.create(manifest(site, "TopicCreationPolicy"))  # before there is an operator
+    site.operator().start()
+    site.api.create(manifest(site, "PluginVersion"))
+    for kind in SPECS:
+        conditions = {c["type"]: c for c in observed(site, kind, 1)["status"]["conditions"]}
+        assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "NotImplemented")
+        assert conditions["Stalled"]["status"] == "True"
+        assert "in this release; " in conditions["Ready"]["message"]
+    site.api.merge(
+        manifest(site, "TopicCreationPolicy"), {"spec": {"default": {"replicationFactor": 1, "partitions": 6}}}
+    )
+    before = observed(site, "TopicCreationPolicy", 2)
+    site.create("orders")  # something that is looked at after it
+    site.settled("orders")
+    assert site.api.get(before)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    for kind in SPECS:
+        site.api.delete(manifest(site, kind))
+    site.check()
+
+
+def test_a_wait_for_a_connector_that_names_a_policy_ends_with_the_reason(site: Site) -> None:
+    site.operator().start()
+    site.create("orders", topicCreationPolicy={"name": "any"}, rollout={"canary": 2}, offsets={"configMap": "x"})
+    body = site.until(
+        "orders", lambda b: [c for c in b.get("status", {}).get("conditions", ()) if c["type"] == "Stalled"], "refused"
+    )
+    told = next(c["message"] for c in body["status"]["conditions"] if c["type"] == "ConfigValid")
+    for field in ("topicCreationPolicy", "rollout", "offsets"):
+        assert f"spec.{field}: " in told
+    site.check()
+
+
+def test_an_action_on_offsets_is_refused_once_and_moves_nothing(site: Site) -> None:
+    site.operator().start()
+    site.create("orders")
+    site.settled("orders")
+    site.annotate("orders", reset_offsets="now", restart_failed="also")
+    body = site.until("orders", lambda b: b["status"].get("offsetsActions"), "told")
+    (told,) = body["status"]["offsetsActions"]
+    assert (told["action"], told["token"], told["result"]) == ("reset", "now", "Refused")
+    assert site.settled("orders")["status"]["tasks"][0]["incarnation"] == 1
+    site.check()

@@ -1,0 +1,204 @@
+"""Every field of the resources and of the operator's configuration acts, or is refused with the reason."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from penstock.errors import ConfigError
+from penstock.life import Standing
+from penstock.resources import Connector
+from penstock.taskspec import TaskState
+from penstock_operator.connector.not_yet import ACTIONS, NOT_YET, not_yet
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.template_policy import refusals
+from penstock_operator.settings import Settings
+
+from .connector.world import World, tasks_of
+
+ROOT = Path(__file__).parents[3]
+MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "resource_status.py", "settings.py")
+"""Where fields are declared, which is not yet reading them."""
+SAMPLES: Mapping[str, Any] = {
+    "topicCreationPolicy.name": "shop", "rollout.canary": 2, "rollout.timeout": "1m", "offsets.configMap": "x",
+    "spark.executors": 2,
+}  # fmt: skip
+"""Fields that are refused, with a value each."""
+
+
+def schema(kind: str) -> dict[str, Any]:
+    document = yaml.safe_load((ROOT / "crds" / f"{kind}.penstock.dev.yaml").read_text())
+    found: dict[str, Any] = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return found
+
+
+def leaves(node: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every field that holds no further fields."""
+    if not node.get("properties"):
+        yield path
+    for name, inner in node.get("properties", {}).items():
+        yield from leaves(inner, (*path, name))
+
+
+def snake(name: str) -> str:
+    found = re.sub(r"[A-Z]", lambda m: f"_{m[0].lower()}", name)
+    return f"{found}_name" if found == "class" else found
+
+
+@cache
+def read_attributes() -> frozenset[tuple[str, str]]:
+    """Every `parent.name` that the code reads outside of the models, with the last name of what stands before the dot."""
+    found = set()
+    for folder in ("operator/penstock_operator", "runtime/penstock_runtime", "runtime/penstock"):
+        for file in (ROOT / folder).rglob("*.py"):
+            if file.name in MODELS:
+                continue
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute | ast.Name):
+                    parent = node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id
+                    found.add((parent, node.attr))
+    return frozenset(found)
+
+
+def unread(paths: Iterator[tuple[str, ...]], root: str, also: Mapping[str, str]) -> set[str]:
+    """Those that no code reads.
+
+    Args:
+        paths: of fields.
+        root: what a variable is called that holds all of them.
+        also: names of variables that hold a part, by that part.
+    """
+    found = set()
+    for path in paths:
+        parent, name = (path[-2] if len(path) > 1 else root), snake(path[-1])
+        names = {snake(parent), also.get(".".join(path[:-1]), "")}
+        if not any((n, name) in read_attributes() for n in names):
+            found.add(".".join(path))
+    return found
+
+
+def connector(spec: dict[str, Any]) -> Connector:
+    metadata = {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7}
+    return Connector.read({"metadata": metadata, "spec": {"class": "FileStreamSource", **spec}})
+
+
+def plain_fields() -> Iterator[tuple[str, ...]]:
+    return (path for path in leaves(schema("connectors")) if path[0] != "template")
+
+
+OF_A_PART = {"restart": "policy"}
+
+
+def test_every_field_of_a_connector_is_read_or_refused() -> None:
+    assert unread(plain_fields(), "spec", OF_A_PART) - set(SAMPLES) == set()
+
+
+def test_a_field_that_nobody_reads_would_be_found() -> None:
+    dummy = iter([("restart", "dummy"), ("dummy",), ("rollout", "canary")])
+    assert unread(dummy, "spec", OF_A_PART) == {"restart.dummy", "dummy", "rollout.canary"}
+
+
+@pytest.mark.parametrize("path", SAMPLES)
+def test_a_field_that_does_nothing_yet_is_refused_and_the_refusal_names_what_there_is_instead(path: str) -> None:
+    parent, name = path.split(".")
+    (problem,) = not_yet(connector({parent: {name: SAMPLES[path]}}).spec)
+    assert problem.property in (f"spec.{parent}", f"spec.{path}")
+    assert "in this release; " in problem.message
+    assert list(not_yet(connector({}).spec)) == []
+
+
+def test_what_is_refused_is_a_field_of_the_resource() -> None:
+    assert set(NOT_YET) <= set(schema("connectors")["properties"])
+    assert {p.partition(".")[0] for p in SAMPLES} == {*NOT_YET, "spark"}
+    assert {".".join(p) for p in plain_fields()} >= set(SAMPLES)
+
+
+def sample(field: Mapping[str, Any]) -> Any:
+    """A value for a field of the template."""
+    return {"boolean": True, "integer": 7, "string": "x", "array": [{"name": "x"}]}.get(field["type"], {"a": "b"})
+
+
+@pytest.mark.parametrize("name", schema("connectors")["properties"]["template"]["properties"])
+def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
+    settings = Settings.of(
+        {"release": {"name": "p", "namespace": "p"}, "worker": {"bootstrap.servers": "k:1"}, "images": {"runtime": "r:1"},
+         "podSecurity": {"level": "Unrestricted"}}
+    )  # fmt: skip
+    value = sample(schema("connectors")["properties"]["template"]["properties"][name])
+
+    def pod(template: dict[str, Any]) -> dict[str, Any]:
+        made = connector({"template": template})
+        assert refusals(made, settings) == ()
+        answer = tasks_of(1)
+        plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
+        return Maker(made, settings, ()).task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+
+    assert pod({name: value}) != pod({})
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_that_is_not_done_yet_is_refused_once_and_its_token_is_used_up(action: str) -> None:
+    world = World(annotations={f"penstock.dev/{action}": "first"})
+    world.settle()
+    name = action.removesuffix("-offsets")
+    (told,) = world.status["offsetsActions"]
+    assert (told["action"], told["token"], told["result"]) == (name, "first", "Refused")
+    assert told["message"].startswith("is not done in this release: ")
+    assert [e.reason for e in world.events].count("OffsetsActionRefused") == 1
+    assert world.condition("Ready").startswith("True Running")
+    world.advance(60)
+    assert world.reconcile().memory.offsets == world.decide().memory.offsets
+    world.annotations = {f"penstock.dev/{action}": "second"}
+    world.settle()
+    assert [t["token"] for t in world.status["offsetsActions"]] == ["first", "second"]
+
+
+def test_refused_actions_are_kept_in_bounds_but_for_those_whose_token_still_stands() -> None:
+    world = World()
+    for number in range(30):
+        world.annotations = {"penstock.dev/list-offsets": str(number), "penstock.dev/alter-offsets": "always"}
+        world.settle()
+    tokens = [t["token"] for t in world.status["offsetsActions"]]
+    assert len(tokens) == 10
+    assert "always" in tokens
+    assert tokens[-1] == "29"
+
+
+def fields(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every field of the settings that holds no further fields."""
+    for name, info in model.model_fields.items():
+        inner = next((t for t in (info.annotation, *get_args(info.annotation)) if _is_model(t)), None)
+        if inner is None:
+            yield (*path, name)
+        else:
+            yield from fields(inner, (*path, name))
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+REFUSED_SETTINGS = {"plugins.mount": "ImageVolume", "plugins.shared_namespaces": ["shop"]}
+
+
+def test_every_field_of_the_operators_configuration_is_read_or_refused() -> None:
+    also = dict.fromkeys(("job.resources", "task.resources"), "resources")
+    found = unread(fields(Settings), "settings", {**also, "": "_settings"})
+    whole = {f"{part}.resources.{name}" for part in ("job", "task") for name in ("requests", "limits")}  # as they are
+    assert found - whole - set(REFUSED_SETTINGS) == set()
+
+
+@pytest.mark.parametrize("path", REFUSED_SETTINGS)
+def test_a_setting_that_does_nothing_yet_is_refused(path: str) -> None:
+    group, name = path.split(".")
+    document = {"release": {"name": "p", "namespace": "p"}, "worker": {"bootstrap.servers": "k:1"},
+                "images": {"runtime": "r:1"}, group: {name: REFUSED_SETTINGS[path]}}  # fmt: skip
+    with pytest.raises(ConfigError, match="in this release"):
+        Settings.of(document)
