@@ -67,7 +67,7 @@ class WorkQueue:
         self._order: dict[bool, list[tuple[float, int, Key]]] = {True: [], False: []}
         self._urgent: set[Key] = set()
         self._known: set[Key] = set()
-        self._begun = 0
+        self._runs = 0
         self._numbers = itertools.count()
         self._running: dict[Key, float] = {}
         self._begun: dict[Key, asyncio.Task[None]] = {}  # without those that are created and have not done a step
@@ -195,7 +195,7 @@ class WorkQueue:
 
     def _turns(self) -> tuple[bool, ...]:
         """Which keys are taken first now."""
-        return (False, True) if self._begun % _TURN == _TURN - 1 else (True, False)
+        return (False, True) if self._runs % _TURN == _TURN - 1 else (True, False)
 
     def _begin_one(self, urgent: bool, later: list[tuple[float, int, Key]]) -> float | None:
         """None: one was begun; else the seconds until one is due.
@@ -222,7 +222,7 @@ class WorkQueue:
     def _begin(self, key: Key) -> None:
         del self._due[key]
         self._urgent.discard(key)
-        self._begun += 1
+        self._runs += 1
         self._known.add(key)
         self._running[key] = self._loop.time()
         task = self._loop.create_task(self._run(key), name=f"reconcile {key}")

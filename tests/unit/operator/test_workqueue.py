@@ -358,6 +358,38 @@ def test_log_lines_of_a_run_carry_its_key(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_runs_that_are_interrupted_begin_anew_when_they_may() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        for key in (A, B, C):
+            queue.add(key)
+        await asyncio.sleep(0.5)
+        queue.block("lease")
+        queue.interrupt()
+        await asyncio.sleep(10)
+        assert worked.at_once == 0
+        assert queue.figures().running == 0
+        queue.unblock("lease")
+        await asyncio.sleep(10)
+
+    with_queue(worked, test)
+    assert (worked.of(A), worked.of(B), worked.of(C)) == (2, 2, 1)
+
+
+def test_a_run_that_has_not_done_a_step_is_not_lost_when_all_are_interrupted() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        queue.add(A)
+        await asyncio.sleep(0)
+        while not queue.figures().running:
+            await asyncio.sleep(0)
+        queue.interrupt()
+        await asyncio.sleep(10)
+        assert queue.figures().running == 0
+
+    with_queue(worked, test)
+    assert worked.of(A) >= 1
 
 
 MANY = [Key("shop", f"many-{n}") for n in range(1000)]
@@ -415,24 +447,7 @@ def test_keys_that_can_wait_get_their_part_while_others_hurry_without_an_end() -
 
     async def test(queue: WorkQueue) -> None:
         for key in (A, B, C):
-            queue.add(key)
-        await asyncio.sleep(0.5)
-        queue.block("lease")
-        queue.interrupt()
-        await asyncio.sleep(10)
-        assert worked.at_once == 0
-        assert queue.figures().running == 0
-        queue.unblock("lease")
-        await asyncio.sleep(10)
-
-    with_queue(worked, test)
-    assert (worked.of(A), worked.of(B), worked.of(C)) == (2, 2, 1)
-
-
-def test_a_run_that_has_not_done_a_step_is_not_lost_when_all_are_interrupted() -> None:
-
-
-queue.hurry(key)
+            queue.hurry(key)
         await asyncio.sleep(5)
         for key in MANY[:10]:
             queue.add(key)
@@ -451,18 +466,7 @@ def test_a_key_that_waits_for_its_turn_is_worked_on_once_when_somebody_comes_to_
 
     async def test(queue: WorkQueue) -> None:
         queue.add(A)
-        await asyncio.sleep(0)
-        while not queue.figures().running:
-            await asyncio.sleep(0)
-        queue.interrupt()
-        await asyncio.sleep(10)
-        assert queue.figures().running == 0
-
-    with_queue(worked, test)
-    assert worked.of(A) >= 1
-
-
-await asyncio.sleep(5)
+        await asyncio.sleep(5)
         queue.add(A, 50.0)
         queue.hurry(A)
         await asyncio.sleep(100)
