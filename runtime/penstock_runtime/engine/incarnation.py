@@ -136,10 +136,10 @@ class Life:
         self._refuse_older_than(self._latest(self._entries()))
 
     def look(self, writer: StatusWriter, seconds: float = 2.0) -> None:
-        """Rule 3 while nothing else leads to it, for one small request: see what has come since the last look.
+        """Rule 3 while nothing else leads to it, for a few small requests: see what has come since the last look.
 
         Args:
-            writer: for the record, where an older life has written over it.
+            writer: for the record, where an older life has written over it, or somebody has made the topic anew.
             seconds: how long each answer may take.
 
         Raises:
@@ -148,7 +148,7 @@ class Life:
         """
         news = [e for e in self._tail.news(seconds) if e[0] == self._key]
         self._refuse_older_than(self._latest(news))
-        if news and news[-1] != self._entry():
+        if (news and news[-1] != self._entry()) or (not news and self._tail.begun):
             self._write(writer)
 
     def close(self) -> None:

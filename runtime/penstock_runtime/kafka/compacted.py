@@ -13,7 +13,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
-from penstock_runtime.kafka.marks import ends, filled, marks
+from penstock_runtime.kafka.marks import ends, filled, first_since, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -192,9 +192,15 @@ def partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) ->
 
 
 class Tail:
-    """What comes to the partition of one key, asked for now and then: one small request while nothing has come.
+    """What comes to the partition of one key, asked for now and then: three small requests while nothing has come.
+
+    A topic that somebody has made anew may hold as many records as before, or more: so it is also asked where the records
+    of the last one's time begin. A topic of another time, or with other partitions, is read from its beginning.
 
     Connects with the first question, and keeps its connection.
+
+    Attributes:
+        begun: whether the last call read the topic from its beginning: always the first one, later where it was made anew.
     """
 
     def __init__(self, settings: ClientSettings, topic: str, key: bytes) -> None:
@@ -202,8 +208,12 @@ class Tail:
         self._topic = topic
         self._key = key
         self._consumer: Consumer | None = None
-        self._partition: int | None = None
+        self._of = 0
+        """How many partitions the topic had."""
         self._at = 0
+        self._time: tuple[int, int] | None = None
+        """Milliseconds since 1970, and the first offset of that time or a later one: what tells this topic from another."""
+        self.begun = False
 
     def news(self, seconds: float) -> list[Entry]:
         """The records since the last call, all of them in the first; of any key in this partition.
@@ -219,21 +229,33 @@ class Tail:
                 config = self._settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
                 self._consumer = Consumer({**config, "isolation.level": "read_committed", "fetch.wait.max.ms": 50})
             consumer = self._consumer
-            if self._partition is None:
-                self._partition = partition_of(self._key, len(partitions(consumer, self._topic, seconds)))
-            here = TopicPartition(self._topic, self._partition)
-            if ends(consumer, [here], seconds)[here] == self._at:
+            count = len(partitions(consumer, self._topic, seconds))
+            here = TopicPartition(self._topic, partition_of(self._key, count))
+            same = count == self._of and self._is_same(consumer, here, seconds)
+            if same and ends(consumer, [here], seconds)[here] == self._at:
+                self.begun = False
                 return []
             low, end = marks(consumer, [here], seconds)[here]
-            begin = self._at if low <= self._at < end else OFFSET_BEGINNING  # not so: somebody made the topic anew
+            begins = not same or not low <= self._at < end
+            entries, last = [], None
             try:
                 wanted = {here.partition: end} if end > low else {}
-                found = _read(consumer, self._topic, {here.partition: begin}, wanted, seconds)
-                entries = list(map(_entry, found))
+                start = OFFSET_BEGINNING if begins else self._at
+                for message in _read(consumer, self._topic, {here.partition: start}, wanted, seconds):
+                    entries.append(_entry(message))
+                    last = message.timestamp()[1]
             finally:
                 consumer.unassign()  # what is assigned is fetched, all the time
-        self._at = end
+            if last is not None and last > 0:
+                self._time = _time_of(consumer, here, last, seconds)
+            elif begins:
+                self._time = None
+        self._of, self._at, self.begun = count, end, begins
         return entries
+
+    def _is_same(self, consumer: Consumer, here: TopicPartition, seconds: float) -> bool:
+        """Whether the last record that was read is still there; compaction may have taken it, and then all is read anew."""
+        return self._time is None or first_since(consumer, here, self._time[0], seconds) == self._time[1]
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -241,6 +263,12 @@ class Tail:
         if consumer is not None:
             with suppress(KafkaException):
                 consumer.close()
+
+
+def _time_of(consumer: Consumer, here: TopicPartition, last: int, seconds: float) -> tuple[int, int]:
+    """The last record's time; the time after it where all records are of that one, as in a new topic all may be later."""
+    since = first_since(consumer, here, last, seconds)
+    return (last, since) if since else (last + 1, first_since(consumer, here, last + 1, seconds))
 
 
 class StatusWriter:

@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as Position
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
 
-__all__ = ["GONE", "ends", "filled", "marks", "named"]
+__all__ = ["GONE", "ends", "filled", "first_since", "marks", "named"]
 
 GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
 """What is said of a partition that was deleted, and of one that has no leader at the moment."""
@@ -45,6 +45,14 @@ def marks(
 def ends(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
     """The end of each, in one question. Raises KafkaException as `marks`."""
     return _asked(consumer, list(partitions), _END, seconds)
+
+
+def first_since(consumer: Consumer, partition: TopicPartition, time: int, seconds: float) -> int:
+    """The first offset whose record is of this time (milliseconds since 1970) or later; -1 where there is none.
+
+    Raises KafkaException as `marks`.
+    """
+    return _asked(consumer, [partition], time, seconds)[partition]
 
 
 def filled(consumer: Consumer, topic: str, numbers: Iterable[int], seconds: float) -> dict[int, int]:
