@@ -26,10 +26,17 @@ class Read:
 
 
 class Reader:
-    """Follows a topic from its beginning. Close it, or use it in a `with`."""
+    """Follows a topic from its beginning. Close it, or use it in a `with`.
 
-    def __init__(self, servers: str, topic: str, *, isolation: str = "read_committed") -> None:
+    Args:
+        servers, topic: where.
+        isolation: level.
+        partitions: that the topic has at least: brokers tell of new ones a moment late.
+    """
+
+    def __init__(self, servers: str, topic: str, *, isolation: str = "read_committed", partitions: int = 1) -> None:
         self.topic = topic
+        self._least = partitions
         self.records: list[Read] = []
         self._at_end: set[int] = set()
         self._assigned = 0
@@ -95,7 +102,7 @@ class Reader:
     def _ready(self) -> bool:
         if not self._assigned:
             found = self._consumer.list_topics(self.topic, timeout=10).topics[self.topic]
-            if found.error is None and found.partitions:
+            if found.error is None and len(found.partitions) >= self._least:
                 self._assigned = len(found.partitions)
                 self._consumer.assign([TopicPartition(self.topic, p, OFFSET_BEGINNING) for p in found.partitions])
             else:

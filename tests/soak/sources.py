@@ -50,6 +50,7 @@ class SourceWorld(World):
 
     def prepare(self) -> None:
         create(self.broker.bootstrap_servers, _TOPIC, self.partitions, max_message_bytes=str(2 << 20))
+        self._partitions = self.partitions
         self._found: dict[int, int] = {}
         self._delivered = 0
         self._reader: Reader | None = None
@@ -61,7 +62,7 @@ class SourceWorld(World):
         """Read the topic from its beginning, with all partitions that it has now."""
         if self._reader is not None:
             self._reader.__exit__()
-        self._reader = Reader(self.broker.bootstrap_servers, _TOPIC)
+        self._reader = Reader(self.broker.bootstrap_servers, _TOPIC, partitions=self._partitions)
         self._reader.poll()
 
     def look(self) -> None:
@@ -273,6 +274,7 @@ class LimitsWorld(OutsideWorld):
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
         admin.create_partitions([NewPartitions(_TOPIC, self._streams)])[_TOPIC].result(30)
         self.outside.grow(self._streams)
+        self._partitions = self._streams
         self.follow()
 
     def _may_be_lost(self, stream: int, number: int) -> bool:
