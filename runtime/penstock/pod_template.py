@@ -50,7 +50,11 @@ class PodTemplate(Part):
     )
     env: OpenList | None = Field(None, description="Environment variables, by name; PENSTOCK_... are Penstock's.")
     env_from: OpenList | None = Field(None, description="ConfigMaps and Secrets whose keys become such variables.")
-    volumes: OpenList | None = Field(None, description="Volumes of the pod, by name.")
+    volumes: OpenList | None = Field(
+        None,
+        description="Volumes of the pod, by name. Pods that plan or prepare have an empty folder in place of each that only "
+        "one pod may have, such as a persistentVolumeClaim.",
+    )
     volume_mounts: OpenList | None = Field(
         None, description="Where the task sees them, by mountPath; /etc/penstock and /tmp are Penstock's."
     )

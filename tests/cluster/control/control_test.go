@@ -28,6 +28,10 @@ func TestACandidateHoldsPodsServicesAndLinkWithoutOverlap(t *testing.T) {
 		if pods.Overlaps(services) || !whole.Overlaps(pods) || !whole.Overlaps(services) {
 			t.Errorf("%+v", network)
 		}
+		first, second := netip.MustParsePrefix(network.First), netip.MustParsePrefix(network.Second.Pods)
+		if first.Overlaps(second) || !pods.Contains(first.Addr()) || !pods.Contains(second.Addr()) {
+			t.Errorf("%+v", network)
+		}
 		for _, address := range []string{network.API, network.DNS} {
 			if !services.Contains(netip.MustParseAddr(address)) {
 				t.Errorf("%s is not in %s", address, services)

@@ -1,5 +1,7 @@
 """Given a Connector and what is around it, what follows: the operator's specification in examples."""
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.job import Action, JobAnswer, Outcome
@@ -323,6 +325,19 @@ def test_no_more_short_pods_than_may_live_at_once() -> None:
     assert not decision.create
     assert decision.queued
     assert "waits for its turn" in world.condition("Ready")
+
+
+def test_a_job_pod_on_a_node_that_is_away_is_replaced_and_does_not_keep_the_connector_from_stopping() -> None:
+    world = World()
+    world.reconcile()
+    name, pod = next(iter(world.pods.items()))
+    world.pods[name] = replace(pod, node="away", leaving=world.now, leaves_by=world.now + 5)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    world.change(state="Stopped")
+    world.settle()
+    assert world.condition("Ready").startswith("True Stopped")
+    assert list(world.pods) == [name]
 
 
 def test_a_plugin_that_asks_for_no_task_leaves_a_running_connector_without_tasks() -> None:
