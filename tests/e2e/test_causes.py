@@ -68,9 +68,10 @@ def test_what_a_field_owns_is_refused_at_kubectl_apply(place: Place) -> None:
     assert "tasks.max belongs to spec.tasksMax" in refused
 
 
-def test_a_pod_template_that_the_namespace_does_not_admit_is_named(place: Place) -> None:
+def test_a_pod_template_that_the_platform_does_not_allow_is_named(place: Place) -> None:
     source = place.datagen("orders", template={"volumes": [{"name": "host", "hostPath": {"path": "/"}}]})
-    source.says("PodSecurityViolation", "hostPath")
+    source.says("ConfigInvalid", "spec.template.volumes[host].hostPath: ")
+    assert source.pods() == {}
 
 
 def refusal(place: Place, manifest: str) -> str:

@@ -39,3 +39,17 @@ def test_a_level_that_is_raised_ends_no_pod_and_lets_no_other_come(site: Site) -
     site.delete("orders")  # its offsets are reset by a pod without the template
     site.gone("orders")
     site.check()
+
+
+def test_a_template_that_the_namespace_does_not_admit_is_told_with_kubernetes_own_words(site: Site) -> None:
+    site.api.merge(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.namespace}},
+        {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
+    )
+    site.operator(podSecurity={"level": "Unrestricted"}).start()
+    site.create("orders", template=HOST)
+    body = site.until(
+        "orders", lambda b: condition(b, "Ready").get("reason") == "PodSecurityViolation", "the namespace refuses it"
+    )
+    assert "hostPath" in condition(body, "Ready")["message"]
+    site.check()
