@@ -52,6 +52,8 @@ def _connector(facts: Facts, decision: Decision, known: Mapping[bytes, Status], 
     before = known.get(connector_key(name), Status(""))
     if state is None or before.state == state:
         return
+    if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(facts, decision):
+        return  # what failed is tried again; until it succeeds nothing has changed
     standing = decision.memory.standing or facts.memory.standing
     generation = standing.generation if standing is not None else before.generation
     if state is State.RESTARTING:  # as Kafka Connect writes it: by way of UNASSIGNED, and neither names a version
@@ -63,6 +65,11 @@ def _connector(facts: Facts, decision: Decision, known: Mapping[bytes, Status], 
         name, state, worker_id=worker_id, generation=generation, version=plan.version if plan is not None else None,
         trace=decision.verdict.message if state is State.FAILED else None,
     )  # fmt: skip
+
+
+def _is_prepared(facts: Facts, decision: Decision) -> bool:
+    plan = decision.plan or facts.plan(decision.memory.plan)
+    return plan is not None and facts.is_prepared(plan)
 
 
 def _state_of_connector(facts: Facts, decision: Decision) -> State | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.job import Action, Finding, JobAnswer, Outcome
 from penstock.status_records import Status
 from penstock_operator.connector.connect_states import connect_states
 from penstock_operator.connector.decide import decide
@@ -165,3 +166,21 @@ def test_being_killed_between_any_two_writes_leads_to_the_same_states() -> None:
         world.kill_after = world.writes + after
         world.settle()
         assert (world.state(), world.state(0), world.state(1)) == ("STOPPED", None, None)
+
+
+def test_a_connector_whose_preparation_fails_again_and_again_stays_failed_until_it_succeeds() -> None:
+    world = running()
+    refused = JobAnswer(id="", action=Action.PREPARE, outcome=Outcome.INVALID, problems=(
+        Finding(property="offset.storage.topic", message="is not compacted"),
+    ))  # fmt: skip
+    world.preparing = refused
+    world.change(tasksMax=2)
+    tries = 0
+    for _ in range(60):
+        tries += any(getattr(wish, "action", None) is Action.PREPARE for wish in world.reconcile().create)
+        world.tick()
+    assert tries > 2
+    assert world.of(CONNECTOR) == ["RUNNING", "FAILED"]
+    world.preparing = None
+    world.settle()
+    assert world.of(CONNECTOR) == ["RUNNING", "FAILED", "RUNNING"]

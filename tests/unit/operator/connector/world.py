@@ -59,6 +59,8 @@ class World:
 
     spec: dict[str, Any] = field(default_factory=dict)
     plugin: Plugin = good
+    preparing: JobAnswer | None = None
+    """What preparing comes to, where it is refused."""
     now: float = 1_800_000_000.0
     generation: int = 1
     annotations: dict[str, str] = field(default_factory=dict)
@@ -265,6 +267,8 @@ class World:
         if wish.prepare or wish.action is Action.PREPARE:
             alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.lives(self.now, 30)]
             assert not alive, f"prepared while {alive} live"
+            if self.preparing is not None and wish.action is Action.PREPARE:
+                return self.preparing
             self._standing += 1
             standing = Standing(generation=self._standing, plan=f"plan-{self._standing}")
         if wish.action is not Action.PLAN:
