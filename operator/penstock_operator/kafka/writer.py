@@ -97,4 +97,6 @@ class Writer:
 
     def _words(self, error: Any) -> str:
         doing = f"Writing to topic {self._topic}"
+        if isinstance(error, KafkaError) and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return f"{doing}: Kafka does not allow the operator to write to topic {self._topic} (Write is needed)"
         return f"{doing}: {self._sentence(error)}" if isinstance(error, KafkaError) else f"{doing}: no answer in time"

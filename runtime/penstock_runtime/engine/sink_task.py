@@ -421,7 +421,7 @@ class SinkTask:
             self._next_refresh = self._clock() + min(setup.metadata_seconds, _SOON)
         self._waiting_for = None
         if missing:
-            self._waiting_for = f"Waiting for topics that do not exist: {', '.join(missing)}"
+            self._waiting_for = f"Waiting for topics that do not exist, or that may not be read: {', '.join(missing)}"
         elif not self._offsets.positions:
             self._waiting_for = f"Waiting: no partition of {setup.topics_text} falls to this task"
         self._reports.trouble(self._consumer.trouble or self._waiting_for)  # now: what follows may take long

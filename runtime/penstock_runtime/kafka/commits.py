@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
-from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.errors import AUTHORIZATION, translated, translating
 from penstock_runtime.kafka.marks import GONE, named
 
 __all__ = ["GroupCommits"]
@@ -48,8 +48,18 @@ class GroupCommits:
             RetriableError, ConnectError: no answer, or not authorised.
         """
         doing = f"Reading the offsets of {self._where}"
+        self._trouble = None
         with translating(doing):
-            found = self._made().committed([Position(t, p) for t, p in partitions], timeout=_READ_SECONDS)
+            client = self._made()
+            try:
+                found = client.committed([Position(t, p) for t, p in partitions], timeout=_READ_SECONDS)
+            except KafkaException as e:
+                self._look(
+                    client, 0.0
+                )  # a client that may not use the group is told so apart, and the call has no answer
+                if self._trouble is not None and self._trouble.code() in AUTHORIZATION:
+                    raise translated(self._trouble, doing) from e
+                raise
         for f in found:
             if f.error is not None:
                 raise translated(f.error, doing)
@@ -91,6 +101,11 @@ class GroupCommits:
             self._client = Consumer(self._config)
         return self._client
 
+    def _look(self, client: Consumer, seconds: float) -> None:
+        message = client.poll(seconds)
+        if message is not None and (error := message.error()) is not None:
+            self._trouble = error
+
     def _heard(self, error: KafkaError) -> None:
         self._trouble = error
 
@@ -105,7 +120,7 @@ class GroupCommits:
             if self._clock() > deadline:
                 why = "" if self._trouble is None else f": {self._trouble.str()} ({self._trouble.name()})"
                 raise RetriableError(f"{doing}: no answer for {_PATIENCE:.0f} s{why}")
-            client.poll(pause)  # it does not return for an answer
+            self._look(client, pause)  # it does not return for an answer
             pause = min(_LONGEST, 2 * pause)
 
     def _refusal(self, doing: str) -> ConnectError | None:

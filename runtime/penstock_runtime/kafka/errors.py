@@ -47,6 +47,10 @@ REFUSED: Final = {
     KafkaError.TOPIC_EXCEPTION,
 }
 """Records with which the brokers would find the same fault again."""
+_TOPIC_RIGHTS: Final = {"Reading": "Read", "Writing": "Write", "Committing": "Write", "Creating": "Create",
+                        "Describing": "DescribeConfigs", "Asking": "Describe"}  # fmt: skip
+"""The right on a topic that is needed for what begins with this word; a transaction is committed by writing."""
+_GROUP_RIGHTS: Final = {"Committing": "Read", "Deleting": "Delete", "Asking": "Describe"}
 _TOO_LARGE: Final = "Raise the topic's max.message.bytes."
 _PASSING: Final = {
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
@@ -95,7 +99,8 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
     if code in _FENCED:
         return Fenced(text)
     if code in AUTHORIZATION:
-        return ConnectError(f"{text}. Grant the principal of this connector the missing ACL, then restart it.")
+        right = _right(code, doing)
+        return ConnectError(f"{text}. Grant the principal of this connector the missing ACL{right}, then restart it.")
     if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):  # noqa: SLF001
         return ConnectError(f"{text}. Check user name, password and mechanism of the client properties.")
     if code in REFUSED:
@@ -109,6 +114,18 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
     if passing(error):
         return RetriableError(text)
     return ConnectError(text)
+
+
+def _right(code: int, doing: str) -> str:
+    """Which right is missing, in brackets, as far as the error and what was being done tell (docs/kafka-acls.md)."""
+    if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return " (Write on the transactional id)"
+    word = doing.partition(" ")[0]
+    if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        right = _GROUP_RIGHTS.get(word, "Read")
+        return f" ({right} on the group)"
+    right = _TOPIC_RIGHTS.get(word, "")
+    return f" ({right} on the topic)" if right else ""
 
 
 @contextmanager

@@ -57,9 +57,9 @@ def told(task: Task, **event: Any) -> Any:
 
 
 def test_a_trouble_is_shown_beside_the_state_while_it_lasts_and_goes_with_it(task: Task) -> None:
-    task.event({"event": "progress", "trouble": "Waiting for topics that do not exist: t"})
+    task.event({"event": "progress", "trouble": "Waiting for topics that do not exist, or that may not be read: t"})
     assert "RUNNING, waiting" in drawn(task)
-    assert "orders-0: Waiting for topics that do not exist: t" in drawn(task)
+    assert "orders-0: Waiting for topics that do not exist, or that may not be read: t" in drawn(task)
     task.event({"event": "progress", "trouble": None})
     assert "aiting" not in drawn(task)
 
