@@ -11,6 +11,11 @@
 penstock:{{ .Release.Namespace }}:{{ include "penstock.name" . }}
 {{- end -}}
 
+{{- /* Stands in namespaces that are not the release's: unlike that of any release of another namespace. */ -}}
+{{- define "penstock.connectorsPolicy" -}}
+{{ .Release.Namespace }}.{{ include "penstock.name" . }}.connectors
+{{- end -}}
+
 {{- define "penstock.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "penstock.operatorName" .) .Values.serviceAccount.name -}}

@@ -122,7 +122,7 @@ def test_a_typing_error_is_refused_where_it_stands(helm: Helm, values: dict[str,
 
 def test_every_object_of_the_schema_is_closed() -> None:
     schema = yaml.safe_load((CHART / "values.schema.json").read_text())
-    kubernetes_own = ("env.items.valueFrom", "operator.tolerations", "operator.affinity", "networkPolicy.metricsFrom")
+    kubernetes_own = ("env.items.valueFrom", "operator.tolerations", "operator.affinity", "peer.")
 
     def open_objects(node: Any, path: str) -> Iterator[str]:
         if isinstance(node, dict):

@@ -1,0 +1,108 @@
+"""Who may reach the operator's and connectors' pods, and what those may reach."""
+
+from typing import Any
+
+import pytest
+
+from penstock import pod_layout
+from penstock_operator.connector import names
+
+from .rendering import NAMESPACE, Document, Helm, Refused, Rendered, least
+
+KAFKA: list[Document] = [
+    {"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kafka"}}}],
+     "ports": [{"protocol": "TCP", "port": 9093}]}
+]  # fmt: skip
+DATABASE: list[Document] = [
+    {"to": [{"ipBlock": {"cidr": "10.1.0.0/16"}}], "ports": [{"protocol": "TCP", "port": 5432}]}
+]
+
+
+def policies(rendered: Rendered) -> dict[str, Document]:
+    """Their specs by namespace."""
+    return {p["metadata"]["namespace"]: p["spec"] for p in rendered.of("NetworkPolicy")}
+
+
+def closed(**egress: Any) -> Document:
+    given = {"kafka": KAFKA, "connectors": DATABASE, **egress}
+    return least(watchNamespaces=["shop"], networkPolicy={"egress": {"enabled": True, **given}})
+
+
+def test_in_each_watched_namespace_nothing_gets_into_connectors_pods_but_who_reads_metrics(helm: Helm) -> None:
+    who = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
+    found = policies(helm.render(least(watchNamespaces=["shop", "audit"], networkPolicy={"metricsFrom": who})))
+    assert set(found) == {NAMESPACE, "shop", "audit"}
+    for namespace in ("shop", "audit"):
+        assert found[namespace]["policyTypes"] == ["Ingress"]
+        assert found[namespace]["ingress"] == [{"ports": [{"port": "metrics"}], "from": who}]
+    assert policies(helm.render(least(watchNamespaces=["shop"], networkPolicy={"enabled": False}))) == {}
+
+
+@pytest.mark.parametrize("role", ["task", "job"])
+def test_the_policy_is_about_all_pods_that_the_operator_makes_and_no_others(helm: Helm, role: str) -> None:
+    rendered = helm.render(least(watchNamespaces=["shop"]))
+    selected = policies(rendered)["shop"]["podSelector"]["matchLabels"]
+    operator = rendered.one("Deployment")["spec"]["template"]["metadata"]["labels"]
+    made = names.labels(operator=f"{NAMESPACE}.penstock", connector="orders", uid="u", role=role, task=0)
+    assert selected.items() <= made.items()
+    assert not selected.items() <= operator.items()
+    others = names.labels(operator="elsewhere.penstock", connector="orders", uid="u", role=role, task=0)
+    assert not selected.items() <= others.items()
+
+
+def test_the_port_that_may_be_asked_is_the_one_that_tasks_tell_their_metrics_at(helm: Helm) -> None:
+    (rule,) = policies(helm.render(least(watchNamespaces=["shop"])))["shop"]["ingress"]
+    assert rule["ports"] == [{"port": "metrics"}]
+    assert pod_layout.METRICS_PORT == 9404  # which docs/tenants.md names
+
+
+def test_where_all_namespaces_are_watched_there_is_a_policy_for_the_operator_alone(rendered: Rendered) -> None:
+    assert set(policies(rendered)) == {NAMESPACE}
+
+
+def test_what_may_be_reached_is_left_open_until_somebody_says_where_kafka_is(helm: Helm) -> None:
+    for policy in policies(helm.render(least(watchNamespaces=["shop"]))).values():
+        assert "egress" not in policy
+    with pytest.raises(Refused, match=r"networkPolicy\.egress\.kafka is empty"):
+        helm.template(closed(kafka=[]))
+
+
+def test_closed_egress_leads_to_dns_and_kafka_and_each_pod_to_what_it_alone_needs(helm: Helm) -> None:
+    found = policies(helm.render(closed()))
+    for policy in found.values():
+        assert policy["policyTypes"] == ["Ingress", "Egress"]
+        ports = [{"protocol": p, "port": 53} for p in ("UDP", "TCP")]
+        assert policy["egress"][0]["ports"] == ports
+        assert policy["egress"][1:2] == KAFKA
+    api_server: list[Document] = [{"ports": [{"protocol": "TCP", "port": p} for p in (443, 6443)]}]
+    assert found[NAMESPACE]["egress"][2:] == api_server
+    assert found["shop"]["egress"][2:] == DATABASE
+
+
+def test_connectors_reach_nothing_outside_and_no_api_server_unless_it_is_given(helm: Helm) -> None:
+    found = policies(helm.render(closed(connectors=[])))["shop"]["egress"]
+    assert found[1:] == KAFKA
+
+
+def test_policies_of_two_releases_that_share_a_namespace_have_names_of_their_own(helm: Helm) -> None:
+    names_ = {
+        p["metadata"]["name"]
+        for release in ("penstock", "other")
+        for p in helm.render(least(watchNamespaces=["shop"]), release).of("NetworkPolicy")
+        if p["metadata"]["namespace"] == "shop"
+    }
+    assert names_ == {f"{NAMESPACE}.penstock.connectors", f"{NAMESPACE}.other.connectors"}
+
+
+@pytest.mark.parametrize(
+    ("egress", "told"),
+    [
+        ({"kafka": [{"from": []}]}, "'from' not allowed"),
+        ({"kafka": [{"ports": [{"port": 9092, "protocol": "tcp"}]}]}, "/networkPolicy/egress/kafka/0/ports/0/protocol"),
+        ({"kafka": "kafka:9092"}, "/networkPolicy/egress/kafka"),
+    ],
+)
+def test_a_rule_that_is_none_is_refused_where_it_stands(helm: Helm, egress: Document, told: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        helm.template(closed(**egress))
+    assert told in str(refusal.value)
