@@ -144,9 +144,11 @@ def _read(
             count += 1
             yield message
         if ends and now > deadline:
+            left = ", ".join(map(str, sorted(ends)))
             raise RetriableError(
-                f"Reading topic '{topic}': not at its end, and nothing came for {seconds:.0f} s; somebody's transaction "
-                f"may be open there"
+                f"Reading topic '{topic}': nothing came for {seconds:.0f} s before the end of partition {left}: somebody's "
+                f"transaction may be open there. If that lasts, it hangs: kafka-transactions.sh find-hanging names it, and "
+                f"abort ends it"
             )
         if now > told:
             log.info("Reading topic '%s': %d records in %.0f s, not at its end yet", topic, count, now - begun)
