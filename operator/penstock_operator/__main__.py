@@ -14,6 +14,7 @@ from typing import Final
 from penstock.errors import ConfigError, ConnectError
 from penstock.pod_layout import SECRETS_DIR
 from penstock_operator import logs
+from penstock_operator.cluster import in_this_cluster
 from penstock_operator.composition import Operator
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
@@ -46,13 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kube = Kube.connect(
             kubeconfig=_kubeconfig(options.kubeconfig), context=options.context, on_request=metrics.requested
         )
+        settings = in_this_cluster(settings, kube)
         key = release_key(options.key, settings, kube)
     except ConfigError as e:
         for problem in e.problems:
             log.critical("%s", problem)
         return _WRONG
     except OperatorError as e:
-        log.critical("The key of this release cannot be had: %s", e)
+        log.critical("The operator cannot begin: %s", e)
         return _FAILED
     try:
         asyncio.run(_operate(settings, kube, key, Reconciler(), metrics))

@@ -196,8 +196,8 @@ class Operator:
         )  # fmt: skip
         kube = self._kube.within(self._lease.check)
         self._context = Context(
-            kube=kube, status=self._status, settings=self._settings, hmac_key=self._hmac_key, run=self._pool,
-            metrics=self._metrics, job_slots=self._job_slots, clock=time.time,
+            kube=kube, status=self._status, connectors=self._index, settings=self._settings,
+            hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, clock=time.time,
         )  # fmt: skip
         for queue in (self.queue, *self._unused.values()):
             queue.start()

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, Protocol, TypeVar
 
+from penstock_operator.index import ConnectorIndex
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
@@ -37,6 +38,7 @@ class Context:
     Attributes:
         kube: the API server; blocking, so call it through `run`.
         status: the status topic; its reads do not block, `write` and `forget` do.
+        connectors: every one that there is, as a watch told of it last.
         settings: of the release.
         hmac_key: of the release, for hashes of secrets.
         run: runs a blocking call in the operator's pool.
@@ -47,6 +49,7 @@ class Context:
 
     kube: Kube
     status: StatusTopic
+    connectors: ConnectorIndex
     settings: Settings
     hmac_key: bytes = field(repr=False)
     run: Run

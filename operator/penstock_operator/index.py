@@ -9,6 +9,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock_operator.connector.connect_names import Age, age_of
 from penstock_operator.key import Key
 
 __all__ = ["ConnectorIndex"]
@@ -18,7 +19,7 @@ _SECRET: Final = re.compile(r"\$\{secret:([^:}\s]+):[^}]*\}")
 
 @dataclass(frozen=True)
 class _Known:
-    uid: str
+    age: Age
     mark: object
     connect_name: str
     secrets: frozenset[str]
@@ -36,6 +37,7 @@ class ConnectorIndex:
         self._of_all = frozenset(_secrets(worker.values()))
         self._known: dict[Key, _Known] = {}
         self._found_by: defaultdict[Hashable, set[Key]] = defaultdict(set)
+        self._ending: dict[Key, tuple[str, Age]] = {}
 
     def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
         """Take a Connector as it is; whether it differs in more than its status from what was seen before."""
@@ -46,11 +48,19 @@ class ConnectorIndex:
             self._known[key] = known
             for mark in _marks(key, known):
                 self._found_by[mark].add(key)
+        self._ending.pop(key, None)
         return before is None or before.mark != known.mark
 
     def gone(self, key: Key) -> None:
-        """It was deleted."""
-        self._drop(key)
+        """It was deleted; until `forget` it keeps its claim of a name, since its pods may live."""
+        before = self._known.get(key)
+        if before is not None:
+            self._drop(key)
+            self._ending[key] = before.connect_name, before.age
+
+    def forget(self, key: Key) -> None:
+        """What belonged to it is gone as well."""
+        self._ending.pop(key, None)
 
     def __contains__(self, key: Key) -> bool:
         return key in self._known
@@ -61,11 +71,20 @@ class ConnectorIndex:
 
     def uids(self) -> Collection[str]:
         """Of every connector."""
-        return {known.uid for known in self._known.values()}
+        return {known.age.uid for known in self._known.values()}
+
+    def has(self, uid: str) -> bool:
+        """Whether there is a connector of this uid."""
+        return ("uid", uid) in self._found_by
 
     def named(self, connect_name: str) -> Collection[Key]:
         """Those that claim a Connect name."""
         return self._by("name", connect_name)
+
+    def claimants(self, connect_name: str) -> Mapping[Key, Age]:
+        """Who asks for a Connect name, and since when: every one that there is, and those whose pods may still live."""
+        ending = {key: age for key, (name, age) in self._ending.items() if name == connect_name}
+        return {**ending, **{key: self._known[key].age for key in self.named(connect_name)}}
 
     def of_namespace(self, namespace: str) -> Collection[Key]:
         """Those of a namespace."""
@@ -96,6 +115,7 @@ class ConnectorIndex:
 def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
     """What a connector is looked for by."""
     yield "name", known.connect_name
+    yield "uid", known.age.uid
     yield "namespace", key.namespace
     yield from (("secret", key.namespace, secret) for secret in known.secrets)
     if known.policy is not None:
@@ -116,7 +136,7 @@ def _known(key: Key, body: Mapping[str, Any]) -> _Known:
         frozenset((metadata.get("annotations") or {}).items()),
     )
     return _Known(
-        uid=str(metadata.get("uid", "")),
+        age=age_of(metadata),
         mark=mark,
         connect_name=str(spec.get("connectName") or f"{key.namespace}.{key.name}"),
         secrets=frozenset(_secrets(config.values())) if isinstance(config, Mapping) else frozenset(),

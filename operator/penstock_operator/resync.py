@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from penstock_operator.connector.connect_names import is_of
 from penstock_operator.index import ConnectorIndex
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
@@ -26,12 +27,14 @@ def spread(
 
 
 def orphans(status: StatusTopic, index: ConnectorIndex, settings: Settings) -> Iterator[Key]:
-    """Connectors that are gone and whose claim this release wrote: their records are to be forgotten."""
-    operator = f"{settings.release.namespace}/{settings.release.name}"
+    """Connectors that are gone and whose claim this release wrote: their records are to be forgotten.
+
+    A claim that names no cluster may be that of a Connector which lives in another one.
+    """
     live = frozenset(index.uids())
     for name in status.names():
         claim = status.claim(name)
-        if claim is None or claim.operator != operator or claim.connector_uid in live:
+        if claim is None or not is_of(claim, settings.release) or claim.connector_uid in live:
             continue
         if not settings.watch_namespaces or claim.namespace in settings.watch_namespaces:
             yield Key(claim.namespace, claim.name)

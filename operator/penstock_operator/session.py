@@ -6,6 +6,7 @@ Of Secrets and pods it asks for the metadata alone, so that no value of a Secret
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, Final, cast
 
 import aiohttp
@@ -89,6 +90,8 @@ def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
 
     async def answered(_: Any, __: Any, end: aiohttp.TraceRequestEndParams) -> None:
         streams.sign(end.url.path)
+        if end.response.status == HTTPStatus.FORBIDDEN:
+            streams.refuses(end.url.path)
         server.count(_verb(end.url), _kind(end.url.path), end.response.status)
 
     async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:

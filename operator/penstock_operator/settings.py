@@ -53,11 +53,22 @@ class _Part(BaseModel):
 
 
 class Release(_Part):
-    """The Helm release, which is what a Connect cluster is."""
+    """The Helm release, which is what a Connect cluster is.
+
+    Attributes:
+        name, namespace: Helm's.
+        cluster: the Kubernetes cluster, as claims in Kafka name it; empty until it was looked up.
+    """
 
     name: Text
     namespace: Text
     service_account: str = ""
+    cluster: str = ""
+
+    @property
+    def operator(self) -> str:
+        """As claims and Kafka Connect's states name it within its cluster."""
+        return f"{self.namespace}/{self.name}"
 
     @property
     def label(self) -> str:
@@ -201,6 +212,7 @@ class Settings(_Part):
 
     release: Release
     watch_namespaces: Names = ()
+    allowed_connect_names: Names = ()
     worker: dict[str, ConfigText]
     images: Images
     plugins: Plugins = Plugins()
@@ -272,6 +284,10 @@ class Settings(_Part):
     def worker_config(self) -> WorkerConfig:
         """Typed, variables unresolved in its `raw`: for topic names and settings, not for clients."""
         return self.at_start.config.written_as(self.worker)
+
+    def in_cluster(self, cluster: str) -> Self:
+        """The same, of a release in this cluster."""
+        return self.model_copy(update={"release": self.release.model_copy(update={"cluster": cluster})})
 
     def worker_now(self) -> Worker:
         """The worker configuration with secrets as they are mounted now: they may have been changed since.

@@ -110,6 +110,7 @@ class Claim(_Record):
         connector_uid, namespace, name: the resource.
         created: its `creationTimestamp`; the older one owns the name, then the smaller uid.
         operator: the release that wrote it, `<namespace>/<name>`.
+        cluster: that the release is in; None: an older release wrote it, which did not say.
     """
 
     api_version: Literal["penstock.dev/claim/v1"] = "penstock.dev/claim/v1"
@@ -118,6 +119,7 @@ class Claim(_Record):
     name: str
     created: str
     operator: str = ""
+    cluster: str | None = None
 
 
 class LastWord(_Record):

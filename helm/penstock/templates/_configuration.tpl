@@ -44,7 +44,9 @@ release:
   name: {{ .Release.Name }}
   namespace: {{ .Release.Namespace }}
   serviceAccount: {{ include "penstock.serviceAccountName" . }}
+  cluster: {{ quote .Values.clusterId }}
 watchNamespaces: {{ toJson (.Values.watchNamespaces | uniq | sortAlpha) }}
+allowedConnectNames: {{ toJson .Values.allowedConnectNames }}
 worker:
   {{- include "penstock.worker" . | fromJson | toYaml | nindent 2 }}
 images:

@@ -29,6 +29,14 @@
 {{- end }}
 {{- end -}}
 
+{{- /* To know the cluster by the uid of one namespace, where clusterId does not name it. */ -}}
+{{- define "penstock.clusterRule" -}}
+- apiGroups: [""]
+  resources: [namespaces]
+  resourceNames: [kube-system]
+  verbs: [get]
+{{- end -}}
+
 {{- define "penstock.subjects" -}}
 - kind: ServiceAccount
   name: {{ include "penstock.serviceAccountName" . }}

@@ -11,8 +11,17 @@ from penstock_operator.connector import plans
 from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.gather import Remembered
-from penstock_operator.connector.names import FINALIZER, UID_LABEL, label, plan_name, pod_name, request_name
+from penstock_operator.connector.names import (
+    FINALIZER,
+    OPERATOR_LABEL,
+    UID_LABEL,
+    label,
+    plan_name,
+    pod_name,
+    request_name,
+)
 from penstock_operator.connector.notes import notes
+from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.status import same, status
 from penstock_operator.context import Context
@@ -20,7 +29,7 @@ from penstock_operator.errors import Refused
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD
 
-__all__ = ["STATUS_MANAGER", "Applied", "apply"]
+__all__ = ["STATUS_MANAGER", "Applied", "apply", "delete_pod", "write_finalizer"]
 
 log = logging.getLogger(__name__)
 _MANAGER: Final = "penstock"
@@ -58,14 +67,10 @@ async def apply(
     current = await _status(document, facts, decision, context)
     if current is None:
         return Applied(0.0)  # another Connector has its name now
-    if decision.finalizer is not None and not await _finalizer(current, key, decision.finalizer, context):
+    if decision.finalizer is not None and not await write_finalizer(current, key, decision.finalizer, context):
         return Applied(0.0)  # the Connector was changed meanwhile
     for pod in decision.delete:
-        if pod.role == "job":  # its request first: of a pod that is gone nobody would know it
-            await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
-        await context.run(kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
-        if pod.role == "job":
-            context.job_slots.give_back(f"{key.namespace}/{pod.name}")
+        await delete_pod(key, pod, context)
     remembered.refusals.clear()
     again: float | None = None
     queued = False
@@ -84,6 +89,15 @@ async def apply(
     if decision.save is not None:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
     return Applied(again, queued)
+
+
+async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
+    """Have a pod end; what was made for it goes with it."""
+    if pod.role == "job":  # its request first: of a pod that is gone nobody would know it
+        await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
+    await context.run(context.kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
+    if pod.role == "job":
+        context.job_slots.give_back(f"{key.namespace}/{pod.name}")
 
 
 async def _keep(key: Key, plan: plans.Plan, maker: Maker, context: Context) -> None:
@@ -137,7 +151,8 @@ async def _create_pod(key: Key, pod: Mapping[str, Any], maker: Maker, context: C
     made = await context.run(context.kube.create, pod)
     if made is None:  # it is there: ours from a moment ago, or somebody else's
         there = await context.run(context.kube.get, POD, key.namespace, pod["metadata"]["name"])
-        if there is not None and label(there, UID_LABEL) != maker.connector.metadata.uid:
+        own = maker.connector.metadata.uid, maker.operator
+        if there is not None and (label(there, UID_LABEL), label(there, OPERATOR_LABEL)) != own:
             raise Refused(
                 f"Creating pod {pod['metadata']['name']}",
                 answer=f"a pod of the name {pod['metadata']['name']} is there that is not this Connector's; remove it",
@@ -155,7 +170,8 @@ def _request(wish: CreateJob, maker: Maker, context: Context) -> JobRequest:
     )  # fmt: skip
 
 
-async def _finalizer(document: Mapping[str, Any], key: Key, wanted: bool, context: Context) -> bool:
+async def write_finalizer(document: Mapping[str, Any], key: Key, wanted: bool, context: Context) -> bool:
+    """Put ours on the Connector, or take it off; False: the Connector was changed meanwhile."""
     metadata = document["metadata"]
     others = [f for f in metadata.get("finalizers") or () if f != FINALIZER]
     finalizers = [*others, FINALIZER] if wanted else others

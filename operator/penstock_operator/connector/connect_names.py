@@ -1,65 +1,141 @@
-"""Who uses which Connect name, among the Connectors that this operator sees. The older one owns it."""
+"""Who may use which name in Kafka. Pure.
 
-from typing import Any, NamedTuple
+A Connect name is the name of a consumer group, of offsets and of status records: whoever has it can reset, stop and read
+what another runs under it. So one Connector owns it, the oldest that asks for it, and any other does nothing in Kafka.
+"""
 
-from penstock.resources import Connector
+import re
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple
+
+from penstock.report import Claim
 from penstock_operator.key import Key
+from penstock_operator.settings import Release
 
-__all__ = ["Names", "older"]
+__all__ = [
+    "CONFLICT",
+    "RESERVED",
+    "Age",
+    "NameRefusal",
+    "age_of",
+    "claimant",
+    "conflict",
+    "is_allowed",
+    "is_of",
+    "may_be_of",
+    "older",
+    "reserved",
+]
 
-Age = tuple[str, str]
-"""`creationTimestamp`, then uid."""
+CONFLICT: Final = "NameConflict"
+RESERVED: Final = "NameReserved"
+_GROUP: Final = "consumer.override.group.id"
+_OF_SINKS: Final = "connect-"
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
-def older(one: Age, other: Age) -> bool:
-    """Whether the first has the older right; of two made in the same second the smaller uid."""
-    return one < other
+class Age(NamedTuple):
+    """A Connector's right to its name: the smaller one is the older. Of two made in the same second the smaller uid."""
+
+    created: str
+    uid: str
 
 
-class _Known(NamedTuple):
-    connect_name: str
-    age: Age
+class NameRefusal(NamedTuple):
+    """Why a Connector does not own its Connect name: a reason of conditions, and a sentence."""
+
+    reason: str
+    message: str
 
 
-class Names:
-    """A hint, as complete as the Connectors that were reconciled since the start: each is, at the start."""
+def age_of(metadata: Mapping[str, Any]) -> Age:
+    """Of a Connector's metadata."""
+    return Age(str(metadata.get("creationTimestamp") or ""), str(metadata.get("uid") or ""))
 
-    def __init__(self) -> None:
-        self._known: dict[Key, _Known] = {}
 
-    def put(self, key: Key, connector: Connector, document: dict[str, Any]) -> None:
-        """A Connector is there."""
-        age = (document["metadata"].get("creationTimestamp", ""), connector.metadata.uid or "")
-        self._known[key] = _Known(connector.connect_name, age)
+def is_allowed(key: Key, connect_name: str, allowed: Collection[str] = ()) -> bool:
+    """Whether a Connector may have a name at all.
 
-    def drop(self, key: Key) -> None:
-        """It is no more."""
-        self._known.pop(key, None)
+    `<namespace>.<rest>` is for Connectors of that namespace, whether it exists or not: such are the names that Connectors
+    have by default.
 
-    def connect_name(self, key: Key) -> str:
-        """Its name in Kafka, as far as that is known: `<namespace>.<name>`."""
-        known = self._known.get(key)
-        return known.connect_name if known is not None else f"{key.namespace}.{key.name}"
+    Args:
+        key: the Connector.
+        connect_name: that it asks for.
+        allowed: the release's exceptions, `<namespace>/<Connect name>`, with `*` for any characters.
+    """
+    namespace, dot, _ = connect_name.partition(".")
+    if not dot or namespace == key.namespace or not _NAMESPACE.fullmatch(namespace):
+        return True
+    return any(fnmatchcase(f"{key.namespace}/{connect_name}", pattern) for pattern in allowed)
 
-    def older(self, key: Key, connect_name: str) -> Key | None:
-        """Another Connector with the older right to a name."""
-        own = self._known[key].age
-        others = [(k.age, n) for n, k in self._known.items() if n != key and k.connect_name == connect_name]
-        found = min(others, default=None)
-        return found[1] if found is not None and older(found[0], own) else None
 
-    def age(self, key: Key) -> Age:
-        """Of a Connector that is there."""
-        return self._known[key].age
+def reserved(
+    key: Key, connect_name: str, config: Mapping[str, str], allowed: Collection[str] = ()
+) -> NameRefusal | None:
+    """Whether the name, or that of the consumer group, is another namespace's.
 
-    def rivals(self, key: Key, connect_name: str) -> list[Key]:
-        """Every other Connector with this name: what becomes of it depends on this one."""
-        return [n for n, k in self._known.items() if n != key and k.connect_name == connect_name]
+    Args:
+        key: the Connector.
+        connect_name: that it asks for.
+        config: its configuration; a sink's group may have a name of its own, and goes with its offsets when they are reset.
+        allowed: as `is_allowed` has it.
+    """
+    group = config.get(_GROUP, "").strip()
+    asked = {"spec.connectName": connect_name}
+    if group.startswith(_OF_SINKS):
+        asked[f"spec.config.{_GROUP}"] = group.removeprefix(_OF_SINKS)
+    for field, name in asked.items():
+        if not is_allowed(key, name, allowed):
+            namespace = name.partition(".")[0]
+            return NameRefusal(
+                RESERVED,
+                f"{field}: {name} belongs to namespace {namespace}, whose Connectors have names that begin with "
+                f"{namespace}. in Kafka; make this one there, or give it another name, or have {key.namespace}/{name} "
+                f"added to allowedConnectNames of the release",
+            )
+    return None
 
-    def only(self, key: Key, connect_name: str) -> bool:
-        """Whether nobody else uses the name."""
-        return not self.rivals(key, connect_name)
 
-    def sees(self, uid: str) -> bool:
-        """Whether a Connector of this uid is there."""
-        return any(k.age[1] == uid for k in self._known.values())
+def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
+    """An older Connector has the name."""
+    return NameRefusal(
+        CONFLICT,
+        f"the name {connect_name} in Kafka belongs to {who}, which is older; give this one another name, or another "
+        f"spec.connectName{remedy}",
+    )
+
+
+def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Claim | None:
+    """Who has the older right to a name, of the Connectors that are seen and of who claims it in Kafka; None: nobody.
+
+    Args:
+        own: of the Connector that asks.
+        others: that ask for it too, and may.
+        claim: in Kafka, of a Connector that is not seen; of one that is, its age says enough.
+    """
+    seen = min(((age, key) for key, age in others.items()), default=None)
+    oldest = own if seen is None else min(own, seen[0])
+    if claim is not None and Age(claim.created, claim.connector_uid) < oldest:
+        return claim
+    return seen[1] if seen is not None and seen[0] < own else None
+
+
+def is_of(claim: Claim, release: Release) -> bool:
+    """Whether a release wrote a claim, in this cluster."""
+    return (claim.operator, claim.cluster) == (release.operator, release.cluster)
+
+
+def may_be_of(claim: Claim, release: Release) -> bool:
+    """Whether it may have: claims of older releases do not say in which cluster, or which release."""
+    return claim.operator in ("", release.operator) and claim.cluster in (None, release.cluster)
+
+
+def claimant(claim: Claim, release: Release) -> tuple[str, str]:
+    """Who claims a name that is not ours, in words, and what to do where nobody is there any more."""
+    who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
+    if claim.cluster in (None, release.cluster):
+        return who, ""
+    remedy = f"; where that cluster is no more, set clusterId of this release to {claim.cluster}"
+    return f"{who} in cluster {claim.cluster}", remedy

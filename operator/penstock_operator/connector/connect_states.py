@@ -33,17 +33,12 @@ def connect_states(
         known: the states that stand in the topic, by key.
         worker_id: of this operator; the same for all of its replicas.
     """
-    if facts.rival is not None or facts.deleting is not None or facts.foreign_pods or facts.stale_records:
+    if facts.name_refusal is not None or facts.deleting is not None or facts.foreign_pods or facts.stale_records:
         return ()
-    if known and not _has_run(facts, decision):  # of a Kafka Connect from which the connector is about to move
+    # Before it has run they are those of a Kafka Connect, from which the connector is about to move.
+    if known and not (facts.memory.has_run or decision.memory.has_run):
         return ()
     return (*_connector(facts, decision, known, worker_id), *_tasks(facts, decision, known, worker_id))
-
-
-def _has_run(facts: Facts, decision: Decision) -> bool:
-    """Whether tasks of this Connector were ever about to start."""
-    memories = facts.memory, decision.memory
-    return any(m.standing is not None or any(t.incarnation for t in m.tasks.values()) for m in memories)
 
 
 def _connector(facts: Facts, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
@@ -79,7 +74,7 @@ def _state_of_connector(facts: Facts, decision: Decision) -> State | None:
     if decision.verdict.reason == "PrepareFailed":
         return State.FAILED
     if decision.memory.standing is None:
-        return State.RESTARTING if _has_run(facts, decision) else None
+        return State.RESTARTING if facts.memory.has_run or decision.memory.has_run else None
     if decision.plan is None:
         return None
     return State.PAUSED if facts.connector.spec.state is DesiredState.PAUSED else State.RUNNING

@@ -23,7 +23,7 @@ from penstock_operator.connector.verdict import Kind, Verdict
 __all__ = ["decide"]
 
 _LOOK: Final = 2.0
-_RIVAL_LOOK: Final = 10.0
+_OWNER_LOOK: Final = 10.0
 
 
 def decide(facts: Facts, life: LifeOf) -> Decision:
@@ -38,19 +38,15 @@ def decide(facts: Facts, life: LifeOf) -> Decision:
     found = _standing(facts, life)
     refused = answered(facts.connector.metadata.annotations, found.memory, facts.now)
     found = replace(found, memory=replace(found.memory, offsets=refused))
-    # Ours is there as long as deletion is to reset the offsets, and not a moment longer.
-    wanted = facts.connector.spec.deletion.offsets == "Reset"
+    # Ours is there as long as deletion is to reset offsets that are this Connector's, and not a moment longer.
+    wanted = facts.connector.spec.deletion.offsets == "Reset" and facts.name_refusal is None
     return found if wanted == facts.finalizer else replace(found, finalizer=wanted)
 
 
 def _standing(facts: Facts, life: LifeOf) -> Decision:
-    if facts.rival is not None:
-        message = (
-            f"the name {facts.connector.connect_name} in Kafka belongs to {facts.rival.who}, which is older; "
-            f"give this one another name, or another spec.connectName"
-        )
-        found = without_tasks(facts, Verdict(Kind.STALLED, "NameConflict", message), "Failed")
-        return replace(found, again=_RIVAL_LOOK)  # nobody tells of its end
+    if facts.name_refusal is not None:
+        found = without_tasks(facts, Verdict(Kind.STALLED, *facts.name_refusal), "Failed")
+        return replace(found, again=_OWNER_LOOK)  # nobody tells of its end
     if facts.connector.spec.state is State.STOPPED:
         return stopped(facts)
     if facts.namespace_ends:  # nothing can be created there; the Connector goes with it in a moment

@@ -5,6 +5,7 @@ from typing import Final
 
 from penstock.job import Action
 from penstock_operator.connector import job_step
+from penstock_operator.connector.connect_names import CONFLICT, RESERVED
 from penstock_operator.connector.decision import CreateJob, Decision, config_known, job_facts, named
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import JobMemory, TaskMemory
@@ -14,6 +15,7 @@ from penstock_operator.connector.verdict import Kind, Verdict
 
 __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
 
+_KEPT: Final = "OffsetsKept"
 RELEASED_AFTER: Final = 600.0
 """Seconds after which a Connector that is being deleted is let go although its offsets could not be reset."""
 
@@ -61,14 +63,13 @@ def deleting(facts: Facts) -> Decision:
     found = without_tasks(facts, Verdict(Kind.UNDER_WAY, "Deleting", "its pods end"), "Stopping")
     if not facts.finalizer or facts.deleting is None:
         return found
-    if facts.namespace_ends:
-        text = "its namespace is being deleted, where nothing can be started: its offsets stay"
-        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, "OffsetsKept", text))
+    if (kept := _kept(facts)) is not None:
+        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, *kept))
     left = RELEASED_AFTER - (facts.now - facts.deleting)
     if left <= 0:
         why = facts.memory.job.message or named(facts.task_pods) or "no short pod could be started"
         text = f"its offsets could not be reset within {RELEASED_AFTER / 60:.0f} minutes, and stay: {why}"
-        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, "OffsetsKept", text))
+        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, _KEPT, text))
     if facts.task_pods:
         verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(facts.task_pods)}")
         return replace(found, verdict=verdict, again=left)
@@ -83,3 +84,22 @@ def deleting(facts: Facts) -> Decision:
         found, memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message), create=create,
         delete=step.delete, queued=step.queued, again=min(left, step.again if step.again is not None else left),
     )  # fmt: skip
+
+
+def _kept(facts: Facts) -> tuple[str, str] | None:
+    """Why nothing is reset for a Connector that has the finalizer: a reason and a sentence; None: its offsets are reset.
+
+    An owner may be gone by now under whom it was refused the name: what stands there under the name is the owner's still.
+    """
+    if facts.name_refusal is not None:
+        return facts.name_refusal
+    name, memory = facts.connector.connect_name, facts.memory
+    if memory.reason in (CONFLICT, RESERVED):
+        return memory.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
+    if facts.connector.spec.connect_name is not None and not (memory.has_run or facts.has_claimed):
+        return _KEPT, f"it never ran, so that the offsets under the name {name}, which was given to it, stay"
+    if facts.connector.spec.deletion.offsets != "Reset":
+        return _KEPT, "its offsets stay, as spec.deletion.offsets asks for by now"
+    if facts.namespace_ends:
+        return _KEPT, "its namespace is being deleted, where nothing can be started: its offsets stay"
+    return None

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from penstock.job import JobAnswer
 from penstock.report import Control, Report
 from penstock.resources import Connector
+from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, TaskPod
 from penstock_operator.connector.secrets import Secrets
 
-__all__ = ["ActiveTopic", "Facts", "Rival"]
+__all__ = ["ActiveTopic", "Facts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,6 @@ class ActiveTopic:
     name: str
     task: int
     since: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """Another Connector with the same Connect name, which has the older right to it."""
-
-    who: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,9 @@ class Facts:
         topics: active ones.
         control: what its tasks were told last; of this uid only.
         secrets: what is known of the Secrets that it refers to.
-        rival: who owns its Connect name; None: it does.
+        name_refusal: why it does not own its Connect name; None: it does.
+        has_claimed: its claim of the name stands in Kafka.
+        run_by: another operator, whose pods and plans are there; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
         refusals: why the API server refused a pod a moment ago, by pod name: reason and sentence.
         slot: whether one more job pod of this connector may live.
@@ -76,7 +72,9 @@ class Facts:
     topics: Sequence[ActiveTopic] = ()
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
-    rival: Rival | None = None
+    name_refusal: NameRefusal | None = None
+    has_claimed: bool = False
+    run_by: str = ""
     kafka_trouble: str | None = None
     refusals: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     slot: bool = True

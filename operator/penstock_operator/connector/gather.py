@@ -1,27 +1,29 @@
 """Everything that a decision rests on, looked up live."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.answer_line import Written, answer_in
 from penstock.pod_layout import JOB_CONTAINER
+from penstock.report import Claim
 from penstock.resources import Connector
-from penstock_operator.connector import names, plans, secrets
-from penstock_operator.connector.connect_names import Names, older
-from penstock_operator.connector.facts import ActiveTopic, Facts, Rival
+from penstock_operator.connector import connect_names, names, plans, secrets
+from penstock_operator.connector.connect_names import NameRefusal
+from penstock_operator.connector.facts import ActiveTopic, Facts
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.kafka import ActiveTopic as KafkaTopic
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD, SECRET
 from penstock_operator.kube import Kube
 from penstock_operator.settings import Settings
 
-__all__ = ["Names", "Remembered", "facts", "left_behind", "living_job_pods", "operator", "pods_of"]
+__all__ = ["Remembered", "facts", "left_behind", "living_job_pods", "pods_of"]
 
 log = logging.getLogger(__name__)
 _LABEL_LENGTH: Final = 63
@@ -40,6 +42,7 @@ class Remembered:
         plans: that were read, by the ConfigMap's uid; None: it holds none that can be read.
         restless: how many runs in a row have ended with the wish for the next one at once.
         queued: it waits for a slot for a job pod.
+        own: its uid, and the name in Kafka that it owned last; empty: it has owned none.
     """
 
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -48,12 +51,12 @@ class Remembered:
     plans: dict[str, Plan | None] = field(default_factory=dict)
     restless: int = 0
     queued: bool = False
+    own: tuple[str, str] = ("", "")
 
 
 async def facts(
-    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, known: Names,
-    trouble: str | None,
-) -> Facts:  # fmt: skip
+    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, trouble: str | None
+) -> Facts:
     """Gather.
 
     Args:
@@ -61,7 +64,6 @@ async def facts(
         document: the same, as the API server gives it.
         context: the outside.
         remembered: from earlier runs for this Connector.
-        known: who uses which Connect name.
         trouble: why the operator cannot read the status topic, once that has lasted.
 
     Raises:
@@ -71,8 +73,13 @@ async def facts(
     key = Key(own.namespace or "", own.name)
     memory = Memory.of(document.get("status"))
     manifests = await context.run(pods_of, context, key)
+    maps = await context.run(_plan_maps, context, key, own.uid or "")
+    ours = settings.release.label
+    run_by = names.run_by([*(m for m in manifests if names.label(m, names.UID_LABEL) == own.uid), *maps]) or ours
     pods = [p for p in (pod_of(m, now) for m in manifests) if p is not None]
-    mine = [p for p in pods if p.owner == own.uid]
+    # Whoever runs it, another operator's pods are not this one's to count or to end.
+    theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != ours}
+    mine = [p for p in pods if p.owner == own.uid and p.uid not in theirs]
     jobs = tuple(p for p in mine if isinstance(p, JobPod))
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
@@ -84,7 +91,10 @@ async def facts(
     about = secrets.look(wanted, found, context.hmac_key)
     due = plans.due(connector, settings.worker, settings.images.runtime, about, memory.restarted)
     name, status = connector.connect_name, context.status
-    reports, control = status.reports(name), status.control(name)
+    refusal = await _refusal(connector, document, key, context, memory)
+    if refusal is None:
+        remembered.own = own.uid or "", name
+    reports, control, claim = status.reports(name), status.control(name), status.claim(name)
     return Facts(
         connector=connector,
         memory=memory,
@@ -93,17 +103,19 @@ async def facts(
         deleting=instant(document["metadata"].get("deletionTimestamp")),
         finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
         namespace_ends=remembered.namespace_ends,
-        plans=await _plans(context, key, own.uid or "", remembered),
+        plans=await _plans(context, key, [m for m in maps if names.label(m, names.OPERATOR_LABEL) == ours], remembered),
         task_pods=tuple(p for p in mine if isinstance(p, TaskPod)),
         job_pods=jobs,
         foreign_pods=tuple(p.name for p in pods if p.owner != own.uid),
         answers=answers,
         reports={n: r for n, r in reports.items() if r.connector_uid == own.uid},
         stale_records=any(r.connector_uid != own.uid for r in reports.values()),
-        topics=tuple(ActiveTopic(t.name, t.task, t.discovered / 1000) for t in status.active_topics(name)),
+        topics=() if refusal is not None else _topics(status.active_topics(name)),
         control=control if control is not None and control.connector_uid == own.uid else None,
         secrets=about,
-        rival=await _rival(connector, document, key, context, known),
+        name_refusal=refusal,
+        has_claimed=claim is not None and claim.connector_uid == own.uid,
+        run_by="" if run_by == ours else run_by,
         kafka_trouble=trouble,
         refusals=dict(remembered.refusals),
         slot=context.job_slots.room(key),
@@ -144,21 +156,25 @@ def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key
     return found
 
 
-def operator(settings: Settings) -> str:
-    """The release, as claims name it."""
-    return f"{settings.release.namespace}/{settings.release.name}"
+def left_behind(context: Context, key: Key, remembered: Remembered) -> tuple[str, ...]:
+    """The Connect names of a Connector that is gone, under which it wrote records, and nobody does any more.
 
-
-def left_behind(context: Context, key: Key, known: Names) -> tuple[str, ...]:
-    """The Connect names of a Connector that is gone, under which one of ours wrote records, and nobody does any more."""
-    status, own = context.status, known.connect_name(key)
-    owner = status.claim(own)  # of another release: this Connector never had the name
-    found = {own} if status.reports(own) and (owner is None or owner.operator == operator(context.settings)) else set()
+    Its own are those that it has claimed, and reports with its uid where nobody has: never what stands under a name that
+    it asked for in vain. Who waits for the name removes what is left of it by itself.
+    """
+    status, release = context.status, context.settings.release
+    uid, own = remembered.own
+    found = set()
     for name in status.names():
         claim = status.claim(name)
-        if claim is not None and (claim.namespace, claim.name, claim.operator) == (*key, operator(context.settings)):
+        if claim is None:
+            is_its = name == own and any(r.connector_uid == uid for r in status.reports(name).values())
+        else:
+            its_key = connect_names.is_of(claim, release) and (claim.namespace, claim.name) == key
+            is_its = its_key or (uid != "" and claim.connector_uid == uid)
+        if is_its and not set(context.connectors.named(name)) - {key}:
             found.add(name)
-    return tuple(sorted(n for n in found if known.only(key, n)))
+    return tuple(sorted(found))
 
 
 async def _log(context: Context, key: Key, pod: JobPod, remembered: Remembered) -> str:
@@ -181,37 +197,63 @@ async def _secrets(
     }
 
 
-async def _plans(context: Context, key: Key, uid: str, remembered: Remembered) -> tuple[Plan, ...]:
-    """The plans that are stored. Each is read once: they may be large, and are immutable."""
+def _plan_maps(context: Context, key: Key, uid: str) -> list[dict[str, Any]]:
+    """Those that keep plans of a Connector, whoever made them, without what is in them."""
     labels = {names.UID_LABEL: uid, names.ROLE_LABEL: "plan"}
+    return context.kube.list(CONFIG_MAP, key.namespace, labels=labels, bodies=False)
+
+
+async def _plans(
+    context: Context, key: Key, maps: Sequence[Mapping[str, Any]], remembered: Remembered
+) -> tuple[Plan, ...]:
+    """The plans that are stored. Each is read once: they may be large, and are immutable."""
     kept: dict[str, Plan | None] = {}
-    for found in await context.run(context.kube.list, CONFIG_MAP, key.namespace, labels=labels, bodies=False):
+    for found in maps:
         own = found["metadata"]["uid"]
         if own in remembered.plans:
             kept[own] = remembered.plans[own]
         else:
             whole = await context.run(context.kube.get, CONFIG_MAP, key.namespace, found["metadata"]["name"])
-            if (
-                whole is not None and whole["metadata"]["uid"] == own
-            ):  # else it is gone, and perhaps another has its name
+            # Else it is gone, and perhaps another has its name.
+            if whole is not None and whole["metadata"]["uid"] == own:
                 kept[own] = plans.stored(whole)
     remembered.plans = kept
     return tuple(sorted((p for p in kept.values() if p is not None), key=lambda p: p.created))
 
 
-async def _rival(
-    connector: Connector, document: Mapping[str, Any], key: Key, context: Context, known: Names
-) -> Rival | None:
-    """Who has the older right to the Connect name: the oldest of those that we see, and of who claims it in Kafka."""
-    other = known.older(key, connector.connect_name)
-    seen = None if other is None else Rival(f"Connector {other}")
-    oldest = known.age(key if other is None else other)
-    claim = context.status.claim(connector.connect_name)
-    if claim is None or known.sees(claim.connector_uid) or not older((claim.created, claim.connector_uid), oldest):
-        return seen
-    if claim.operator not in ("", operator(context.settings)):
-        return Rival(f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}")
-    # Of ours: gone, or not looked at yet since our start.
-    there = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
-    is_there = there is not None and there["metadata"]["uid"] == claim.connector_uid
-    return Rival(f"Connector {claim.namespace}/{claim.name}") if is_there else seen
+def _topics(found: Iterable[KafkaTopic]) -> tuple[ActiveTopic, ...]:
+    return tuple(ActiveTopic(t.name, t.task, t.discovered / 1000) for t in found)
+
+
+async def _refusal(
+    connector: Connector, document: Mapping[str, Any], key: Key, context: Context, memory: Memory
+) -> NameRefusal | None:
+    """Why the Connector does not own its Connect name: it is reserved, or an older one has it, here or in Kafka."""
+    name, status = connector.connect_name, context.status
+    release, allowed = context.settings.release, context.settings.allowed_connect_names
+    if (taken := connect_names.reserved(key, name, connector.spec.config, allowed)) is not None:
+        return taken
+    if not status.caught_up and memory.reason == connect_names.CONFLICT:  # who claims it cannot be seen
+        return NameRefusal(connect_names.CONFLICT, str(memory.conditions["Ready"].get("message", "")))
+    own, everybody = connect_names.age_of(document["metadata"]), context.connectors
+    others = {
+        k: a for k, a in everybody.claimants(name).items() if k != key and connect_names.is_allowed(k, name, allowed)
+    }
+    claim = status.claim(name)
+    if claim is not None and everybody.has(claim.connector_uid):
+        claim = None
+    found = connect_names.older(own, others, claim)
+    if isinstance(found, Claim):
+        if not connect_names.may_be_of(found, release) or await _lives(found, context):
+            return connect_names.conflict(name, *connect_names.claimant(found, release))
+        found = connect_names.older(own, others, None)
+    return None if found is None else connect_names.conflict(name, f"Connector {found}")
+
+
+async def _lives(claim: Claim, context: Context) -> bool:
+    """Whether the Connector that a claim of ours names is there, though no watch has told of it yet."""
+    try:
+        there = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
+    except Refused:  # in a namespace that is not this release's any more
+        return True
+    return there is not None and there["metadata"]["uid"] == claim.connector_uid

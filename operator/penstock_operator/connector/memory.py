@@ -119,6 +119,16 @@ class Memory:
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
 
+    @property
+    def has_run(self) -> bool:
+        """Whether tasks were ever about to start."""
+        return self.standing is not None or any(t.incarnation for t in self.tasks.values())
+
+    @property
+    def reason(self) -> str:
+        """Of the condition Ready, as it stands."""
+        return str(self.conditions.get("Ready", {}).get("reason", ""))
+
     def task(self, number: int) -> TaskMemory:
         """One task, whatever is known of it."""
         return self.tasks.get(number, TaskMemory(number))

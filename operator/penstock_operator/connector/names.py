@@ -5,7 +5,7 @@ Names are deterministic, so that a doubled create is a harmless 409.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 __all__ = [
@@ -24,10 +24,12 @@ __all__ = [
     "UID_LABEL",
     "digest",
     "job_name",
+    "label",
     "labels",
     "plan_name",
     "pod_name",
     "request_name",
+    "run_by",
 ]
 
 MANAGED_BY: Final = ("app.kubernetes.io/managed-by", "penstock")
@@ -92,3 +94,16 @@ def label(manifest: Mapping[str, Any], name: str) -> str | None:
     """The value of a label."""
     found = (manifest.get("metadata", {}).get("labels") or {}).get(name)
     return None if found is None else str(found)
+
+
+def run_by(objects: Iterable[Mapping[str, Any]]) -> str | None:
+    """The operator that made the oldest of these pods and plans of one Connector; None: nobody has made any.
+
+    Of two releases that watch one namespace by mistake, each finds the same.
+    """
+
+    def age(manifest: Mapping[str, Any]) -> tuple[str, str]:
+        return str(manifest["metadata"].get("creationTimestamp") or ""), str(manifest["metadata"].get("uid") or "")
+
+    oldest = min(objects, key=age, default=None)
+    return None if oldest is None else label(oldest, OPERATOR_LABEL)

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any, Final
 
 from penstock.errors import ConfigError
@@ -19,8 +20,9 @@ from penstock_operator.connector.figures import figures
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.template_policy import judged
+from penstock_operator.connector.withdrawal import End, end_of, leave, let_go
 from penstock_operator.context import Context
-from penstock_operator.errors import Unavailable
+from penstock_operator.errors import Refused, Unavailable
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR
 
@@ -42,7 +44,6 @@ class Reconciler:
     def __init__(self) -> None:
         self._remembered: dict[Key, gather.Remembered] = {}
         self._trouble = KafkaTrouble()
-        self.names = gather.Names()
 
     async def __call__(self, key: Key, context: Context) -> float | None:
         """Reconcile.
@@ -66,7 +67,12 @@ class Reconciler:
             document = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
             if document is None:
                 return await self._gone(key, context)
-            again = await self._once(key, context, document, remembered)
+            try:
+                again = await self._once(key, context, document, remembered)
+            except Refused as e:
+                if not await let_go(document, context, e):
+                    raise
+                again = 0.0
             if again is None or again > 0:
                 remembered.restless = 0
                 return again
@@ -85,9 +91,10 @@ class Reconciler:
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
         connector = judged(connector, context.settings)
-        self.names.put(key, connector, document)
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
-        facts = await gather.facts(connector, document, context, remembered, self.names, trouble)
+        facts = await gather.facts(connector, document, context, remembered, trouble)
+        if facts.run_by:
+            return await leave(document, facts, context)
         maker = Maker(connector, context.settings, facts.secrets.names)
         decision = decide(facts, maker.life)
         unseen = not context.status.exists and context.status.trouble is None
@@ -99,7 +106,7 @@ class Reconciler:
         context.metrics.connector(key, figures(facts, decision))
         # With its tasks' pods too: the topic may not have been there, or not been seen, when they were created.
         writes = decision.create or facts.task_pods or _has_written(connector, context)
-        if writes and facts.rival is None and facts.deleting is None:
+        if writes and facts.name_refusal is None and facts.deleting is None:
             await self._claim(connector, document, context)
         if decision.tell is not None:
             applied = await self._tell(facts, context, applied, Control(
@@ -118,7 +125,7 @@ class Reconciler:
         status, name = context.status, facts.connector.connect_name
         if status.trouble is not None or not (status.caught_up and status.exists):
             return None  # decided again when that changes
-        entries = connect_states(facts, decision, status.states(name), worker_id=gather.operator(context.settings))
+        entries = connect_states(facts, decision, status.states(name), worker_id=context.settings.release.operator)
         try:
             await context.run(status.write_states, entries)
         except Unavailable as e:
@@ -128,14 +135,14 @@ class Reconciler:
 
     async def _claim(self, connector: Connector, document: dict[str, Any], context: Context) -> None:
         """Say who owns the Connect name, for operators that do not see this Connector."""
-        own, status = connector.metadata, context.status
-        there = status.claim(connector.connect_name)
-        if not status.caught_up or (there is not None and there.connector_uid == own.uid):
-            return
+        own, status, release = connector.metadata, context.status, context.settings.release
         claim = Claim(
             connector_uid=own.uid or "", namespace=own.namespace or "", name=own.name,
-            created=document["metadata"].get("creationTimestamp", ""), operator=gather.operator(context.settings),
+            created=document["metadata"].get("creationTimestamp", ""), operator=release.operator,
+            cluster=release.cluster,
         )  # fmt: skip
+        if not status.caught_up or status.claim(connector.connect_name) == claim:
+            return
         try:
             await context.run(status.write, [(claim_key(connector.connect_name), claim.to_value())])
         except Unavailable as e:  # the topic may not be there before the first connector was prepared
@@ -156,18 +163,25 @@ class Reconciler:
         """The Connector is no more: its pods go with it; then its records are forgotten."""
         context.job_slots.living(key, frozenset())
         context.metrics.forget(key)
-        if await context.run(gather.pods_of, context, key):
+        try:
+            wait = bool(await context.run(gather.pods_of, context, key))
+        except Refused as e:
+            if e.status != HTTPStatus.FORBIDDEN or (there := await end_of(key.namespace, context)) is None:
+                raise
+            context.connectors.gone(key)  # no watch tells of it any more
+            wait = there is End.UNDER_WAY
+        if wait:
             return _PODS_LEAVE
-        for name in gather.left_behind(context, key, self.names):
+        for name in gather.left_behind(context, key, self._remembered.get(key, gather.Remembered())):
             await context.run(context.status.forget, name)
-        self.names.drop(key)
         self._remembered.pop(key, None)
+        context.connectors.forget(key)
         return None
 
 
 def _has_written(connector: Connector, context: Context) -> bool:
     """Whether states of ours stand there without a claim, by which they would be found once the Connector is gone."""
-    status, own = context.status, gather.operator(context.settings)
+    status, own = context.status, context.settings.release.operator
     if status.claim(connector.connect_name) is not None:
         return False
     return any(s.worker_id == own for s in status.states(connector.connect_name).values())
@@ -175,4 +189,4 @@ def _has_written(connector: Connector, context: Context) -> bool:
 
 def _shuts_out(decision: Decision) -> bool:
     """Whether a short pod is to shut out whoever ran under this name before."""
-    return any(isinstance(w, CreateJob) and (w.prepare or w.action is Action.PREPARE) for w in decision.create)
+    return any(isinstance(w, CreateJob) and (w.prepare or w.action is not Action.PLAN) for w in decision.create)

@@ -13,8 +13,13 @@ from kubernetes.config import new_client_from_config
 __all__ = ["Api", "ApiRefused"]
 
 Json = dict[str, Any]
-_PLURALS: Final = {"TopicCreationPolicy": "topiccreationpolicies", "NetworkPolicy": "networkpolicies"}
-_CLUSTER_WIDE: Final = ("Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding")
+_PLURALS: Final = {
+    "TopicCreationPolicy": "topiccreationpolicies",
+    "NetworkPolicy": "networkpolicies",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+}
+_CLUSTER_WIDE: Final = ("Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding",
+                        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")  # fmt: skip
 _APPLY: Final = "application/apply-patch+yaml"
 
 

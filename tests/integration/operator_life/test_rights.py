@@ -1,22 +1,15 @@
 """The operator with the rights that the chart gives it: nothing that it does is denied, nothing is allowed for nothing."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from ..ports import free_port
-from .processes import ROOT
+from .chart import Chart
 from .proxy import Proxy
 from .site import Site, condition
 from .unused_kinds import SPECS, manifest, observed
-
-Right = tuple[str, str, str, str]
-"""Namespace (empty: everywhere), API group, resource, verb."""
 
 _PATH = re.compile(
     r"/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<resource>[a-z]+)"
@@ -37,74 +30,6 @@ def used(method: str, path: str, query: str) -> tuple[str, str, str, str] | None
     resource = match["resource"] + (f"/{match['sub']}" if match["sub"] else "")
     verb = _VERBS.get(method) or ("get" if match["name"] else "watch" if "watch=" in query else "list")
     return match["namespace"] or "", match["group"] or "", resource, verb
-
-
-class Chart:
-    """What the chart makes for a release."""
-
-    def __init__(self, site: Site, watch: list[str]) -> None:
-        values = {"worker": {"bootstrap.servers": site.servers}, "watchNamespaces": watch, "crds": {"install": False}}
-        helm = site.server.cluster("path", "helm").strip()
-        site.folder.mkdir(parents=True, exist_ok=True)
-        file = site.folder / "values.yaml"
-        file.write_text(yaml.safe_dump(values))
-        done = subprocess.run(
-            [helm, "template", "penstock", str(ROOT / "helm" / "penstock"), "--namespace", site.namespace, "--values",
-             str(file), "--kube-version", "1.36.0"],
-            capture_output=True, text=True, check=True, timeout=120,
-        )  # fmt: skip
-        documents = [d for d in yaml.safe_load_all(done.stdout) if d]
-        kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
-        self.documents = [
-            d for d in documents if d["kind"] in kinds and "aggregate" not in str(d["metadata"]["labels"])
-        ]
-        self.configuration: dict[str, Any] = yaml.safe_load(
-            next(d for d in documents if d["kind"] == "ConfigMap" and "operator.yaml" in d.get("data", {}))["data"][
-                "operator.yaml"
-            ]
-        )
-        for document in self.documents:
-            site.api.apply(document)
-        self.account = next(d for d in documents if d["kind"] == "ServiceAccount")["metadata"]["name"]
-        self.site = site
-
-    def kubeconfig(self) -> Path:
-        """Of the operator's ServiceAccount."""
-        site = self.site
-        path = f"/api/v1/namespaces/{site.namespace}/serviceaccounts/{self.account}/token"
-        request = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {"expirationSeconds": 3600},
-        }
-        token = site.api.call("POST", path, request)["status"]["token"]
-        admin = yaml.safe_load(site.server.kubeconfig.read_text())
-        user = {"name": "operator", "user": {"token": token}}
-        context = {"name": "c", "context": {"cluster": admin["clusters"][0]["name"], "user": "operator"}}
-        file = site.folder / "operator.kubeconfig"
-        file.write_text(
-            yaml.safe_dump(
-                {"apiVersion": "v1", "kind": "Config", "clusters": admin["clusters"], "users": [user],
-                 "contexts": [context], "current-context": "c"}
-            )
-        )  # fmt: skip
-        return file
-
-    def rights(self) -> set[Right]:
-        """What the ServiceAccount may do, beside what everybody may."""
-        bound = {d["roleRef"]["name"] for d in self.documents if d["kind"].endswith("Binding")}
-        return {
-            (d["metadata"].get("namespace", ""), group, resource, verb)
-            for d in self.documents if d["kind"] in ("Role", "ClusterRole") and d["metadata"]["name"] in bound
-            for rule in d["rules"] for group in rule["apiGroups"] for resource in rule["resources"]
-            for verb in rule["verbs"]
-        }  # fmt: skip
-
-    def remove(self) -> None:
-        """Of what is the cluster's."""
-        for document in self.documents:
-            if document["kind"].startswith("ClusterRole"):
-                self.site.api.delete(document)
 
 
 @pytest.fixture(params=["in-its-namespaces", "everywhere"])
@@ -169,16 +94,7 @@ def test_the_operator_uses_every_right_that_the_chart_gives_it_and_needs_no_othe
     chart: Chart, site: Site, tmp_path: Path
 ) -> None:
     with Proxy(chart.kubeconfig(), tmp_path) as proxy:
-        operator = site.operator(proxy.kubeconfig)
-        ours = operator.settings
-        settings = {
-            **chart.configuration,
-            "worker": {**chart.configuration["worker"], **ours["worker"]},
-            "metrics": {"port": free_port()},
-            "probes": {"port": free_port()},
-        }
-        operator.settings = settings
-        (operator.folder / "operator.yaml").write_text(yaml.safe_dump(settings))
+        operator = chart.operator(proxy.kubeconfig)
         (operator.folder / "key").unlink()  # it makes one, and finds it again
         operator.start().ready()
         operator.kill()

@@ -31,6 +31,7 @@ WATCHED = {
     "events": {"create"},
     "secrets": READ,
 }
+CLUSTER: dict[tuple[str | None, str], set[str]] = {(None, "namespaces/kube-system"): {"get"}}
 AT_HOME = {
     "leases": {"get", "create", "update"},
     "secrets": {"create"},
@@ -41,13 +42,36 @@ AT_HOME = {
 def test_the_operator_may_do_this_and_nothing_else(rendered: Rendered) -> None:
     everywhere: dict[tuple[str | None, str], set[str]] = {(None, name): verbs for name, verbs in WATCHED.items()}
     at_home: dict[tuple[str | None, str], set[str]] = {(NAMESPACE, name): verbs for name, verbs in AT_HOME.items()}
-    assert rights(rendered) == {**everywhere, **at_home}
+    assert rights(rendered) == {**everywhere, **CLUSTER, **at_home}
 
 
-def test_with_watched_namespaces_nothing_is_allowed_elsewhere(helm: Helm) -> None:
-    rendered = helm.render(least(watchNamespaces=["shop", "audit"]))
+def test_with_watched_namespaces_only_connectors_are_reached_elsewhere(helm: Helm) -> None:
+    found = rights(helm.render(least(watchNamespaces=["shop", "audit"])))
+    assert {name: verbs for (ns, name), verbs in found.items() if ns is None} == {
+        "namespaces/kube-system": {"get"}, "namespaces/audit": {"get"}, "connectors": {"get", "list", "patch"},
+    }  # fmt: skip
+    rendered = helm.render(least(watchNamespaces=["shop", "audit"], rbac={"endingNamespaces": False}))
+    assert {name for ns, name in rights(rendered) if ns is None} == {"namespaces/kube-system"}
+    assert rendered.of("ValidatingAdmissionPolicy") == []
+
+
+def test_what_the_operator_may_change_of_connectors_everywhere_is_bounded(helm: Helm) -> None:
+    for namespaces in ([], ["shop"]):
+        rendered = helm.render(least(watchNamespaces=namespaces))
+        policy = rendered.one("ValidatingAdmissionPolicy")
+        assert rendered.one("ValidatingAdmissionPolicyBinding")["spec"]["policyName"] == policy["metadata"]["name"]
+        assert (
+            f"'system:serviceaccount:{NAMESPACE}:penstock-operator'"
+            in policy["spec"]["matchConditions"][0]["expression"]
+        )
+
+
+def test_with_watched_namespaces_and_a_named_cluster_nothing_is_allowed_elsewhere(helm: Helm) -> None:
+    values = least(watchNamespaces=["shop", "audit"], clusterId="prod-1", rbac={"endingNamespaces": False})
+    rendered = helm.render(values)
     found = rights(rendered)
     assert {namespace for namespace, _ in found} == {"shop", "audit", NAMESPACE}
+    assert rendered.configuration["release"]["cluster"] == "prod-1"
     for namespace in ("shop", "audit"):
         assert {name: verbs for (ns, name), verbs in found.items() if ns == namespace} == WATCHED
     assert {name: verbs for (ns, name), verbs in found.items() if ns == NAMESPACE} == AT_HOME

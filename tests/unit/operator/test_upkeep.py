@@ -91,6 +91,38 @@ def test_a_list_that_is_read_again_is_a_gap() -> None:
     assert gaps == ["gap"]
 
 
+def test_a_namespace_that_may_not_be_listed_is_not_waited_for() -> None:
+    clock, done = Clock(), list[str]()
+    streams = Streams([CONNECTOR], ["shop", "gone"], clock=clock, on_listed=lambda: done.append("listed"))
+    shop, gone = CONNECTOR.path("shop"), CONNECTOR.path("gone")
+    streams.refuses(gone)
+    streams.watches(shop)
+    assert streams.check_ready() == f"not listed yet: {gone}"
+    clock.now = 12.0
+    streams.refuses(gone)
+    assert streams.check_ready() is None
+    streams.refuses(gone)
+    streams.watches(gone)  # the rights are there again
+    assert "listed" in done
+    assert streams.check_ready() is None
+
+
+def test_an_operator_that_may_list_nothing_is_not_ready() -> None:
+    clock, done = Clock(), list[str]()
+    streams = Streams([CONNECTOR, POD], clock=clock, on_listed=lambda: done.append("listed"))
+    for clock.now in (0.0, 20.0, 40.0):
+        for kind in (CONNECTOR, POD):
+            streams.refuses(kind.path())
+    assert not done
+    assert streams.check_ready() is not None
+    streams.watches(CONNECTOR.path())
+    assert not done  # rights may come one after the other
+    clock.now = 55.0
+    streams.refuses(POD.path())
+    assert done == ["listed"]
+    assert streams.check_ready() is None
+
+
 def test_a_stream_without_a_sign_of_life_is_told() -> None:
     clock = Clock()
     streams = Streams([POD, SECRET], clock=clock, most=240.0)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from penstock.job import Action, JobAnswer, Outcome
+from penstock_operator.connector.connect_names import conflict
 from penstock_operator.connector.decision import CreateJob, CreateTask
-from penstock_operator.connector.facts import Rival
 from penstock_operator.connector.pod_facts import JobPod, TaskPod
 from penstock_operator.connector.secrets import Secrets
 
@@ -294,13 +294,13 @@ def test_a_changed_secret_is_ignored_where_that_is_asked() -> None:
 
 def test_the_younger_of_two_connectors_with_one_name_in_kafka_gives_way() -> None:
     world = running()
-    world.rival = Rival("Connector shop/older")
+    world.name_refusal = conflict("shop.orders-in", "Connector shop/older")
     world.settle()
     assert not world.pods
     assert world.condition("Stalled").startswith(
         "True NameConflict: the name shop.orders-in in Kafka belongs to Connector shop/older"
     )
-    world.rival = None
+    world.name_refusal = None
     world.settle()
     assert world.condition("Ready").startswith("True Running")
 

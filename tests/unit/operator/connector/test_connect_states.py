@@ -8,10 +8,10 @@ import pytest
 
 from penstock.job import Action, Finding, JobAnswer, Outcome
 from penstock.status_records import Status
+from penstock_operator.connector.connect_names import conflict
 from penstock_operator.connector.connect_states import connect_states
 from penstock_operator.connector.decide import decide
 from penstock_operator.connector.decision import Decision
-from penstock_operator.connector.facts import Rival
 
 from .world import Killed, World
 
@@ -134,7 +134,7 @@ def test_the_end_of_a_task_that_could_not_tell_it_is_told(
 
 
 def test_nothing_is_written_for_whoever_does_not_own_the_name() -> None:
-    world = Topic(rival=Rival("Connector shop/older"))
+    world = Topic(name_refusal=conflict("shop.orders-in", "Connector shop/older"))
     world.settle()
     world.change(state="Stopped")
     world.settle()

@@ -7,14 +7,11 @@ import pytest
 
 from penstock.report import LastWord
 from penstock.resource_status import ConnectorStatus
-from penstock.resources import Connector
-from penstock_operator.connector.connect_names import Names
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.merge import merged
 from penstock_operator.connector.pod_facts import Phase, TaskPod, pod_of
 from penstock_operator.connector.secrets import Reference, look, references
-from penstock_operator.key import Key
 
 from .world import World
 
@@ -66,24 +63,6 @@ def test_a_missing_secret_and_a_missing_key_are_told_apart_and_with_their_proper
     )
     assert found.worker_missing
     assert found.hash is None
-
-
-def named(name: str, connect_name: str | None, created: str, uid: str) -> tuple[Key, Connector, dict[str, Any]]:
-    metadata = {"name": name, "namespace": "shop", "uid": uid, "creationTimestamp": created}
-    spec = {"class": "X", **({"connectName": connect_name} if connect_name else {})}
-    document = {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": metadata, "spec": spec}
-    return Key("shop", name), Connector.draft(document), document
-
-
-def test_the_older_connector_keeps_the_name_and_of_two_of_one_second_the_smaller_uid() -> None:
-    names = Names()
-    names.put(*named("a", "shop.b", "2026-01-02T00:00:00Z", "u2"))
-    names.put(*named("b", None, "2026-01-01T00:00:00Z", "u9"))
-    names.put(*named("c", "shop.b", "2026-01-02T00:00:00Z", "u1"))
-    assert names.older(Key("shop", "a"), "shop.b") == Key("shop", "b")
-    assert names.older(Key("shop", "b"), "shop.b") is None
-    names.drop(Key("shop", "b"))
-    assert names.older(Key("shop", "a"), "shop.b") == Key("shop", "c")
 
 
 def test_trouble_with_kafka_is_told_once_it_has_lasted() -> None:

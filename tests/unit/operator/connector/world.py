@@ -14,9 +14,10 @@ from penstock.life import Standing
 from penstock.report import Control, LastWord, Report
 from penstock.resources import Connector
 from penstock.taskspec import PluginReference, TaskSpec
+from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.decide import decide
 from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
-from penstock_operator.connector.facts import Facts, Rival
+from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.names import digest, pod_name
 from penstock_operator.connector.notes import Note, notes
@@ -72,7 +73,8 @@ class World:
     reports: dict[int, Report] = field(default_factory=dict)
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
-    rival: Rival | None = None
+    name_refusal: NameRefusal | None = None
+    has_claimed: bool = False
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     kafka_trouble: str | None = None
     template: str = ""
@@ -122,8 +124,8 @@ class World:
             job_pods=tuple(p for p in self.pods.values() if isinstance(p, JobPod)),
             foreign_pods=self.foreign_pods, answers=self.answers,
             reports={} if self.deaf else dict(self.reports), stale_records=self.stale_records, control=self.control,
-            secrets=self.secrets, rival=self.rival, kafka_trouble=self.kafka_trouble, refusals=self.refusals,
-            slot=self.slot,
+            secrets=self.secrets, name_refusal=self.name_refusal, has_claimed=self.has_claimed,
+            kafka_trouble=self.kafka_trouble, refusals=self.refusals, slot=self.slot,
         )  # fmt: skip
 
     def decide(self) -> Decision:

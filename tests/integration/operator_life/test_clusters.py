@@ -1,0 +1,160 @@
+"""Releases of one name in two clusters, with one Kafka; clusters that were rebuilt; two releases of one namespace."""
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.report import Claim, claim_key, report_key
+
+from .chart import Chart
+from .site import Site, condition
+
+OTHER = "0f0f0f0f-other-cluster"
+OLD = "2020-01-01T00:00:00Z"
+
+
+def claim_of(
+    site: Site, *, cluster: str | None, name: str = "far", created: str = OLD, uid: str = "uid-elsewhere"
+) -> Claim:
+    """What a release of this one's name and namespace says that it owns, in another cluster."""
+    return Claim(
+        connector_uid=uid, namespace=site.namespace, name=name, created=created,
+        operator=f"{site.namespace}/penstock", cluster=cluster,
+    )  # fmt: skip
+
+
+def stand(site: Site, name: str, claim: Claim) -> list[bytes]:
+    """Have a Connector of elsewhere own a name, with a task that has told of itself."""
+    records = site.kubelet.records
+    records.make()
+    records.write(claim_key(name), claim.to_value())
+    records.write(report_key(name, 0), b"{}")
+    records.until(lambda: records.claim(name) is not None and len(records.of(name)) == 2, "its records")
+    return records.of(name)
+
+
+def test_claims_carry_the_cluster(site: Site) -> None:
+    site.operator().start()
+    site.create("orders")
+    site.settled("orders")
+    records, name = site.kubelet.records, f"{site.namespace}.orders"
+    records.until(lambda: records.claim(name), "a claim")
+    claim = records.claim(name)
+    system = site.api.call("GET", "/api/v1/namespaces/kube-system")
+    assert claim is not None
+    assert claim.cluster == system["metadata"]["uid"]
+    site.check()
+
+
+def test_records_of_another_cluster_are_no_orphans(site: Site) -> None:
+    there = stand(site, "theirs", claim_of(site, cluster=OTHER))
+    unknown = stand(site, "older", claim_of(site, cluster=None, name="older"))
+    operator = site.operator().start().ready()
+    site.create("orders")
+    site.settled("orders")
+    gone = f"{site.namespace}.orders"
+    site.kubelet.records.until(lambda: site.kubelet.records.claim(gone), "a claim")
+    operator.kill()
+    operator.ended()
+    site.delete("orders")
+    site.gone("orders")
+    operator.start().ready()
+    site.kubelet.records.until(lambda: not site.kubelet.records.of(gone), "its own orphans are forgotten")
+    assert site.kubelet.records.of("theirs") == there
+    assert site.kubelet.records.of("older") == unknown
+    site.check()
+
+
+def test_a_name_of_another_cluster_is_refused_and_taken_over_by_its_name(
+    site: Site, request: pytest.FixtureRequest
+) -> None:
+    name = f"{site.namespace}.orders"
+    there = stand(site, name, claim_of(site, cluster=OTHER, name="orders"))
+    stand(site, f"{site.namespace}.gone", claim_of(site, cluster=OTHER, name="gone"))
+    first = site.operator().start()
+    site.create("orders", deletion={"offsets": "Reset"})
+    refused = site.until("orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
+    told = condition(refused, "Stalled")
+    assert f"Connector {site.namespace}/orders of operator {site.namespace}/penstock in cluster {OTHER}" in told
+    assert f"where that cluster is no more, set clusterId of this release to {OTHER}" in told
+    assert site.kubelet.records.of(name) == there
+    assert site.kubelet.jobs == []
+    assert first.stop() == 0
+
+    chart = Chart(site, [site.namespace], clusterId=OTHER)  # as docs/installing.md says
+    request.addfinalizer(chart.remove)
+    chart.operator().start()
+    site.change("orders", deletion={"offsets": "Keep"})
+    body = site.settled("orders")
+    records = site.kubelet.records
+    records.until(
+        lambda: (c := records.claim(name)) and c.connector_uid == body["metadata"]["uid"], "a claim of its own"
+    )
+    claim = records.claim(name)
+    assert claim is not None
+    assert claim.cluster == OTHER
+    records.until(lambda: not records.of(f"{site.namespace}.gone"), "those that are gone are forgotten")
+    site.check()
+
+
+def test_a_claim_of_an_older_release_is_understood_and_gets_the_cluster(site: Site) -> None:
+    name = f"{site.namespace}.orders"
+    uid = site.create("orders")["metadata"]["uid"]
+    stand(site, name, claim_of(site, cluster=None, name="orders", uid=uid))
+    records = site.kubelet.records
+    records.write(report_key(name, 0), None)
+    site.operator().start()
+    site.settled("orders")
+    records.until(lambda: (c := records.claim(name)) and c.cluster, "the cluster")
+    site.check()
+
+
+def test_of_two_releases_that_watch_one_namespace_one_leaves_it_to_the_other(make_site: Callable[..., Site]) -> None:
+    site = make_site(spaces=3)
+    shared, one, two = site.namespaces
+    first = site.operator(watch=[shared], namespace=one, name="one", images={"runtime": "runtime:one"}).start().ready()
+    for n in range(3):
+        site.create(f"orders-{n}")
+        site.settled(f"orders-{n}")
+    pods = {n: [p["metadata"]["uid"] for p in site.kubelet.alive(site.key(f"orders-{n}"))] for n in range(3)}
+    jobs = list(site.kubelet.jobs)
+    second = site.operator(watch=[shared], namespace=two, name="two", images={"runtime": "runtime:two"}).start().ready()
+    second.until(lambda: second.logged(f"operator {one}.one runs this Connector"), "it says so")
+    site.change("orders-0", state="Paused")
+    site.settled("orders-0", "Paused")
+    assert {n: [p["metadata"]["uid"] for p in site.kubelet.alive(site.key(f"orders-{n}"))] for n in pods} == pods
+    assert site.kubelet.jobs == jobs
+    events = site.api.list("events.k8s.io/v1", "Event", shared)
+    assert [e for e in events if e["reason"] == "OtherOperator"]
+    assert not [e for e in events if e["reason"] == "TaskLost"]
+
+    assert first.stop() == 0  # handed over, as the message says
+    for kind, path in (("pods", "v1"), ("configmaps", "v1")):
+        selector = f"labelSelector=penstock.dev/operator%3D{one}.one"
+        site.api.call("DELETE", f"/api/{path}/namespaces/{shared}/{kind}?{selector}")
+    second.stop()
+    second.start()
+    site.until(
+        "orders-1", lambda b: any(p["metadata"]["labels"]["penstock.dev/operator"] == f"{two}.two"
+                                  for p in site.kubelet.alive(site.key("orders-1"))), "taken over",
+    )  # fmt: skip
+    site.settled("orders-1")
+
+
+def test_two_releases_that_begin_at_once_in_one_namespace_come_to_one(make_site: Callable[..., Site]) -> None:
+    site = make_site(spaces=3)
+    shared, one, two = site.namespaces
+    for space, name in ((one, "one"), (two, "two")):
+        site.operator(watch=[shared], namespace=space, name=name, images={"runtime": f"runtime:{name}"}).start().ready()
+    for n in range(6):
+        site.create(f"orders-{n}")
+    for n in range(6):
+        site.settled(f"orders-{n}")
+
+    def runners() -> list[set[str]]:
+        return [
+            {p["metadata"]["labels"]["penstock.dev/operator"] for p in site.kubelet.alive(site.key(f"orders-{n}"))}
+            for n in range(6)
+        ]
+
+    site.kubelet.pods.until(lambda _: all(len(r) == 1 for r in runners()), "one operator for each")
