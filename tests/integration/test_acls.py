@@ -172,6 +172,22 @@ def test_without_a_row_the_missing_right_is_told(guarded: SecuredKafka, pods: Po
     assert "wonderland" not in told
 
 
+def test_a_regular_expression_takes_the_topics_that_may_be_read_and_leaves_the_others_out(
+    guarded: SecuredKafka, pods: Pods, user: str
+) -> None:
+    case, lab = Case(guarded, pods, user, "sink"), pods.lab
+    grant(guarded, user, rows_of("sink"), case.names)
+    hidden = f"{case.topic}-hidden"
+    create(guarded.plain, hidden, 1)
+    for topic in (case.topic, hidden):
+        lab.produce(topic, "a")
+    _, task = lab.start(lab.sink_manifest(f"regex:{case.topic}.*", name=case.name), case.worker)
+    lab.wait_committed(case.name, case.topic, 1)
+    assert task.trouble is None
+    task.stop()
+    assert lab.committed(case.name, hidden) is None
+
+
 # The operator
 
 
