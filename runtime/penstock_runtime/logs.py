@@ -84,7 +84,12 @@ def configure(
     *, level: str = "INFO", descriptor: int | None = None, stream: IO[str] | None = None,
     context: Callable[[], Mapping[str, Any]] = dict, redact: Callable[[str], str] = str,
 ) -> None:  # fmt: skip
-    """Send every log line of this process to `stream`, or to a descriptor; else to standard error."""
+    """Send every log line of this process to `stream`, or to a descriptor; else to standard error.
+
+    A line that cannot be written there, as the disk is full, is left out.
+    """
+    # Else it is told on `sys.stderr`, which may lead to the log again, and so without end.
+    logging.raiseExceptions = False
     if descriptor is not None:
         stream = open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115 (it lives as long as we do)
     handler = logging.StreamHandler(stream or sys.stderr)

@@ -81,3 +81,16 @@ def test_a_file_sink_that_is_killed_at_a_full_disk_lacks_no_record_afterwards(la
     lab.wait_committed(spec.connector, topic, 1500)
     assert file.read_text().splitlines() == values(1500)
     task.stop()
+
+
+def test_a_source_goes_on_though_the_disk_of_its_log_is_full(lab: Lab, tmp_path: Path) -> None:
+    topic, file = lab.topic(), tmp_path / "in"
+    file.write_text("a\n")
+    resource = manifest(new_name(), "FileStreamSource", topic=topic, file=file, value_converter="StringConverter")
+    task = lab.processes.task(lab.spec(resource), before=["sh", "-c", 'exec "$0" "$@" > /dev/full 2>&1'])
+    until(lambda: lab.values(topic) == ["a"], what=task.last_words)
+    with file.open("a") as more:
+        more.write("b\n")
+    until(lambda: lab.values(topic) == ["a", "b"], what=task.last_words)
+    task.terminate()
+    assert task.await_exit() == 0

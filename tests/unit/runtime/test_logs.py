@@ -107,3 +107,17 @@ def test_what_python_itself_says_is_a_line(code: str, said: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     (line,) = done.stderr.splitlines()
     assert said in json.loads(line)["message"]
+
+
+def test_a_line_that_the_full_disk_of_the_log_does_not_take_is_nobodys_failure() -> None:
+    program = (
+        "import logging\n"
+        "from penstock_runtime import logs, prints\n"
+        "logs.configure(descriptor=2)\n"
+        "prints.become_log_lines(str)\n"
+        "for n in range(1000): logging.getLogger('a').warning('line %d', n)\n"
+        "import os; os.write(1, b'still here')\n"
+    )
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, check=False)
+    assert (done.stdout, done.returncode) == (b"still here", 0)
