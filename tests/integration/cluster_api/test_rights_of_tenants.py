@@ -70,7 +70,8 @@ class Tenants:
 @pytest.fixture
 def tenants(api_server: ApiServer, api: Api, tmp_path: Path) -> Iterator[Tenants]:
     release, own, other = (api.new_namespace() for _ in range(3))
-    roles = [d for d in rendered(api_server, tmp_path, release, watchNamespaces=[own])
+    roles = [d for d in rendered(api_server, tmp_path, release, watchNamespaces=[own],
+                                  clusterId="test", rbac={"endingNamespaces": False})
              if d["kind"] in ("ServiceAccount", "Role", "RoleBinding", "ClusterRole")]  # fmt: skip
     for role in roles:
         api.apply(role)
