@@ -1,7 +1,7 @@
 """When a task that ended is started again: a decision over values, the same rules as the operator's.
 
 A failure follows `spec.restart`. A loss (the process was killed, the JVM died) is infrastructure: the first is replaced at
-once, losses in a row back off with a limit of their own.
+once, losses in a row back off up to five minutes, and no number of them is the last.
 """
 
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from penstock.resources import Restart
 
 __all__ = ["Again", "End", "History", "after"]
 
-_LOSS_LIMIT: Final = 10
-_LOSS_LONGEST: Final = 60.0
+_LOSS_LONGEST: Final = 300.0
+_LOSS_DOUBLINGS: Final = 16
 _QUIET: Final = 600.0
 """A life this long (seconds) ends a row of losses."""
 
@@ -73,9 +73,8 @@ def after(end: End, *, lived: float, history: History, policy: Restart) -> Again
             return Again(None, history, end.value)
         case End.LOST:
             history = replace(history, losses=history.losses + 1)
-            if history.losses > _LOSS_LIMIT:
-                return Again(None, history, f"lost {_LOSS_LIMIT} times in a row")
-            delay = 0.0 if history.losses == 1 else min(_LOSS_LONGEST, 2.0 ** (history.losses - 2))
+            doublings = min(history.losses - 2, _LOSS_DOUBLINGS)
+            delay = 0.0 if history.losses == 1 else min(_LOSS_LONGEST, 2.0**doublings)
             return Again(delay, history, f"lost ({history.losses} in a row)")
         case End.FAILED:
             if not policy.on_failure:

@@ -23,7 +23,7 @@ from .invariants import Counters
 __all__ = ["ConnectorRuns", "Run"]
 
 _LOSSES: Final = 8
-"""Kills of one run after which it is left alone: it gives a task up that is lost ten times in a row."""
+"""Kills of one run after which it is left alone: the pauses after losses grow to minutes."""
 _LATELY: Final = 30.0
 _COUNTERS: Final = {
     "source": ("source_task_source_record_poll_total", "source_task_source_record_write_total"),
@@ -121,8 +121,6 @@ class Run:
             return None
         if code == 5 and "has not answered for" in self.running.log_text():  # Kafka was away for a minute as it began
             self.gave_up = True
-            return None
-        if code == 1 and self.killed >= _LOSSES:
             return None
         return f"run {self.number} ended with exit code {code}, {'beside another' if others else 'and none is left'}"
 

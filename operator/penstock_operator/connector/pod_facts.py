@@ -24,6 +24,22 @@ _EVICTIONS: Final = frozenset(("Evicted", "NodeLost", "NodeShutdown", "Terminate
                                "Shutdown", "UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods"))  # fmt: skip
 
 
+_NOT_BEGUN: Final = frozenset(("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError"))
+"""Reasons of a container whose process never began: its exit code is the container runtime's."""
+_REMEDIES: Final = {
+    "ErrImagePull": "check the image's name, and that its registry answers and takes images.pullSecrets",
+    "ImagePullBackOff": "check the image's name, and that its registry answers and takes images.pullSecrets",
+    "InvalidImageName": "correct the image's name",
+    "ErrImageNeverPull": "load the image onto the node, or set images.pullPolicy: IfNotPresent",
+    "CreateContainerConfigError": "put the Secret or ConfigMap in place that the pod names, or correct the name",
+    "CreateContainerError": "check what spec.template mounts and runs",
+    "RunContainerError": "check what spec.template mounts and runs",
+    "StartError": "check what spec.template mounts and runs",
+    "Unschedulable": "add nodes or free some, or lower what spec.template asks for (resources.requests, nodeSelector)",
+}
+"""What to do about a pod that does not start; it starts by itself then."""
+
+
 class Phase(StrEnum):
     """Where a pod stands."""
 
@@ -42,6 +58,7 @@ class Ended:
         message: Kubernetes' sentence.
         word: what the process said last.
         at: when, seconds since 1970.
+        memory_limit: of its container, as Kubernetes writes it; empty: it has none.
     """
 
     code: int | None
@@ -49,17 +66,21 @@ class Ended:
     message: str
     word: LastWord | None
     at: float
+    memory_limit: str = ""
 
     @property
     def lost(self) -> bool:
         """Whether the infrastructure ended it, and not the process itself."""
-        return self.code is None or self.reason == "OOMKilled" or self.code > 128 or self.code == ExitCode.LOST
+        if self.code is None or self.reason == "OOMKilled" or self.reason in _NOT_BEGUN:
+            return True
+        return self.code > 128 or self.code == ExitCode.LOST
 
     def told(self) -> str:
         """What happened, in a sentence."""
         if self.reason == "OOMKilled":
-            return "OOMKilled: the task used more memory than its limit; raise spec.template.resources.limits.memory"
-        if self.code is None or self.reason in _EVICTIONS:
+            limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
+            return f"OOMKilled: the task used more memory than {limit}; raise spec.template.resources.limits.memory"
+        if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
             return f"{self.reason}: {self.message}" if self.message else self.reason
         if self.word is not None and self.word.message:
             return self.word.message
@@ -143,7 +164,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
     annotations = metadata.get("annotations") or {}
     marks = metadata.get("labels") or {}
     status = manifest.get("status") or {}
-    ended = _ended(status, instant(metadata.get("creationTimestamp")) or now)
+    ended = _ended(manifest, status, instant(metadata.get("creationTimestamp")) or now)
     started = _started(status)
     leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
     is_job = marks.get(names.ROLE_LABEL) == "job"  # it may have run out of time before it started
@@ -203,7 +224,7 @@ def _started(status: Mapping[str, Any]) -> float | None:
     return instant((state.get("running") or state.get("terminated") or {}).get("startedAt"))
 
 
-def _ended(status: Mapping[str, Any], created: float) -> Ended | None:
+def _ended(manifest: Mapping[str, Any], status: Mapping[str, Any], created: float) -> Ended | None:
     terminated = (_main_container(status).get("state") or {}).get("terminated")
     over = status.get("phase") in ("Failed", "Succeeded")
     if terminated is None and not over:
@@ -213,13 +234,32 @@ def _ended(status: Mapping[str, Any], created: float) -> Ended | None:
     evicted = over and pod_reason != ""
     message = terminated.get("message") or ""
     killed = terminated.get("reason") == "ContainerStatusUnknown"
+    if not terminated and not evicted and (failed := _failed_init(status)):
+        return Ended(None, "InitContainerFailed", failed, None, created)
     return Ended(
         code=None if evicted or killed else terminated.get("exitCode"),
         reason=pod_reason or terminated.get("reason") or _disruption(status) or "Lost",
         message=(status.get("message") if evicted else message) or "",
         word=LastWord.of(message.encode()) if message.startswith("{") else None,
         at=instant(terminated.get("finishedAt")) or created,
+        memory_limit=_memory_limit(manifest),
     )
+
+
+def _memory_limit(manifest: Mapping[str, Any]) -> str:
+    containers = (manifest.get("spec") or {}).get("containers") or ()
+    main: Mapping[str, Any] = next((c for c in containers if c["name"] in ("task", "job")), {})
+    return str(((main.get("resources") or {}).get("limits") or {}).get("memory") or "")
+
+
+def _failed_init(status: Mapping[str, Any]) -> str:
+    """Which of the init containers ended the pod before its own container began; empty: none."""
+    for container in status.get("initContainerStatuses") or ():
+        terminated = (container.get("state") or {}).get("terminated") or {}
+        if terminated.get("exitCode"):
+            text = f": {terminated['message']}" if terminated.get("message") else ""
+            return f"init container {container['name']} ended with exit code {terminated['exitCode']}{text}"
+    return ""
 
 
 def _disruption(status: Mapping[str, Any]) -> str:
@@ -235,14 +275,23 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
     for container in containers:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _TELLING:
-            return waiting["reason"], waiting.get("message") or f"container {container['name']} cannot start"
+            return _with_remedy(
+                waiting["reason"], waiting.get("message") or f"container {container['name']} cannot start"
+            )
     age = now - (instant(manifest["metadata"].get("creationTimestamp")) or now)
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return condition.get("reason") or "Unschedulable", condition.get("message") or "no node takes the pod"
+            return _with_remedy(
+                condition.get("reason") or "Unschedulable", condition.get("message") or "no node takes the pod"
+            )
     if age > _SLOW and containers:
         reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
         if reason:
             name = manifest["metadata"]["name"]
             return "PodNotStarting", f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
     return None
+
+
+def _with_remedy(reason: str, message: str) -> tuple[str, str]:
+    remedy = _REMEDIES.get(reason)
+    return reason, message if remedy is None else f"{message}; {remedy}"

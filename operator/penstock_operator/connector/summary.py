@@ -28,9 +28,10 @@ def summary(facts: Facts, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summar
         return Summary(wanted, Verdict(Kind.READY, wanted, "the connector's plugin asks for no task"))
     every = [tasks[n] for n in range(len(plan.tasks)) if n in tasks]
     there = [t for t in every if t.state == wanted]
-    failed = [t for t in every if t.over]
+    over = [t for t in every if t.over]
+    failed = [t for t in over if t.state == "Failed"]
     state = _state(every, there, failed, wanted)
-    return Summary(state, _verdict(facts, every, there, failed, wanted))
+    return Summary(state, _verdict(facts, every, there, over, wanted))
 
 
 def _state(every: list[TaskMemory], there: list[TaskMemory], failed: list[TaskMemory], wanted: str) -> str:
@@ -45,15 +46,15 @@ def _state(every: list[TaskMemory], there: list[TaskMemory], failed: list[TaskMe
 
 
 def _verdict(
-    facts: Facts, every: list[TaskMemory], there: list[TaskMemory], failed: list[TaskMemory], wanted: str
+    facts: Facts, every: list[TaskMemory], there: list[TaskMemory], over: list[TaskMemory], wanted: str
 ) -> Verdict:
-    final = [t for t in failed if t.retry_at is None]
+    final = [t for t in over if t.retry_at is None]
     if final:
         return Verdict(Kind.STALLED, "TasksFailed", _told(final))
-    if failed:
-        reason = "TasksFailed" if any(t.state == "Failed" for t in failed) else "TasksLost"
-        only = {t.reason for t in failed}
-        return Verdict(Kind.UNDER_WAY, "Unavailable" if only == {"Unavailable"} else reason, _told(failed))
+    if over:
+        reason = "TasksFailed" if any(t.state == "Failed" for t in over) else "TasksLost"
+        only = {t.reason for t in over}
+        return Verdict(Kind.UNDER_WAY, "Unavailable" if only == {"Unavailable"} else reason, _told(over))
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
         return Verdict(Kind.UNDER_WAY, hindered[0].reason or "Starting", _told(hindered))

@@ -21,6 +21,8 @@ __all__ = ["TaskFacts", "TaskStep", "step"]
 
 _TRACE: Final = 4_000
 _UNAVAILABLE_LONGEST: Final = 60.0
+_OWN_FAULT: Final = frozenset(("Failed", "ConfigInvalid"))
+"""Reasons of ends that may be final: the plugin's. Everything else is infrastructure, and is tried for ever."""
 _KEPT: Final = 1
 """So many ended pods of a task are kept, for their logs."""
 
@@ -196,14 +198,14 @@ def _ended(
     lived = max(0.0, at - started) if started is not None else 0.0
     history = restarts.History(memory.failures, memory.losses)
     unavailable = 0
-    if reason == "Unavailable":  # what it needs is away: that is no failure of its own, and has no limit
+    if kind is restarts.End.STOPPED:  # what it needs is away: that is no failure of its own, and has no limit
         unavailable = memory.unavailable + 1
         delay: float | None = min(_UNAVAILABLE_LONGEST, 2.0 ** min(unavailable, 6))
         told = message
     else:
         again = restarts.after(kind, lived=lived, history=history, policy=facts.policy)
         delay, history, told = again.delay, again.history, f"{message}; {again.reason}"
-    state = "Restarting" if kind is restarts.End.LOST and delay is not None else "Failed"
+    state = "Failed" if kind in (restarts.End.FAILED, restarts.End.REFUSED) else "Pending"
     over = memory.to(
         state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
         retry_at=None if delay is None else now + delay,
@@ -221,10 +223,11 @@ def _after_end(facts: TaskFacts) -> TaskStep:
     if memory.life != facts.life:  # another configuration is another chance
         fresh = replace(memory, failures=0, losses=0)
         return _begin(facts, fresh.to("Restarting", now, "SpecChanged", "restarted for a change of configuration"))
-    if memory.retry_at is None:
+    if memory.retry_at is None and memory.reason in _OWN_FAULT:
         return TaskStep(memory)
-    if memory.retry_at <= now:
-        return _begin(facts, replace(memory.to("Restarting", now, memory.reason, memory.message),
+    if memory.retry_at is None or memory.retry_at <= now:  # None: an older release gave up
+        state = "Restarting" if memory.state == "Failed" else memory.state
+        return _begin(facts, replace(memory.to(state, now, memory.reason, memory.message),
                                      restarts=memory.restarts + 1))  # fmt: skip
     return TaskStep(memory, again=memory.retry_at - now)
 
@@ -257,5 +260,7 @@ def _pending(facts: TaskFacts, pod: TaskPod | None, reason: str = "Starting") ->
     state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
     if hindrance is not None:
         return memory.to("Pending", facts.now, *hindrance)
-    kept = memory.message if memory.state == "Restarting" and memory.failures + memory.losses else ""
+    is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0
+    is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
+    kept = memory.message if is_again or is_after_loss else ""
     return memory.to(state, facts.now, reason, kept)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from penstock.job import Action
 
@@ -109,6 +110,25 @@ def test_a_pod_that_vanishes_is_replaced_at_once(site: Site) -> None:
     site.kubelet.vanish(f"{site.namespace}/{pod}")
     site.until("orders", lambda b: b["status"]["tasks"][0]["incarnation"] == 2, "another life")
     assert site.settled("orders")["status"]["tasks"][0]["losses"] == 1
+    site.check()
+
+
+def test_a_task_that_is_lost_again_is_pending_with_the_cause_and_never_failed(site: Site) -> None:
+    site.operator().start()
+    site.create("orders")
+    for losses in (1, 2, 3):
+        site.settled("orders")
+        pod = site.kubelet.alive(site.key("orders"))[0]["metadata"]["name"]
+        site.kubelet.vanish(f"{site.namespace}/{pod}")
+
+        def is_lost(body: dict[str, Any], losses: int = losses) -> bool:
+            return bool(body["status"]["tasks"][0].get("losses") == losses)
+
+        told = site.until("orders", is_lost, "the loss")
+        if told["status"]["tasks"][0]["state"] != "Running":  # a slow machine may show the next life only
+            assert (told["status"]["state"], told["status"]["tasks"][0]["state"]) == ("Pending", "Pending")
+            assert f"pod {pod} was deleted; lost ({losses} in a row)" in condition(told, "Ready")
+    site.settled("orders")
     site.check()
 
 

@@ -53,8 +53,12 @@ def test_what_ended_on_purpose_or_cannot_get_better_stays_ended(end: End) -> Non
     assert lives(end)[0].delay is None
 
 
-def test_a_lost_task_is_replaced_at_once_and_a_row_of_losses_backs_off() -> None:
-    assert [a.delay for a in lives(*[End.LOST] * 11)] == [0, 1, 2, 4, 8, 16, 32, 60, 60, 60, None]
+def test_a_lost_task_is_replaced_at_once_and_a_row_of_losses_backs_off_to_five_minutes() -> None:
+    assert [a.delay for a in lives(*[End.LOST] * 12)] == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+def test_no_number_of_losses_is_the_last() -> None:
+    assert lives(*[End.LOST] * 3_000)[-1].delay == 300
 
 
 def test_ten_quiet_minutes_end_a_row_of_losses() -> None:

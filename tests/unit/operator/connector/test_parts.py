@@ -7,6 +7,7 @@ import pytest
 
 from penstock.report import LastWord
 from penstock.resource_status import ConnectorStatus
+from penstock_operator.connector import names
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.merge import merged
@@ -114,6 +115,11 @@ def test_the_end_of_the_tasks_own_container_counts_though_a_sidecar_lives() -> N
      "Evicted: The node was low on resource: memory."),
     ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})}, True,
      "OOMKilled: the task used more memory"),
+    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 128, "reason": "StartError",
+                                                                    "message": "exec: python3: not found"})}, True,
+     "StartError: exec: python3: not found"),
+    ({"phase": "Failed", "initContainerStatuses": [{"name": "fetch", "state": {"terminated": {"exitCode": 3}}}]}, True,
+     "InitContainerFailed: init container fetch ended with exit code 3"),
     ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "Error"})}, True,
      "the process was ended by signal 9"),
     ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "ContainerStatusUnknown"})},
@@ -132,20 +138,31 @@ def test_how_a_pod_ended(status: dict[str, Any], lost: bool, told: str) -> None:
     assert found.ended.told().startswith(told)
 
 
+def test_the_cause_of_an_oomkilled_task_names_its_memory_limit() -> None:
+    status = {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})}
+    manifest = {"metadata": {"name": "a", "uid": "u", "labels": {names.ROLE_LABEL: "task"}}, "status": status,
+                "spec": {"containers": [{"name": "task", "resources": {"limits": {"memory": "1Gi"}}}]}}  # fmt: skip
+    found = pod_of(manifest, 0.0)
+    assert found is not None
+    assert found.ended is not None
+    assert "than its limit of 1Gi; raise spec.template.resources.limits.memory" in found.ended.told()
+
+
 @pytest.mark.parametrize(("status", "hindrance"), [
     ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "ContainerCreating"})}, "PodNotStarting"),
     ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "ImagePullBackOff", "message": "m"})},
-     "ImagePullBackOff"),
+     "ImagePullBackOff: m; check the image's name"),
     ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "CreateContainerConfigError"})},
-     "CreateContainerConfigError"),
+     "CreateContainerConfigError: container task cannot start; put the Secret or ConfigMap in place"),
     ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-                                          "message": "0/1 nodes are available"}]}, "Unschedulable"),
+                                          "message": "0/1 nodes are available"}]},
+     "Unschedulable: 0/1 nodes are available; add nodes or free some"),
 ])  # fmt: skip
-def test_why_a_pod_does_not_start(status: dict[str, Any], hindrance: str) -> None:
+def test_why_a_pod_does_not_start_and_what_to_do(status: dict[str, Any], hindrance: str) -> None:
     found = pod(status)
     assert found.phase is Phase.WAITING
     assert found.hindrance is not None
-    assert found.hindrance[0] == hindrance
+    assert ": ".join(found.hindrance).startswith(hindrance)
 
 
 def test_when_a_pod_was_told_to_go() -> None:

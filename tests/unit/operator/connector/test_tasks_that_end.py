@@ -120,6 +120,72 @@ def test_losses_in_a_row_back_off_and_are_counted_apart_from_failures() -> None:
     assert "failures" not in task(world)
 
 
+def test_no_number_of_losses_fails_a_task() -> None:
+    world = running()
+    for _ in range(40):
+        world.end(world.task(0).name, None, "Evicted")
+        decision = world.reconcile()
+        assert (task(world)["state"], world.status["state"]) == ("Pending", "Pending")
+        assert world.condition("Stalled") == "absent"
+        world.advance(decision.again or 0)
+        world.settle(seconds=0)
+    assert decision.again == 300
+    assert not [e for e in world.events if "Failed" in e.message]
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_lost_task_is_pending_with_its_cause_until_it_runs_again() -> None:
+    world = running()
+    for _ in range(2):
+        world.vanish(world.task(0).name)
+        decision = world.reconcile()
+        cause = "was deleted; lost"
+        assert (task(world)["state"], cause in str(task(world)["message"])) == ("Pending", True)
+        assert cause in world.condition("Ready")
+        world.advance(decision.again or 0)
+        world.reconcile()
+        world.reconcile()
+        assert (task(world)["state"], cause in str(task(world)["message"])) == ("Pending", True)
+        world.settle(seconds=0)
+        assert (task(world)["state"], task(world).get("message", "")) == ("Running", "")
+
+
+def test_ten_minutes_of_running_begin_the_back_off_of_losses_anew() -> None:
+    world = running()
+    for _ in range(4):
+        world.end(world.task(0).name, None, "Evicted")
+        world.advance(world.reconcile().again or 0)
+        world.settle(seconds=0)
+    world.advance(600)
+    world.end(world.task(0).name, None, "Evicted")
+    assert world.reconcile().create
+    assert task(world)["losses"] == 1
+
+
+def test_one_lost_task_of_two_degrades_the_connector_and_fails_nothing() -> None:
+    world = running(tasksMax=2)
+    for _ in range(2):
+        world.end(world.task(0).name, 137, "OOMKilled")
+        world.reconcile()
+        world.settle(seconds=0)
+    assert (task(world)["state"], world.status["state"]) == ("Pending", "Degraded")
+    assert world.condition("Ready").startswith("False TasksLost: task 0: OOMKilled")
+
+
+def test_a_task_that_an_older_release_gave_up_for_its_losses_is_tried_again() -> None:
+    world = running()
+    world.end(world.task(0).name, None, "Evicted")
+    world.settle(seconds=0)
+    world.end(world.task(0).name, None, "Evicted")
+    world.reconcile()
+    own = world.status["tasks"][0]
+    own.update(state="Failed", losses=11)
+    del own["retryAt"]
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
 def test_a_pod_that_is_being_deleted_is_replaced_when_it_is_gone() -> None:
     world = running()
     pod = world.task(0)
