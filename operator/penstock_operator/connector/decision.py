@@ -12,6 +12,7 @@ from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.not_yet import not_yet
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Pod
+from penstock_operator.connector.secrets import with_namespace
 from penstock_operator.connector.verdict import Config, Kind, Verdict
 
 __all__ = [
@@ -146,7 +147,8 @@ def config_known(facts: Facts) -> Config:
 def known_flaws(facts: Facts) -> list[str]:
     """What is wrong and needs no plugin to be seen."""
     connector = facts.connector
-    return [str(p) for p in (*connector.reading.flaws, *not_yet(connector.spec))]
+    flaws = [str(p) for p in (*connector.reading.flaws, *not_yet(connector.spec))]
+    return flaws + with_namespace(connector.spec.config)
 
 
 def job_facts(facts: Facts, action: Action, key: str) -> job_step.JobFacts:

@@ -268,9 +268,3 @@ def _versions(grouped: Mapping[str, Any]) -> dict[str, str]:
 def without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     """The entries that say something: server-side apply keeps what is named, and empty values would be noise."""
     return {k: v for k, v in values.items() if v or v is True}
-
-
-def bounded(texts: Sequence[str], most: int) -> str:
-    """The sentences in one text of so many characters at most."""
-    text = "; ".join(texts)
-    return text if len(text) <= most else text[: most - 4] + " ..."

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Reference", "Secrets", "look", "references"]
+__all__ = ["Reference", "Secrets", "look", "references", "with_namespace"]
 
 _REFERENCE: Final = re.compile(r"\$\{secret:([^:}\s]+):([^}]+)\}")
 _LENGTH: Final = 16
@@ -53,8 +53,20 @@ def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Re
     for properties, is_worker in ((config, False), (worker, True)):
         for name, text in properties.items():
             for match in _REFERENCE.finditer(text):
-                found.setdefault((match[1], match[2]), Reference(match[1], match[2], name, is_worker))
+                if "/" not in match[1]:  # told by `with_namespace`; no Secret has such a name
+                    found.setdefault((match[1], match[2]), Reference(match[1], match[2], name, is_worker))
     return tuple(sorted(found.values()))
+
+
+def with_namespace(config: Mapping[str, str]) -> list[str]:
+    """What is wrong with references that name a namespace, as Strimzi's do: one sentence for each property."""
+    return [
+        f"config.{name}: {match[0]} names a namespace, which is another operator's form; write "
+        f"${{secret:{match[1].rpartition('/')[2]}:{match[2]}}}, and have the Secret in the Connector's own namespace"
+        for name, text in config.items()
+        for match in _REFERENCE.finditer(text)
+        if "/" in match[1]
+    ]
 
 
 def look(wanted: Iterable[Reference], found: Mapping[str, Mapping[str, Any] | None] | None, key: bytes) -> Secrets:

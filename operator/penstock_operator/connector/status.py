@@ -8,6 +8,7 @@ from penstock_operator.connector.decision import Decision
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import Handled, task_status, without_empty
 from penstock_operator.connector.pod_facts import Phase, timestamp
+from penstock_operator.connector.status_size import with_short_texts
 from penstock_operator.connector.verdict import conditions
 
 __all__ = ["same", "status"]
@@ -28,7 +29,7 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
         about = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
     topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in facts.topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
-    return {
+    found = {
         **without_empty(
             {
                 "state": decision.state,
@@ -50,6 +51,7 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
         "activeTopicCount": len(topics),
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }
+    return with_short_texts(found)
 
 
 def same(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from penstock_operator.connector.memory import bounded
 from penstock_operator.connector.pod_facts import timestamp
+from penstock_operator.connector.status_size import cut
 
 __all__ = ["Config", "Kind", "Verdict", "conditions"]
 
 _MOST: Final = 8_000
-"""Characters of a condition's message."""
+"""Bytes of a condition's message."""
 
 
 class Kind(Enum):
@@ -70,7 +70,7 @@ def conditions(
             "type": kind,
             "status": status,
             "reason": reason,
-            "message": message if len(message) <= _MOST else message[: _MOST - 4] + " ...",
+            "message": cut(message, _MOST),
             "observedGeneration": generation,
             "lastTransitionTime": since or timestamp(now),
         }
@@ -78,7 +78,7 @@ def conditions(
     ready = {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")
     valid = "Unknown" if config.valid is None else str(config.valid)
     found = [
-        condition("ConfigValid", valid, config.reason, bounded(config.messages, _MOST)),
+        condition("ConfigValid", valid, config.reason, "; ".join(config.messages)),
         condition("Ready", ready, verdict.reason, verdict.message),
     ]
     if verdict.kind is Kind.UNDER_WAY:
