@@ -15,6 +15,7 @@ from penstock.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_operator import unused
 from penstock_operator.connector.apply import STATUS_MANAGER
 from penstock_operator.connector.gather import living_job_pods
+from penstock_operator.connector.plans import release
 from penstock_operator.context import Context, Reconcile
 from penstock_operator.errors import OperatorError
 from penstock_operator.handlers import Events, Watching
@@ -29,6 +30,7 @@ from penstock_operator.metrics import Metrics
 from penstock_operator.pool import Pool
 from penstock_operator.probes import Heart, Server, metrics_page, probe_page
 from penstock_operator.resync import orphans, resync, spread
+from penstock_operator.rollout import Places, all_shares
 from penstock_operator.settings import Settings
 from penstock_operator.streams import Streams
 from penstock_operator.workqueue import WorkQueue
@@ -123,6 +125,7 @@ class Operator:
                 if (kinds := await self._kinds()) is not None and await self._count_job_pods():
                     watching = self._begin(kinds)
                     tasks.append(self._task("resync", self._after_first_list()))
+                    tasks.append(self._task("rollout", self._count_places()))
                     await self._stopping.wait()
         finally:
             await self._end(watching, tasks)
@@ -195,9 +198,12 @@ class Operator:
             on_turn=lambda: self._from_thread(self._kafka_turned), permit=self._lease.check,
         )  # fmt: skip
         kube = self._kube.within(self._lease.check)
+        places = Places(self._settings.rollout, time.time, self.queue.add)
+        self._metrics.rollout(places.figures)
         self._context = Context(
             kube=kube, status=self._status, connectors=self._index, settings=self._settings,
-            hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, clock=time.time,
+            hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, places=places,
+            release=release(self._settings), clock=time.time,
         )  # fmt: skip
         for queue in (self.queue, *self._unused.values()):
             queue.start()
@@ -266,6 +272,18 @@ class Operator:
     async def _after_first_list(self) -> None:
         assert self._status is not None
         await resync(self.queue.add, self._index, self._status, self._settings)
+
+    async def _count_places(self) -> None:
+        """Who is being restarted for a change of the release stands in the statuses; until they are read nobody is."""
+        assert self._context is not None
+        while True:
+            try:
+                taken = await self._pool(all_shares, self._kube, self._settings, time.time())
+                break
+            except OperatorError as e:
+                log.warning("The rollout of the release is not counted yet: %s", e)
+                await self._pause(_RETRY)
+        self._context.places.load(taken)
 
     def _listed(self) -> None:
         log.info("Watching; there are %d connectors", len(self._index.all()))

@@ -11,6 +11,7 @@ from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
 from penstock_operator.kube import Kube
 from penstock_operator.metrics import Metrics
+from penstock_operator.rollout import Places
 from penstock_operator.settings import Settings
 
 __all__ = ["Context", "Key", "Reconcile", "Run"]
@@ -44,6 +45,8 @@ class Context:
         run: runs a blocking call in the operator's pool.
         metrics: the connectors' and the operator's.
         job_slots: how many short pods may live at once.
+        places: how many Connectors are restarted at once for a change of the release.
+        release: the hash of what the release gives to every plan.
         clock: seconds since 1970.
     """
 
@@ -55,6 +58,8 @@ class Context:
     run: Run
     metrics: Metrics
     job_slots: JobSlots
+    places: Places
+    release: str
     clock: Callable[[], float] = time.time
 
 

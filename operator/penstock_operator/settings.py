@@ -1,13 +1,14 @@
 """The operator's configuration file, read once at the start; Helm writes it."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, PrivateAttr, ValidationError
 from pydantic.alias_generators import to_camel
 
 from penstock.client_properties import translate_layers
@@ -20,7 +21,7 @@ from penstock.variables import resolve
 from penstock.worker_config import CLIENT_KINDS, WorkerConfig
 from penstock.worker_warnings import warnings
 
-__all__ = ["USER", "Level", "Release", "Resources", "Settings", "Worker"]
+__all__ = ["USER", "Level", "Release", "Resources", "Rollout", "Settings", "Worker"]
 
 _LABEL_LENGTH: Final = 63
 USER: Final = 65532
@@ -44,6 +45,15 @@ def _filled(text: str) -> str:
     return text
 
 
+def _portion(value: Any) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    if isinstance(value, str) and re.fullmatch("(100|[1-9][0-9]?)%", value):
+        return value
+    raise ValueError('must be a number of Connectors, or a share of them from "1%" to "100%"')
+
+
+Portion = Annotated[int | str, PlainValidator(_portion)]
 Names = Annotated[tuple[str, ...], AfterValidator(_once)]
 Text = Annotated[str, AfterValidator(_filled)]
 
@@ -140,6 +150,25 @@ class Resources(_Part):
     limits: dict[str, ConfigText] = {}
 
 
+class Rollout(_Part):
+    """How Connectors are restarted for a change of the release.
+
+    Attributes:
+        max_unavailable: so many at once, or so many of a hundred (`10%`); one at least.
+        min_ready_seconds: so long one must have been Ready for the next to follow.
+        progress_deadline_seconds: one that was Ready before, and is not after so long, has failed.
+    """
+
+    max_unavailable: Portion = "10%"
+    min_ready_seconds: Annotated[int, Field(ge=0, strict=True)] = 10
+    progress_deadline_seconds: Count = 600
+
+    def of(self, count: int) -> int:
+        """So many of these at once."""
+        share = self.max_unavailable
+        return share if isinstance(share, int) else max(1, count * int(share[:-1]) // 100)
+
+
 class Job(_Part):
     """Short pods."""
 
@@ -219,6 +248,7 @@ class Settings(_Part):
     secrets: Secrets = Secrets()
     limits: Limits = Limits()
     pod_security: PodSecurity = PodSecurity()
+    rollout: Rollout = Rollout()
     job: Job = Job()
     task: Task = Task()
     metrics: Listener = Listener(port=8080)

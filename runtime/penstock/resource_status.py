@@ -18,6 +18,7 @@ __all__ = [
     "PluginVersions",
     "ResolvedConnector",
     "RestartAction",
+    "RolloutStatus",
     "TaskStatus",
 ]
 
@@ -126,11 +127,14 @@ class PlanStatus(StatusPart):
 
     hash: str | None = Field(
         None,
-        description="Of configuration, plugin versions and tasksMax. The plan is the ConfigMap <connector>-plan-<its "
-        "first 8 characters>.",
+        description="Of configuration, plugin versions, tasksMax and the pods' image and resources. The plan is the "
+        "ConfigMap <connector>-plan-<its first 10 characters>.",
     )
     standing: PlanStanding | None = Field(None, description="Its place among the plans of this connector.")
     fence: str | None = Field(None, description="What the last preparation in Kafka was made for.")
+    own: str | None = Field(
+        None, description="Of what is the connector's own in it: a change of that waits for no other connector."
+    )
     refused: str | None = Field(
         None, description="Of a configuration that was refused; it is not looked at again until something changes."
     )
@@ -149,6 +153,16 @@ class JobStatus(StatusPart):
     message: str | None = Field(None, description="In a sentence.")
 
 
+class RolloutStatus(StatusPart):
+    """The last restart for a change of the release, as long as it is watched whether it gets the connector Ready."""
+
+    release: str | None = Field(None, description="Which release, as a hash of what it gives to every plan.")
+    since: Time | None = Field(None, description="When it began.")
+    was_ready: bool | None = Field(
+        None, description="It was Ready before: the release's rollout may stop when it does not get so again."
+    )
+
+
 class ConnectorStatus(StatusPart):
     """What the operator sees and does."""
 
@@ -161,7 +175,7 @@ class ConnectorStatus(StatusPart):
     conditions: Conditions | None = Field(
         None,
         description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: somebody must change "
-        "something. ConfigValid: the configuration is good.",
+        "something. ConfigValid: the configuration is good. UpdatePending: a change of the release has not reached it.",
     )
     connector: ResolvedConnector | None = Field(None, description="What spec.class and spec.version came to.")
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
@@ -181,4 +195,7 @@ class ConnectorStatus(StatusPart):
         None, description="The last 10 restarts that annotations asked for, the latest last."
     )
     plan: PlanStatus | None = Field(None, description="What the tasks are made from. For the operator itself.")
+    rollout: RolloutStatus | None = Field(
+        None, description="The last restart for a change of the release. For the operator itself."
+    )
     job: JobStatus | None = Field(None, description="The short pod that failed last. For the operator itself.")

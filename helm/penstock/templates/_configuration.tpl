@@ -63,6 +63,10 @@ limits:
   reconciles: {{ int64 .Values.limits.reconciles }}
 podSecurity:
   level: {{ .Values.podSecurity.level }}
+rollout:
+  maxUnavailable: {{ if kindIs "string" .Values.rollout.maxUnavailable }}{{ quote .Values.rollout.maxUnavailable }}{{ else }}{{ int64 .Values.rollout.maxUnavailable }}{{ end }}
+  minReadySeconds: {{ int64 .Values.rollout.minReadySeconds }}
+  progressDeadlineSeconds: {{ int64 .Values.rollout.progressDeadlineSeconds }}
 job:
   deadlineSeconds: {{ int64 .Values.job.deadlineSeconds }}
   resources:

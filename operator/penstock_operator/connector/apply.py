@@ -62,8 +62,8 @@ async def apply(
     own = facts.connector.metadata
     key = Key(own.namespace or "", own.name)
     kube = context.kube
-    if decision.save is not None:
-        await _keep(key, decision.save, maker, context)
+    for plan in decision.save:
+        await _keep(key, plan, maker, context)
     current = await _status(document, facts, decision, context)
     if current is None:
         return Applied(0.0)  # another Connector has its name now
@@ -84,9 +84,9 @@ async def apply(
             remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
             told = facts.refusals.get(_name(own.name, wish)) == remembered.refusals[_name(own.name, wish)]
             again = _sooner(again, _REFUSED_AGAIN if told else 0.0)  # of a job pod, the decision says when
-    for plan in decision.drop:
-        await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan))
-    if decision.save is not None:
+    for dropped in decision.drop:
+        await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, dropped))
+    if decision.save:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
     return Applied(again, queued)
 
@@ -143,7 +143,7 @@ async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context:
     with context.job_slots.making(f"{key.namespace}/{wish.name}", key) as room:
         if room:
             await context.run(context.kube.create, maker.request(wish.name, _request(wish, maker, context)))
-            await _create_pod(key, maker.job(wish.name, wish.action, wish.key), maker, context)
+            await _create_pod(key, maker.job(wish.name, wish.action, wish.key, wish.plan), maker, context)
         return room
 
 
@@ -166,7 +166,8 @@ def _request(wish: CreateJob, maker: Maker, context: Context) -> JobRequest:
         task = wish.plan.tasks[0]
     return JobRequest(
         action=wish.action, id=wish.key, connector=maker.document(), worker=dict(context.settings.worker),
-        secrets_dir=SECRETS_DIR if maker.secrets else None, prepare=wish.prepare, task=task,
+        secrets_dir=SECRETS_DIR if maker.shape.secrets or maker.shape_of(wish.plan).secrets else None,
+        prepare=wish.prepare, task=task,
     )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from typing import Final
 
 from penstock.resources import State
 from penstock_operator.connector import holding
+from penstock_operator.connector.adoption import followed, running
 from penstock_operator.connector.decision import Decision, config_known, waiting
+from penstock_operator.connector.earlier_release import taken_over
 from penstock_operator.connector.ending import deleting, stopped, without_tasks
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.life_of import LifeOf
@@ -17,7 +19,6 @@ from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.not_yet import answered
 from penstock_operator.connector.planning import planned
 from penstock_operator.connector.requests import Requests, remembered, requests
-from penstock_operator.connector.running import run
 from penstock_operator.connector.verdict import Kind, Verdict
 
 __all__ = ["decide"]
@@ -62,22 +63,30 @@ def _standing(facts: Facts, life: LifeOf) -> Decision:
 
 
 def _living(facts: Facts, life: LifeOf) -> Decision:
-    is_held = holding.is_held(facts)
-    life = holding.as_they_are(facts) if is_held else life
+    if holding.is_held(facts):
+        return _held(facts)
+    facts, kept = taken_over(facts, life)
     memory = facts.memory
     annotations = facts.connector.metadata.annotations
-    # A restart waits for a template that pods may be made from.
-    asked = Requests() if is_held else requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
+    asked = requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
     memory = replace(memory, handled=remembered(annotations, memory, asked.handled))
-    if asked.all:  # everything anew: planning, the place among earlier plans, and so all tasks
-        memory = replace(memory, standing=None, fence="", job=JobMemory())
+    if asked.all:  # planned anew; its tasks begin anew with that plan
+        memory = replace(memory, job=JobMemory())
     facts = replace(facts, memory=memory)
     plan, decision = planned(facts)
-    facts = replace(facts, memory=decision.memory)
-    last = plan or facts.plan(decision.memory.plan)
-    if is_held and last is not None and not facts.is_prepared(last):
-        return decision  # a set of tasks that is to begin anew waits as it is
-    found = decision if last is None else run(facts, last, life, asked, decision)
-    if is_held:
-        return holding.without_new_pods(found)
+    found = followed(facts, life, running(facts, plan, life, asked, decision))
+    if kept is not None:
+        found = replace(found, save=(kept, *(p for p in found.save if p.hash != kept.hash)))
     return replace(found, again=0.0) if asked.handled else found  # planning goes by what was handled
+
+
+def _held(facts: Facts) -> Decision:
+    """No pod can be made as its template asks. A restart waits for one that pods may be made from."""
+    memory, life = facts.memory, holding.as_they_are(facts)
+    memory = replace(memory, handled=remembered(facts.connector.metadata.annotations, memory, ()))
+    facts = replace(facts, memory=memory)
+    plan, decision = planned(facts)
+    last = plan or facts.plan(memory.plan)
+    if last is not None and not facts.is_prepared(last):
+        return decision  # a set of tasks that is to begin anew waits as it is
+    return holding.without_new_pods(followed(facts, life, running(facts, plan, life, Requests(), decision)))

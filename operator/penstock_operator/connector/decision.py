@@ -13,7 +13,8 @@ from penstock_operator.connector.not_yet import not_yet
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.secrets import with_namespace
-from penstock_operator.connector.verdict import Config, Kind, Verdict
+from penstock_operator.connector.verdict import Config, Kind, Pending, Verdict
+from penstock_operator.rollout.share import Share
 
 __all__ = [
     "CreateJob",
@@ -38,7 +39,7 @@ class CreateJob:
         action: what it is to do.
         key: echoed in its answer.
         prepare: PLAN: prepare as well.
-        plan: PREPARE: whose first task it prepares for.
+        plan: whose image it has; PREPARE: whose first task it prepares for. None: what is asked for now.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Decision:
         verdict, config: for the conditions.
         state: the connector's, in a word.
         plan: that its tasks are made from.
-        save: a plan to keep.
+        save: plans to keep.
         tell: what running tasks are to do.
         delete: pods.
         create: pods.
@@ -80,6 +81,8 @@ class Decision:
         finalizer: whether ours is to be on the Connector; None: as it is.
         again: decide again after so many seconds; None: when something happens.
         queued: a short pod waits for a slot.
+        pending: what keeps a change of the release from it.
+        share: what it takes of the release's rollout; None: it is not meant to have tasks.
     """
 
     memory: Memory
@@ -87,7 +90,7 @@ class Decision:
     config: Config
     state: str
     plan: Plan | None = None
-    save: Plan | None = None
+    save: tuple[Plan, ...] = ()
     tell: TaskState | None = None
     delete: tuple[Pod, ...] = ()
     create: tuple[CreateJob | CreateTask, ...] = ()
@@ -96,6 +99,8 @@ class Decision:
     finalizer: bool | None = None
     again: float | None = None
     queued: bool = False
+    pending: Pending | None = None
+    share: Share | None = None
 
 
 def waiting(
@@ -137,7 +142,7 @@ def config_known(facts: Facts) -> Config:
     """What is known of the configuration without asking anybody."""
     if flaws := known_flaws(facts):
         return invalid(flaws)
-    if (plan := facts.plan(facts.due)) is not None:
+    if (plan := facts.plan(facts.due) or facts.split()) is not None:
         return valid(plan)
     if facts.memory.refused == facts.due:
         return invalid(facts.memory.refusal)

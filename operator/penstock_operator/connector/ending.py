@@ -79,7 +79,11 @@ def deleting(facts: Facts) -> Decision:
     if step.answer is not None:
         verdict = Verdict(Kind.UNDER_WAY, "Deleting", "its offsets are reset")
         return replace(found, memory=memory, verdict=verdict, delete=step.delete, finalizer=False)
-    create = () if step.create is None else (CreateJob(step.create, Action.RESET_OFFSETS, key),)
+    create = (
+        ()
+        if step.create is None
+        else (CreateJob(step.create, Action.RESET_OFFSETS, key, plan=facts.plan(facts.memory.plan)),)
+    )
     return replace(
         found, memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message), create=create,
         delete=step.delete, queued=step.queued, again=min(left, step.again if step.again is not None else left),

@@ -8,9 +8,11 @@ from penstock.report import Control, Report
 from penstock.resources import Connector
 from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.memory import Memory
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.pod_facts import JobPod, TaskPod
 from penstock_operator.connector.secrets import Secrets
+from penstock_operator.rollout.share import OPEN, Place
+from penstock_operator.settings import Rollout
 
 __all__ = ["ActiveTopic", "Facts"]
 
@@ -34,7 +36,13 @@ class Facts:
         deleting: since when it is being deleted, seconds since 1970; None: it is not.
         finalizer: whether ours is on it.
         namespace_ends: its namespace is being deleted: nothing can be created there.
-        due: the hash of what its plan depends on now.
+        due: the hash of what its plan depends on now: the plan's name.
+        asked: the hash of what splitting it into tasks depends on now.
+        own: the hash of what of that is its own, and not the release's.
+        shape: of pods that are asked for now.
+        release: the hash of what the release gives to every plan now.
+        rollout: how Connectors are restarted for a change of the release.
+        place: whether this one may be.
         plans: those that are kept, the oldest first.
         task_pods, job_pods: of this Connector's uid.
         foreign_pods: names of pods of another uid under this Connector's name: of one that was deleted.
@@ -59,6 +67,12 @@ class Facts:
     memory: Memory
     now: float
     due: str
+    asked: str
+    shape: Shape
+    own: str = ""
+    release: str = ""
+    rollout: Rollout = field(default_factory=Rollout)
+    place: Place = OPEN
     deleting: float | None = None
     finalizer: bool = False
     namespace_ends: bool = False
@@ -88,3 +102,8 @@ class Facts:
     def plan(self, plan_hash: str) -> Plan | None:
         """A plan that is kept."""
         return next((p for p in self.plans if p.hash == plan_hash), None)
+
+    def split(self) -> Plan | None:
+        """A plan that is kept of the tasks that are asked for, whose pods could start with what is asked for now."""
+        fits = (p for p in reversed(self.plans) if p.asked == self.asked and p.shape is not None)
+        return next((p for p in fits if p.shape is not None and p.shape.proved == self.shape.proved), None)

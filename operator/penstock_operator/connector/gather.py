@@ -89,7 +89,9 @@ async def facts(
     wanted = secrets.references(connector.spec.config, settings.worker)
     found = await _secrets(context, key, wanted) if settings.secrets.watch else None
     about = secrets.look(wanted, found, context.hmac_key)
-    due = plans.due(connector, settings.worker, settings.images.runtime, about, memory.restarted)
+    asked = plans.asked(connector, settings.worker, settings.images.runtime, about, memory.restarted)
+    own_secrets = secrets.look((r for r in wanted if not r.worker), found, context.hmac_key)
+    shape = plans.Shape.of(settings, about.names)
     name, status = connector.connect_name, context.status
     refusal = await _refusal(connector, document, key, context, memory)
     if refusal is None:
@@ -99,7 +101,12 @@ async def facts(
         connector=connector,
         memory=memory,
         now=now,
-        due=due,
+        due=plans.due(asked, shape),
+        asked=asked,
+        own=plans.own(connector, own_secrets, memory.restarted),
+        shape=shape,
+        release=context.release,
+        rollout=settings.rollout,
         deleting=instant(document["metadata"].get("deletionTimestamp")),
         finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
         namespace_ends=remembered.namespace_ends,

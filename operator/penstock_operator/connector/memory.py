@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from penstock.life import Standing
 from penstock_operator.connector.pod_facts import instant, timestamp
+from penstock_operator.rollout.share import Record
 
 __all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
 
@@ -105,6 +106,9 @@ class Memory:
         offsets: actions on offsets and topics, likewise.
         conditions: by type, as they stand.
         state: of the connector.
+        own: the hash of what was the Connector's own in what its tasks are made from (`plans.own`).
+        rollout: its last restart for a change of the release, as long as that is followed.
+        observed: the generation that was decided for last.
     """
 
     plan: str = ""
@@ -118,6 +122,9 @@ class Memory:
     offsets: tuple[Handled, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
+    own: str = ""
+    rollout: Record | None = None
+    observed: int = -1
 
     @property
     def has_run(self) -> bool:
@@ -161,6 +168,9 @@ class Memory:
             offsets=tuple(map(_handled, status.get("offsetsActions") or ())),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
+            own=plan.get("own", ""),
+            rollout=_record(status.get("rollout") or {}),
+            observed=status.get("observedGeneration", -1),
         )  # fmt: skip
 
     def plan_status(self) -> dict[str, Any]:
@@ -170,8 +180,15 @@ class Memory:
             standing = {"generation": self.standing.generation, "plan": self.standing.plan}
         return without_empty(
             {"hash": self.plan, "standing": standing, "fence": self.fence, "refused": self.refused,
-             "problems": list(self.refusal)}
+             "problems": list(self.refusal), "own": self.own}
         )  # fmt: skip
+
+    def rollout_status(self) -> dict[str, Any]:
+        """`status.rollout`."""
+        if self.rollout is None:
+            return {}
+        record = self.rollout
+        return without_empty({"release": record.release, "since": timestamp(record.since), "wasReady": record.counts})
 
     def job_status(self) -> dict[str, Any]:
         """`status.job`."""
@@ -189,6 +206,12 @@ def _handled(status: Mapping[str, Any]) -> Handled:
         status["action"], status["token"], status.get("result", ""), status.get("message", ""),
         instant(status.get("at")) or 0.0,
     )  # fmt: skip
+
+
+def _record(status: Mapping[str, Any]) -> Record | None:
+    if not status:
+        return None
+    return Record(status.get("release", ""), instant(status.get("since")) or 0.0, bool(status.get("wasReady")))
 
 
 def _task(status: Mapping[str, Any]) -> TaskMemory:

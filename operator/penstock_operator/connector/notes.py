@@ -36,6 +36,9 @@ def notes(before: Memory, decision: Decision) -> Iterator[Note]:
     if verdict.reason != ready.get("reason") and not told and verdict.kind is not Kind.READY:
         serious = verdict.kind is Kind.STALLED or verdict.reason not in _ROUTINE
         yield Note(serious, verdict.reason, verdict.message[:_MOST], "Reconcile")
+    pending = decision.pending
+    if pending is not None and pending.reason != before.conditions.get("UpdatePending", {}).get("reason"):
+        yield Note(pending.reason not in _ROUTINE, pending.reason, pending.message[:_MOST], "Rollout")
     for number, task in after.tasks.items():
         yield from _of_task(before.tasks.get(number, TaskMemory(number)), task)
     for handled in after.handled:
@@ -52,7 +55,7 @@ def notes(before: Memory, decision: Decision) -> Iterator[Note]:
 
 
 _ROUTINE = frozenset(("Planning", "Preparing", "Starting", "Restarting", "Stopping", "Pausing", "Resuming", "Deleting",
-                      "Waiting", "ResettingOffsets"))  # fmt: skip
+                      "Waiting", "ResettingOffsets", "RolloutQueued"))  # fmt: skip
 
 
 def _of_task(before: TaskMemory, after: TaskMemory) -> Iterator[Note]:

@@ -33,9 +33,12 @@ def planned(facts: Facts) -> tuple[Plan | None, Decision]:
     if flaws := known_flaws(facts):
         found = refused(facts, replace(memory, refused="", refusal=()), flaws)
         return None, replace(found, delete=_jobs(facts))
-    if (known := facts.plan(facts.due)) is not None:
-        memory = replace(memory, plan=known.hash, refused="", refusal=())
-        return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known)
+    if (known := facts.plan(facts.due) or facts.split()) is not None:
+        memory = replace(memory, refused="", refusal=())
+        if known.hash == facts.due:
+            return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known)
+        known = known.shaped(facts.shape)  # the same tasks: nobody need be asked
+        return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known, save=(known,))
     if memory.refused == facts.due:
         found = _missing(facts, refused(facts, memory, memory.refusal))
         again = _UNWATCHED_AGAIN if facts.secrets.names and facts.secrets.hash is None else None
@@ -72,11 +75,11 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
         problems = tuple(map(str, step.answer.problems)) or (step.answer.message or "the plugin refuses it",)
         found = refused(facts, replace(memory, refused=due, refusal=problems), problems)
         return None, replace(found, delete=step.delete)
-    plan = _plan(facts, due, step.answer)
-    memory = replace(memory, plan=due, refused="", refusal=())
+    plan = _plan(facts, step.answer)
+    memory = replace(memory, refused="", refusal=())
     if step.answer.standing is not None and not alive:
         memory = replace(memory, standing=step.answer.standing, fence=plan.fence(facts.connector.connect_name))
-    return plan, Decision(memory, _STARTING, valid(plan), "Pending", plan=plan, save=plan, delete=step.delete)
+    return plan, Decision(memory, _STARTING, valid(plan), "Pending", plan=plan, save=(plan,), delete=step.delete)
 
 
 def _goes_on(facts: Facts) -> bool:
@@ -85,10 +88,12 @@ def _goes_on(facts: Facts) -> bool:
     return last is not None and bool(last.tasks) and facts.is_prepared(last)
 
 
-def _plan(facts: Facts, due: str, answer: JobAnswer) -> Plan:
+def _plan(facts: Facts, answer: JobAnswer) -> Plan:
     assert answer.plan is not None
     restarts = facts.connector.spec.on_secret_change == "Restart"  # noqa: S105 (no password)
-    return Plan.of(due, answer.plan, tuple(map(str, answer.warnings)), facts.secrets.hash if restarts else None)
+    secrets = facts.secrets.hash if restarts else None
+    warnings = tuple(map(str, answer.warnings))
+    return Plan.of(facts.asked, facts.shape, answer.plan, warnings, secrets, facts.memory.restarted)
 
 
 def _jobs(facts: Facts) -> tuple[JobPod, ...]:

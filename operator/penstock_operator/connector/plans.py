@@ -1,11 +1,13 @@
-"""Plans: when one is due, and how it is kept in a ConfigMap. Pure.
+"""Plans: when one is due, what belongs to it, and how it is kept in a ConfigMap. Pure.
 
-A plan belongs to everything that it depends on (`due`); equal facts are never planned twice.
+A plan holds everything that its tasks' pods are made from but the Connector's own template: a task that is lost comes back
+as it was, whatever is asked for by then. A plan belongs to everything that it depends on (`due`); equal facts are never
+planned twice.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock.errors import ConfigError
@@ -15,15 +17,72 @@ from penstock.taskspec import TaskSpec
 from penstock_operator.connector import names
 from penstock_operator.connector.pod_facts import instant
 from penstock_operator.connector.secrets import Secrets
+from penstock_operator.settings import Resources, Settings
 
-__all__ = ["Plan", "due", "manifest", "stored"]
+__all__ = ["Plan", "Shape", "asked", "due", "manifest", "own", "release", "stored"]
 
 _ABOUT: Final = "plan.json"
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """What a release and the references to Secrets give to a task's pod.
+
+    Attributes:
+        image: of the task's container.
+        pull_policy, pull_secrets: how the image is had; running pods need neither.
+        resources: of the container, where the Connector's template says nothing else.
+        secrets: names of the Secrets that are mounted.
+        pod_security_context, security_context: of the pod, and of the container.
+    """
+
+    image: str
+    pull_policy: str = "IfNotPresent"
+    pull_secrets: tuple[str, ...] = ()
+    resources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    pod_security_context: Mapping[str, Any] = field(default_factory=dict)
+    security_context: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, settings: Settings, secrets: tuple[str, ...]) -> "Shape":
+        """What is asked for now."""
+        images, task = settings.images, settings.task
+        return cls(
+            images.runtime, images.pull_policy, images.pull_secrets, _plain(task.resources), secrets,
+            task.pod_security_context, task.security_context,
+        )  # fmt: skip
+
+    @property
+    def contexts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Both security contexts."""
+        return self.pod_security_context, self.security_context
+
+    @property
+    def proved(self) -> tuple[Any, ...]:
+        """What a pod must have started with before it is taken up."""
+        return self.image, self.pull_policy, self.pull_secrets, *self.contexts
+
+    def to_json(self) -> dict[str, Any]:
+        """For the ConfigMap, and for hashes."""
+        return {
+            "image": self.image, "pullPolicy": self.pull_policy, "pullSecrets": list(self.pull_secrets),
+            "resources": {k: dict(v) for k, v in self.resources.items()}, "secrets": list(self.secrets),
+            "podSecurityContext": dict(self.pod_security_context), "securityContext": dict(self.security_context),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Shape":
+        """Read it back."""
+        return cls(
+            values["image"], values["pullPolicy"], tuple(values["pullSecrets"]), values["resources"],
+            tuple(values["secrets"]), values["podSecurityContext"], values["securityContext"],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """A validated configuration, split into tasks.
+    """A validated configuration, split into tasks, and the shape of their pods.
 
     Attributes:
         hash: what it belongs to (`due`).
@@ -32,6 +91,10 @@ class Plan:
         warnings: what the author should know.
         secrets: the hash of the secrets with which it was made, where a change of them restarts the tasks.
         created: seconds since 1970; 0: not stored yet.
+        asked: what its tasks were split from (`asked`).
+        shape: of its tasks' pods; None: an earlier release kept it, which did not write that down.
+        restarted: the last token that restarted the connector when it was made.
+        digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
     """
 
     hash: str
@@ -42,11 +105,29 @@ class Plan:
     warnings: tuple[str, ...] = ()
     secrets: str = ""
     created: float = 0.0
+    asked: str = ""
+    shape: Shape | None = None
+    restarted: str = ""
+    digests: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, plan_hash: str, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None) -> "Plan":
-        """The plan that a short pod made."""
-        return cls(plan_hash, answer.kind, answer.class_name, answer.version, answer.tasks, warnings, secrets or "")
+    def of(
+        cls, asked: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
+        restarted: str = "",
+    ) -> "Plan":  # fmt: skip
+        """The plan that a short pod made, which had that shape."""
+        return cls(
+            due(asked, shape), answer.kind, answer.class_name, answer.version, answer.tasks, warnings, secrets or "",
+            asked=asked, shape=shape, restarted=restarted, digests=_digests(answer.tasks),
+        )  # fmt: skip
+
+    def shaped(self, shape: Shape) -> "Plan":
+        """The same tasks in pods of another shape."""
+        return replace(self, hash=due(self.asked, shape), shape=shape, created=0.0)
+
+    def digest(self, task: int) -> str:
+        """Of a task's spec."""
+        return self.digests[task] if self.digests else _digests(self.tasks[task : task + 1])[0]
 
     def fence(self, connect_name: str) -> str:
         """Equal for plans whose tasks may take over from each other one by one, without shutting out all of them."""
@@ -57,10 +138,15 @@ class Plan:
         return {place: ref.version for place, ref in self.tasks[task].plugins.items()}
 
 
-def due(
+def due(asked_for: str, shape: Shape) -> str:
+    """What a connector's tasks depend on but for its template, as a hash: it names the plan."""
+    return names.digest(asked_for, shape.to_json())
+
+
+def asked(
     connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = ""
 ) -> str:
-    """What a connector's plan depends on, as a hash: nothing is planned again while it is the same.
+    """What splitting a connector into tasks depends on, as a hash: its plugin is asked again when it changes.
 
     Args:
         connector: the resource.
@@ -78,11 +164,29 @@ def due(
     )  # fmt: skip
 
 
+def own(connector: Connector, secrets: Secrets, restarted: str = "") -> str:
+    """Of that, what is the Connector's own and not the release's, as a hash: such a change waits for nobody.
+
+    Args:
+        connector: the resource.
+        secrets: what the references of its own configuration name.
+        restarted: as for `asked`.
+    """
+    return asked(connector, {}, "", secrets, restarted)
+
+
+def release(settings: Settings) -> str:
+    """What a release gives to every plan, as a hash: with another one all Connectors are to be brought up to date."""
+    return names.digest(dict(settings.worker), Shape.of(settings, ()).to_json())
+
+
 def manifest(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The ConfigMap that keeps a plan."""
     about = {
         "hash": plan.hash, "kind": plan.kind, "class": plan.class_name, "version": plan.version,
-        "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets,
+        "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets, "asked": plan.asked,
+        "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
+        "digests": list(plan.digests),
     }  # fmt: skip
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
@@ -100,9 +204,22 @@ def stored(config_map: Mapping[str, Any]) -> Plan | None:
     try:
         about = json.loads(data[_ABOUT])
         tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(about["tasks"]))
+        shape = about.get("shape")
+        digests = tuple(about.get("digests") or ())
         return Plan(
             about["hash"], about["kind"], about["class"], about["version"], tasks, tuple(about["warnings"]),
             about["secrets"], instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
+            # An earlier release split tasks for the same reasons, and kept neither a shape nor digests.
+            about.get("asked") or about["hash"], None if shape is None else Shape.from_json(shape),
+            about.get("restarted", ""), digests if len(digests) == len(tasks) else _digests(tasks),
         )  # fmt: skip
-    except (KeyError, ValueError, TypeError, ConfigError):
+    except (KeyError, ValueError, TypeError, AttributeError, ConfigError):
         return None
+
+
+def _digests(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
+    return tuple(names.digest(t.to_json()) for t in tasks)
+
+
+def _plain(resources: Resources) -> dict[str, dict[str, str]]:
+    return {k: dict(v) for k, v in (("requests", resources.requests), ("limits", resources.limits)) if v}

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock.exit_codes import ExitCode
+from penstock.pod_layout import TASK_CONTAINER
 from penstock.report import LastWord
 from penstock_operator.connector import names
 
@@ -135,13 +136,14 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class TaskPod(Pod):
-    """A task's pod: `life` is the hash of what it was made from."""
+    """A task's pod: `life` is the hash of what it was made from, `image` its container's."""
 
     task: int = 0
     incarnation: int = 0
     life: str = ""
     generation: int = 0
     state: str = "Running"
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 life=annotations.get(names.LIFE_ANNOTATION, ""),
                 generation=int(annotations.get(names.GENERATION_ANNOTATION, 0)),
                 state=annotations.get(names.STATE_ANNOTATION, "Running"),
+                image=_image(manifest),
             )
         case "job":
             return JobPod(
@@ -212,6 +215,11 @@ def instant(text: str | None) -> float | None:
 def timestamp(seconds: float) -> str:
     """Seconds since 1970 as Kubernetes' time."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _image(manifest: Mapping[str, Any]) -> str:
+    containers = (manifest.get("spec") or {}).get("containers") or ()
+    return next((str(c.get("image", "")) for c in containers if c["name"] == TASK_CONTAINER), "")
 
 
 def _main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """The pods of a connector and what they read: manifests, with the secure defaults of `resources.md`. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from penstock import pod_layout as layout
@@ -12,11 +12,14 @@ from penstock.taskspec import TaskState
 from penstock_operator.connector import names
 from penstock_operator.connector.job_volumes import sharable
 from penstock_operator.connector.merge import merged
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.template_policy import with_init_containers
-from penstock_operator.settings import Resources, Settings
+from penstock_operator.settings import Settings
 
-__all__ = ["Maker", "metadata"]
+__all__ = ["LIFE_FORM", "Maker", "metadata"]
+
+LIFE_FORM: Final = "2."
+"""How lives begin that are made as `Maker.life` does; those of an earlier release, of whole manifests, have no beginning."""
 
 _CONTAINER_FIELDS: Final = frozenset(
     ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
@@ -60,12 +63,12 @@ class Maker:
     Attributes:
         connector: the resource.
         settings: of the release.
-        secrets: names of the Secrets that its configuration and the worker's refer to.
+        shape: of pods that are asked for now; a pod of a plan has the plan's.
     """
 
     connector: Connector
     settings: Settings
-    secrets: tuple[str, ...]
+    shape: Shape
 
     @property
     def operator(self) -> str:
@@ -73,8 +76,17 @@ class Maker:
         return self.settings.release.label
 
     def life(self, plan: Plan, task: int) -> str:
-        """What a task's pod is made from, as a hash: a pod of another one is out of date."""
-        return names.digest(plan.tasks[task].to_json(), plan.secrets, self._task_pod(plan, task, "", None))
+        """What a task's pod is made from, as a hash: a pod of another one is out of date.
+
+        It is made of what the task itself notices. Whatever else a manifest holds (labels, tolerations, how an image is
+        pulled, what a later operator writes besides) comes with the next pod, and ends none.
+        """
+        shape = plan.shape or self.shape
+        template = dict(self.connector.spec.template)
+        resources = merged(shape.resources, template.pop("resources", None) or {})
+        return LIFE_FORM + names.digest(
+            plan.digest(task), plan.secrets, shape.image, shape.secrets, resources, shape.contexts, template
+        )  # fmt: skip
 
     def task(self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState) -> dict[str, Any]:
         """A task's pod."""
@@ -93,12 +105,14 @@ class Maker:
         found = pod["metadata"]
         return {**pod, "metadata": {**found, "annotations": {**found.get("annotations", {}), **annotations}}}
 
-    def job(self, name: str, action: Action, key: str) -> dict[str, Any]:
-        """A short pod, which works on its request."""
+    def job(self, name: str, action: Action, key: str, plan: Plan | None = None) -> dict[str, Any]:
+        """A short pod, which works on its request: one for the tasks of a plan has their image."""
         settings = self.settings
-        spec = self._spec(
-            layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, settings.job.resources, tells_missing=True
-        )
+        resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
+        shape = self.shape_of(plan)
+        secrets = tuple(sorted({*shape.secrets, *self.shape.secrets}))  # its request is of what is asked for now
+        shape = replace(shape, resources=resources, secrets=secrets)
+        spec = self._spec(layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, shape, tells_missing=True)
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
@@ -110,6 +124,10 @@ class Maker:
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
         whole = self._with_template(pod, layout.JOB_CONTAINER, besides=_OF_TASKS)
         return {**whole, "spec": sharable(whole["spec"])}
+
+    def shape_of(self, plan: Plan | None) -> Shape:
+        """Of a plan's pods; of what is asked for now where there is no plan, or none with a shape."""
+        return plan.shape if plan is not None and plan.shape is not None else self.shape
 
     def request(self, name: str, request: JobRequest) -> dict[str, Any]:
         """The ConfigMap of a short pod's request."""
@@ -133,11 +151,11 @@ class Maker:
         found["metadata"] = {k: found["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
         return dict(found)
 
-    def _task_pod(self, plan: Plan, task: int, name: str, life: Life | None) -> dict[str, Any]:
+    def _task_pod(self, plan: Plan, task: int, name: str, life: Life) -> dict[str, Any]:
         settings = self.settings
         own = self.connector.metadata
         spec = self._spec(
-            layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, settings.task.resources,
+            layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, self.shape_of(plan),
             tells_missing=not settings.secrets.watch,
         )  # fmt: skip
         volume = {
@@ -151,16 +169,11 @@ class Maker:
         container = spec["containers"][0]
         container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
         container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
-        container["env"] = [
-            *([] if life is None else [{"name": layout.LIFE_VARIABLE, "value": life.to_json()}]),
-            *container["env"],
-        ]
+        container["env"] = [{"name": layout.LIFE_VARIABLE, "value": life.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
         spec["tolerations"] = self._lost_node()
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-        if life is None:  # for the hash: of what the task reads, not of the plan that it stands in
-            del volume["configMap"]
         return self._with_template(pod, layout.TASK_CONTAINER)
 
     def _lost_node(self) -> list[dict[str, Any]]:
@@ -171,13 +184,10 @@ class Maker:
             for key in ("not-ready", "unreachable")
         ]
 
-    def _spec(
-        self, container: str, module: str, file: str, resources: Resources, *, tells_missing: bool
-    ) -> dict[str, Any]:
-        images = self.settings.images
+    def _spec(self, container: str, module: str, file: str, shape: Shape, *, tells_missing: bool) -> dict[str, Any]:
         mounts = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
         volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {}}]
-        for number, name in enumerate(self.secrets):
+        for number, name in enumerate(shape.secrets):
             volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
             mounts.append(
                 {"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True}  # type: ignore[dict-item]
@@ -186,21 +196,21 @@ class Maker:
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
-            "securityContext": self.settings.task.pod_security_context,
-            **({"imagePullSecrets": [{"name": n} for n in images.pull_secrets]} if images.pull_secrets else {}),
+            "securityContext": shape.pod_security_context,
+            **({"imagePullSecrets": [{"name": n} for n in shape.pull_secrets]} if shape.pull_secrets else {}),
             "containers": [
                 {
                     "name": container,
-                    "image": images.runtime,
-                    "imagePullPolicy": images.pull_policy,
+                    "image": shape.image,
+                    "imagePullPolicy": shape.pull_policy,
                     "command": ["python3", "-m", module, file],
                     "env": [
                         _field(layout.POD_NAME_VARIABLE, "metadata.name"),
                         _field(layout.POD_UID_VARIABLE, "metadata.uid"),
                         _field(layout.NODE_VARIABLE, "spec.nodeName"),
                     ],
-                    "resources": {k: v for k, v in resources.model_dump().items() if v},
-                    "securityContext": self.settings.task.security_context,
+                    "resources": {k: dict(v) for k, v in shape.resources.items()},
+                    "securityContext": shape.security_context,
                     "volumeMounts": mounts,
                 }
             ],

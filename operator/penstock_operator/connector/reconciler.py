@@ -57,6 +57,9 @@ class Reconciler:
         remembered = self._remembered.setdefault(key, gather.Remembered())
         try:
             return await self._rounds(key, context, remembered)
+        except BaseException:
+            context.places.missed(key)
+            raise
         finally:
             if not remembered.queued:
                 context.job_slots.withdraw(key)
@@ -94,9 +97,12 @@ class Reconciler:
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
         facts = await gather.facts(connector, document, context, remembered, trouble)
         if facts.run_by:
+            context.places.put(key, None)
             return await leave(document, facts, context)
-        maker = Maker(connector, context.settings, facts.secrets.names)
-        decision = decide(facts, maker.life)
+        maker = Maker(connector, context.settings, facts.shape)
+        # Nothing is awaited between the two, so that a place is given once.
+        decision = decide(replace(facts, place=context.places.look(key)), maker.life)
+        context.places.put(key, decision.share)
         unseen = not context.status.exists and context.status.trouble is None
         # Another release may have made the topic this moment, and claimed the name in it.
         if unseen and _shuts_out(decision) and await context.run(context.status.look):
@@ -162,6 +168,7 @@ class Reconciler:
     async def _gone(self, key: Key, context: Context) -> float | None:
         """The Connector is no more: its pods go with it; then its records are forgotten."""
         context.job_slots.living(key, frozenset())
+        context.places.drop(key)
         context.metrics.forget(key)
         try:
             wait = bool(await context.run(gather.pods_of, context, key))

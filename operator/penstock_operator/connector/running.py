@@ -105,7 +105,7 @@ def _tasks(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Dec
             create.append(CreateTask(plan, number, step.create, memory.standing, wanted))
     delete += (p for p in facts.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
     settled = planned.config.valid is True
-    if settled:  # no short pod has anything left to do
+    if settled and (planned.pending is None or not planned.pending.planning):  # no short pod has anything left to do
         delete += (p for p in facts.job_pods if p.leaving is None)
         memory = replace(memory, job=JobMemory())
     found = summary(facts, plan, tasks)

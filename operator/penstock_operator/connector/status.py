@@ -38,13 +38,19 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
                 "activeTopics": topics[:_TOPICS_SHOWN],
                 "plan": memory.plan_status(),
                 "job": memory.job_status(),
+                "rollout": memory.rollout_status(),
                 "restartActions": [_action(h) for h in memory.handled],
                 "offsetsActions": [_action(h) for h in memory.offsets],
             }
         ),
         "observedGeneration": connector.metadata.generation,
         "conditions": conditions(
-            decision.verdict, decision.config, memory.conditions, connector.metadata.generation, facts.now
+            decision.verdict,
+            decision.config,
+            memory.conditions,
+            connector.metadata.generation,
+            facts.now,
+            decision.pending,
         ),
         "taskSummary": f"{moving}/{len(meant)}",
         "replicas": sum(p.phase is not Phase.ENDED for p in facts.task_pods),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from penstock_operator.connector.pod_facts import timestamp
 from penstock_operator.connector.status_size import cut
 
-__all__ = ["Config", "Kind", "Verdict", "conditions"]
+__all__ = ["Config", "Kind", "Pending", "Verdict", "conditions"]
 
 _MOST: Final = 8_000
 """Bytes of a condition's message."""
@@ -50,10 +50,26 @@ class Config:
     messages: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What keeps a change of the release from this Connector, which goes on as it was.
+
+    Attributes:
+        reason: one word, for machines.
+        message: a sentence.
+        planning: the new plan is still being made.
+    """
+
+    reason: str
+    message: str
+    planning: bool = False
+
+
 def conditions(
-    verdict: Verdict, config: Config, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float
-) -> list[dict[str, Any]]:
-    """The conditions. Reconciling and Stalled stand there only while they are true, as kstatus recommends.
+    verdict: Verdict, config: Config, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float,
+    pending: Pending | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The conditions. Reconciling, Stalled and UpdatePending stand there only while they are true, as kstatus recommends.
 
     Args:
         verdict: the one thing to know.
@@ -61,6 +77,7 @@ def conditions(
         previous: the conditions as they stand, by type: `lastTransitionTime` changes with `status` only.
         generation: that all of this was decided for.
         now: seconds since 1970.
+        pending: what keeps a change of the release from it.
     """
 
     def condition(kind: str, status: str, reason: str, message: str) -> dict[str, Any]:
@@ -85,4 +102,6 @@ def conditions(
         found.append(condition("Reconciling", "True", verdict.reason, verdict.message))
     if verdict.kind is Kind.STALLED:
         found.append(condition("Stalled", "True", verdict.reason, verdict.message))
+    if pending is not None:
+        found.append(condition("UpdatePending", "True", pending.reason, pending.message))
     return sorted(found, key=lambda c: str(c["type"]))

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from penstock_operator.key import Key
 from penstock_operator.metrics.connector_rows import ConnectorFigures, ConnectorRows
 
-__all__ = ["Metrics", "QueueFigures"]
+__all__ = ["Metrics", "QueueFigures", "RolloutFigures"]
 
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
@@ -33,6 +33,27 @@ class QueueFigures:
     running: int = 0
     oldest_waiting: float = 0.0
     oldest_running: float = 0.0
+
+
+@dataclass(frozen=True)
+class RolloutFigures:
+    """Of the rollout of a change of the release, as it is asked.
+
+    Attributes:
+        waiting: Connectors that wait for their turn.
+        restarting: those that are being restarted.
+        failed: those that were Ready before their restart, and are not since.
+        planning: those whose new plan is still being made.
+        stopped: somewhere, or everywhere, nobody is restarted any more.
+        stopped_namespaces: in so many nobody is.
+    """
+
+    waiting: int = 0
+    restarting: int = 0
+    failed: int = 0
+    planning: int = 0
+    stopped: bool = False
+    stopped_namespaces: int = 0
 
 
 class Metrics:
@@ -59,6 +80,7 @@ class Metrics:
         ).set(1)
         self._queue: Callable[[], QueueFigures] = QueueFigures
         self._connectors = ConnectorRows()
+        self._rollout: Callable[[], RolloutFigures] = RolloutFigures
         self.registry.register(_Now(self))
 
     def connector(self, key: Key, figures: ConnectorFigures) -> None:
@@ -98,9 +120,14 @@ class Metrics:
         """Ask for the queue's figures here."""
         self._queue = figures
 
+    def rollout(self, figures: Callable[[], RolloutFigures]) -> None:
+        """Ask for the rollout's figures here."""
+        self._rollout = figures
+
     def collect(self) -> Iterable[Metric]:
-        """What is as it is now: the queue."""
+        """What is as it is now: the queue, the rollout."""
         yield from _queue(self._queue())
+        yield from _rollout(self._rollout())
 
     def page(self) -> bytes:
         """All of it in Prometheus' text format."""
@@ -128,3 +155,24 @@ def _queue(figures: QueueFigures) -> Iterable[Metric]:
         "penstock_operator_queue_oldest_running_seconds", "Age of the oldest reconciliation under way.",
         figures.oldest_running,
     )  # fmt: skip
+
+
+def _rollout(figures: RolloutFigures) -> Iterable[Metric]:
+    connectors = GaugeMetricFamily(
+        "penstock_operator_rollout_connectors",
+        "Connectors that a change of the release is still to reach, or that did not get Ready with it.",
+        labels=["state"],
+    )
+    for state in ("planning", "waiting", "restarting", "failed"):
+        connectors.add_metric([state], getattr(figures, state))
+    yield connectors
+    yield GaugeMetricFamily(
+        "penstock_operator_rollout_stopped",
+        "1: Connectors wait, since too many did not get Ready with the release's change.",
+        float(figures.stopped),
+    )
+    yield GaugeMetricFamily(
+        "penstock_operator_rollout_stopped_namespaces",
+        "Namespaces in which no Connector is restarted for the release's change.",
+        figures.stopped_namespaces,
+    )

@@ -9,7 +9,7 @@ from tests.unit.operator.connector.world import tasks_of
 from penstock.life import Standing
 from penstock.resources import Connector
 from penstock.taskspec import TaskState
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.template_policy import refusals
 from penstock_operator.settings import Settings
@@ -44,7 +44,8 @@ def test_every_control_is_refused_here_exactly_where_kubernetes_refuses_it(api: 
     plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
     for control in CONTROLS:
         connector = _connector(control.template, name)
-        pod = Maker(connector, settings, ()).task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+        maker = Maker(connector, settings, Shape.of(settings, ()))
+        pod = maker.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
         pod["spec"]["serviceAccountName"] = "default"
         try:
             api.call("POST", f"/api/v1/namespaces/{name}/pods", pod, dryRun="All", fieldValidation="Strict")

@@ -85,6 +85,8 @@ class Kubelet:
         self._held: list[Callable[[Json], bool]] = []
         self._unplaced: list[Callable[[Json], bool]] = []
         self._kept: list[Callable[[Json], bool]] = []
+        self._unpullable: set[str] = set()
+        self._broken: set[str] = set()
         self._logs: dict[str, str] = {}
         self._ended: set[str] = set()
         self._latest: dict[str, Json] = {}
@@ -131,6 +133,14 @@ class Kubelet:
         for uid in list(self._latest):
             self._wake(uid)
 
+    def cannot_pull(self, image: str) -> None:
+        """No registry has this image."""
+        self._unpullable.add(image)
+
+    def breaks(self, image: str, *, fixed: bool = False) -> None:
+        """Tasks with this image fail as soon as they have started."""
+        (self._broken.discard if fixed else self._broken.add)(image)
+
     def fail(self, pod: str, code: int, message: str = "", trace: str | None = None) -> None:
         """The process of a task pod, `<namespace>/<name>`, ends by itself."""
         with self._lock:
@@ -160,6 +170,10 @@ class Kubelet:
             and p.get("status", {}).get("phase") not in ("Failed", "Succeeded")
         ]  # fmt: skip
         return sorted(found, key=lambda p: int(p["metadata"]["labels"][names.TASK_LABEL]))
+
+    def lives_of(self, uid: str) -> list[tuple[str, int, int, int]]:
+        """All lives that tasks of a Connector ever had."""
+        return [life for life in list(self.lives) if life[0] == uid]
 
     def doubled(self) -> dict[tuple[str, int, int, int], set[str]]:
         """Lives that had more than one pod: there must be none."""
@@ -227,6 +241,9 @@ class Kubelet:
         elif pod.get("status", {}).get("phase", "Pending") == "Pending" and uid not in self._ended:
             if any(fits(pod) for fits in self._held):
                 return
+            if pod["spec"]["containers"][0]["image"] in self._unpullable:
+                self._back_off(pod)
+                return
             (self._job if pod["metadata"]["labels"][names.ROLE_LABEL] == "job" else self._start)(pod)
 
     def _unplaceable(self, pod: Json) -> None:
@@ -238,6 +255,13 @@ class Kubelet:
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         body = {"metadata": {"uid": meta["uid"]}, "status": {"conditions": [says]}}
         self.api.call("PATCH", path, body, "application/strategic-merge-patch+json")
+
+    def _back_off(self, pod: Json) -> None:
+        if pod["status"].get("containerStatuses"):
+            return
+        container = pod["spec"]["containers"][0]
+        why = {"reason": "ImagePullBackOff", "message": f"Back-off pulling image {container['image']}"}
+        self._status(pod, "Pending", {"name": container["name"], "state": {"waiting": why}})
 
     def _bind(self, pod: Json) -> None:
         meta = pod["metadata"]
@@ -281,6 +305,8 @@ class Kubelet:
         if told is not None:
             self._follow(task, told, quiet=True)
         self.records.report(self._report(task, task.state.upper()))
+        if pod["spec"]["containers"][0]["image"] in self._broken:
+            self.fail(key_of(pod), 1, "cannot work")
 
     def _end(self, pod: Json) -> None:
         uid, meta = pod["metadata"]["uid"], pod["metadata"]

@@ -41,6 +41,12 @@ def test_the_charts_defaults_are_the_operators(rendered: Rendered, tmp_path: Pat
     assert {**ours, "worker": {}} == {**theirs, "worker": {}}
 
 
+@pytest.mark.parametrize("most", [3, 1_000_000, "25%"])
+def test_the_pace_of_a_rollout_reaches_the_operator(helm: Helm, tmp_path: Path, most: int | str) -> None:
+    rendered = helm.render(least(rollout={"maxUnavailable": most}))
+    assert settings_of(rendered, tmp_path).rollout.max_unavailable == most
+
+
 def test_the_worker_properties_that_are_spelled_out_have_the_defaults_of_the_worker() -> None:
     known = {p.name: p.default for p in WorkerConfig.properties()}
     spelled_out = {n: v for n, v in VALUES["worker"].items() if n in known and n != "bootstrap.servers"}
@@ -107,6 +113,8 @@ def test_a_number_that_yaml_would_round_is_refused(helm: Helm) -> None:
         ({"images": {"pullPolicy": "Sometimes"}}, "/images/pullPolicy"),
         ({"job": {"resources": {"request": {}}}}, "'request' not allowed"),
         ({"task": {"resources": {"limits": {"memory": "2GB"}}}}, "/task/resources/limits/memory"),
+        ({"rollout": {"maxUnavailable": "0%"}}, "/rollout/maxUnavailable"),
+        ({"rollout": {"maxUnavailable": 0}}, "/rollout/maxUnavailable"),
         ({"logLevel": "debug"}, "/logLevel"),
         ({"podSecurity": {"level": "Privileged"}}, "/podSecurity/level"),
         ({"task": {"podSecurityContext": {"runAsUsr": 1}}}, "'runAsUsr' not allowed"),

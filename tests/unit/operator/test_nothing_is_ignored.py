@@ -16,7 +16,7 @@ from penstock.life import Standing
 from penstock.resources import Connector
 from penstock.taskspec import TaskState
 from penstock_operator.connector.not_yet import ACTIONS, NOT_YET, not_yet
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.template_policy import refusals
 from penstock_operator.settings import Settings
@@ -138,7 +138,8 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
         assert refusals(made, settings) == ()
         answer = tasks_of(1)
         plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
-        return Maker(made, settings, ()).task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+        maker = Maker(made, settings, Shape.of(settings, ()))
+        return maker.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
 
     assert pod({name: value}) != pod({})
 
@@ -189,7 +190,7 @@ REFUSED_SETTINGS = {"plugins.mount": "ImageVolume", "plugins.shared_namespaces":
 
 
 def test_every_field_of_the_operators_configuration_is_read_or_refused() -> None:
-    also = dict.fromkeys(("job.resources", "task.resources"), "resources")
+    also = {**dict.fromkeys(("job.resources", "task.resources"), "resources"), "rollout": "limits"}
     found = unread(fields(Settings), "settings", {**also, "": "_settings"})
     whole = {f"{part}.resources.{name}" for part in ("job", "task") for name in ("requests", "limits")}  # as they are
     assert found - whole - set(REFUSED_SETTINGS) == set()

@@ -84,6 +84,16 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert "reconciles" in found["limits.reconcile"]
 
 
+@pytest.mark.parametrize("given", ["0%", "101%", "5", "1.5%", "all", 0, -1, True])
+def test_a_share_of_connectors_that_is_none_is_refused(given: Any) -> None:
+    assert "rollout.maxUnavailable" in problems_of(document(rollout={"maxUnavailable": given}))
+
+
+@pytest.mark.parametrize("given", ["1%", "100%", 1, 500])
+def test_a_share_of_connectors_is_a_number_or_so_many_of_a_hundred(given: Any) -> None:
+    assert Settings.of(document(rollout={"maxUnavailable": given})).rollout.max_unavailable == given
+
+
 def test_an_unknown_field_is_refused_with_the_one_that_was_meant() -> None:
     assert "watchNamespaces" in problems_of(document(watchNamespace=[]))["watchNamespace"]
 

@@ -8,7 +8,7 @@ from penstock.job import Action
 from penstock.life import Life, Standing
 from penstock.resources import Connector
 from penstock.taskspec import TaskState
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.pods import Maker
 from penstock_operator.settings import Settings
 
@@ -38,7 +38,7 @@ def plan(secrets: str = "") -> Plan:
 
 
 def maker(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **spec: Any) -> Maker:
-    return Maker(connector(**spec), settings, secrets)
+    return Maker(connector(**spec), settings, Shape.of(settings, secrets))
 
 
 def task_pod(secrets: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock_operator.connector.pod_facts import Phase, TaskPod
+from penstock_operator.rollout.share import OPEN, Place
 
 from .world import Killed, World
 
@@ -24,6 +25,9 @@ HAPPENINGS = st.lists(
         st.tuples(st.just("vanish"), st.integers(0, 2)),
         st.tuples(st.just("delete"), st.integers(0, 2)),
         st.tuples(st.just("template"), st.sampled_from(["x", "y"])),
+        st.tuples(st.just("image"), st.sampled_from(["1", "2", "3"])),
+        st.tuples(st.just("place"), st.booleans()),
+        st.tuples(st.just("earlier release"), st.none()),
         st.tuples(st.just("forget"), st.none()),
         st.tuples(st.just("advance"), st.sampled_from([1, 30, 4_000])),
     ),
@@ -62,6 +66,12 @@ def happen(world: World, what: str, value: object) -> None:
             world.pods[one] = replace(world.pods[one], leaving=world.now, leaves_by=world.now + 30)
         case "template":
             world.template = str(value)
+        case "image":
+            world.values = {"images": {"runtime": f"runtime:{value}"}}
+        case "place":
+            world.place = OPEN if value else Place(False, "RolloutQueued", "waits for its turn")
+        case "earlier release":
+            world.as_an_earlier_release_left_it()
         case "forget":  # somebody restores the resource from a backup, without its status
             world.status = {"observedGeneration": -1}
         case "advance":
@@ -79,11 +89,14 @@ def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None
     for what, value in happenings:
         happen(world, what, value)
     world.change(state="Running", tasksMax=2, config={"file": "/data/end"})
+    world.place = OPEN
     world.settle(seconds=7_200)
     alive = sorted(
         (p.task, p.life) for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED
     )
     assert [n for n, _ in alive] == [0, 1], world.status
+    now = {p.image for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED}
+    assert now == {world.settings.images.runtime}
     assert world.condition("Ready").startswith("True Running"), world.status
     before = world.writes
     world.reconcile()

@@ -19,12 +19,15 @@ from penstock_operator.connector.decide import decide
 from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import Memory
-from penstock_operator.connector.names import digest, pod_name
+from penstock_operator.connector.names import pod_name
 from penstock_operator.connector.notes import Note, notes
-from penstock_operator.connector.plans import Plan, due
-from penstock_operator.connector.pod_facts import Ended, JobPod, Phase, TaskPod
+from penstock_operator.connector.plans import Plan, Shape, asked, due, manifest, own, release, stored
+from penstock_operator.connector.pod_facts import Ended, JobPod, Phase, TaskPod, timestamp
+from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.secrets import Secrets
 from penstock_operator.connector.status import same, status
+from penstock_operator.rollout.share import OPEN, Place
+from penstock_operator.settings import Settings
 
 Plugin = Callable[[Connector], JobAnswer | list[str]]
 
@@ -78,6 +81,9 @@ class World:
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     kafka_trouble: str | None = None
     template: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+    place: Place = OPEN
+    unpullable: tuple[str, ...] = ()
     deleting: float | None = None
     finalizer: bool = False
     namespace_ends: bool = False
@@ -97,6 +103,8 @@ class World:
     @property
     def connector(self) -> Connector:
         spec = {"class": "FileStreamSource", "config": {"file": "/data/a", "topic": "orders"}, **self.spec}
+        if self.template:
+            spec["template"] = {**spec.get("template", {}), "nodeSelector": {"template": self.template}}
         metadata = {"name": "orders-in", "namespace": "shop", "uid": self.uid, "generation": self.generation,
                     "annotations": self.annotations}  # fmt: skip
         return Connector.draft(
@@ -108,17 +116,32 @@ class World:
         self.spec = {**self.spec, **spec}
         self.generation += 1
 
+    @property
+    def settings(self) -> Settings:
+        """Of the release: `values` over the usual ones."""
+        return Settings.of({
+            "release": {"name": "penstock", "namespace": "penstock-system"},
+            "worker": {"bootstrap.servers": "kafka:9092"}, "images": {"runtime": "runtime:1"}, **self.values,
+        })  # fmt: skip
+
+    @property
+    def maker(self) -> Maker:
+        return Maker(self.connector, self.settings, Shape.of(self.settings, self.secrets.names))
+
     def life(self, plan: Plan, task: int) -> str:
-        return digest(plan.tasks[task].to_json(), plan.secrets, self.template)
+        return self.maker.life(plan, task)
 
     def facts(self) -> Facts:
         memory = Memory.of(json.loads(json.dumps(self.status)))
         restarted = next(
             (h.token for h in reversed(memory.handled) if h.action == "restart" and h.result == "Succeeded"), ""
         )
-        wanted = due(self.connector, {}, "image", self.secrets, restarted)
+        settings, shape = self.settings, self.maker.shape
+        wanted = asked(self.connector, settings.worker, settings.images.runtime, self.secrets, restarted)
         return Facts(
-            connector=self.connector, memory=memory, now=self.now, due=wanted, deleting=self.deleting,
+            connector=self.connector, memory=memory, now=self.now, due=due(wanted, shape), asked=wanted,
+            own=own(self.connector, self.secrets, restarted), shape=shape, release=release(settings),
+            rollout=settings.rollout, place=self.place, deleting=self.deleting,
             finalizer=self.finalizer, namespace_ends=self.namespace_ends, plans=tuple(self.plans),
             task_pods=tuple(p for p in self.pods.values() if isinstance(p, TaskPod)),
             job_pods=tuple(p for p in self.pods.values() if isinstance(p, JobPod)),
@@ -141,9 +164,12 @@ class World:
         """Decide once, and carry it out."""
         facts = self.facts()
         decision = decide(facts, self.life)
-        if decision.save is not None and all(p.hash != decision.save.hash for p in self.plans):
-            self._write()
-            self.plans.append(replace(decision.save, created=self.now))
+        for plan in decision.save:
+            if all(p.hash != plan.hash for p in self.plans):
+                self._write()
+                kept = stored(manifest(plan, {"creationTimestamp": timestamp(self.now)}))
+                assert kept is not None
+                self.plans.append(kept)
         found = status(facts, decision)
         if not same(found, self.status):
             self._write()
@@ -158,9 +184,9 @@ class World:
         for wish in decision.create:
             self._write()
             self._create(wish)
-        for plan in decision.drop:
+        for dropped in decision.drop:
             self._write()
-            self.plans = [p for p in self.plans if p.hash != plan]
+            self.plans = [p for p in self.plans if p.hash != dropped]
         if decision.tell is not None:
             self._write()
             self.control = Control(connector_uid=self.uid, generation=self.generation, state=decision.tell)
@@ -175,7 +201,11 @@ class World:
         if isinstance(wish, CreateJob):
             if wish.name not in self.pods:
                 self.requests[wish.name] = wish
-                self.pods[wish.name] = JobPod(name=wish.name, role="job", action=wish.action, key=wish.key, **common)
+                image = self.maker.shape_of(wish.plan).image
+                hindrance = ("ImagePullBackOff", f"back-off pulling {image}") if image in self.unpullable else None
+                self.pods[wish.name] = JobPod(
+                    name=wish.name, role="job", action=wish.action, key=wish.key, hindrance=hindrance, **common
+                )
             return
         name = pod_name("orders-in", wish.task, wish.incarnation)
         if name in self.pods or name in self.refusals:
@@ -183,7 +213,7 @@ class World:
         self.lives.append(name)
         self.pods[name] = TaskPod(
             name=name, role="task", task=wish.task, incarnation=wish.incarnation, life=self.life(wish.plan, wish.task),
-            generation=self.generation, state=wish.state, **common,
+            generation=self.generation, state=wish.state, image=self.maker.shape_of(wish.plan).image, **common,
         )  # fmt: skip
 
     def _delete(self, name: str) -> None:
@@ -231,6 +261,21 @@ class World:
     def vanish(self, name: str) -> None:
         """Somebody deletes a pod by force, or its node is gone."""
         del self.pods[name]
+
+    def as_an_earlier_release_left_it(self) -> None:
+        """Its plans hold no shape, its pods another mark."""
+        old = {p.hash: p.asked for p in self.plans}
+        self.plans = [replace(p, hash=p.asked, shape=None, restarted="", digests=()) for p in self.plans]
+        plan = self.status.get("plan", {})
+        if "hash" in plan:
+            plan["hash"] = old.get(plan["hash"], "")
+        plan.pop("own", None)
+        self.status.pop("rollout", None)
+        for task in self.status.get("tasks", ()):
+            task["life"] = f"0123456789abcd{task['id']}"
+        for name, pod in self.pods.items():
+            if isinstance(pod, TaskPod):
+                self.pods[name] = replace(pod, life=f"0123456789abcd{pod.task}")
 
     def tick(self) -> bool:
         """Everybody else does the next thing; False: there is none."""

@@ -1,0 +1,252 @@
+"""Upgrades of a release under running connectors: wrong images, broken ones, rollbacks, and an operator that is killed."""
+
+import base64
+import json
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+
+from penstock_operator.connector import names
+
+from .processes import OperatorProcess
+from .site import Site, condition
+from .watched import Json
+
+FAST = {"maxUnavailable": "10%", "minReadySeconds": 1, "progressDeadlineSeconds": 5}
+OLD, NEW, WRONG = "penstock-runtime:test", "penstock-runtime:2", "penstock-runtime:wrong"
+
+
+def upgraded(site: Site, operator: OperatorProcess | None, image: str = OLD, **more: Any) -> OperatorProcess:
+    """`helm upgrade`: the operator is replaced by one with other values."""
+    if operator is not None:
+        assert operator.stop() == 0
+    return site.operator(images={"runtime": image}, **{"rollout": FAST, **more}).start()
+
+
+def images(site: Site, name: str) -> list[str]:
+    return [p["spec"]["containers"][0]["image"] for p in site.kubelet.alive(site.key(name))]
+
+
+def uids(site: Site, connectors: Collection[str]) -> list[str]:
+    return [p["metadata"]["uid"] for n in connectors for p in site.kubelet.alive(site.key(n))]
+
+
+def pending(site: Site, name: str, reason: str, seconds: float = 60.0) -> str:
+    """Its condition UpdatePending, once it has that reason."""
+    body = site.until(
+        name, lambda b: condition(b, "UpdatePending").startswith(f"True {reason}"), f"UpdatePending {reason}", seconds
+    )
+    return condition(body, "UpdatePending")
+
+
+def up_to_date(site: Site, name: str, image: str, seconds: float = 90.0) -> None:
+    """Wait until it is ready with this image, and waits for nothing."""
+
+    def holds(body: Json) -> bool:
+        is_ready = condition(body, "Ready").startswith("True Running")
+        return is_ready and condition(body, "UpdatePending") == "absent" and set(images(site, name)) == {image}
+
+    site.until(name, holds, f"runs with {image}", seconds)
+
+
+def metric(operator: OperatorProcess, name: str) -> float:
+    line = next(n for n in operator.metrics().splitlines() if n.startswith(name))
+    return float(line.rpartition(" ")[2])
+
+
+def created(site: Site, count: int) -> list[str]:
+    connectors = [f"c{n}" for n in range(count)]
+    for name in connectors:
+        site.create(name)
+    for name in connectors:
+        site.settled(name)
+    return connectors
+
+
+class Watch:
+    """How many task pods were on their way at once."""
+
+    def __init__(self, site: Site) -> None:
+        self.most = 0
+        self._site = site
+        site.kubelet.hold(self._seen)
+
+    def _seen(self, _: Json) -> bool:
+        pods = self._site.kubelet.pods.objects.values()
+        tasks = [p for p in list(pods) if p["metadata"]["labels"][names.ROLE_LABEL] == "task"]
+        self.most = max(self.most, sum(p.get("status", {}).get("phase") == "Pending" for p in tasks))
+        return False
+
+
+def test_a_wrong_tag_leaves_every_task_alone_and_a_lost_one_comes_back_as_it_was(site: Site) -> None:
+    site.kubelet.cannot_pull(WRONG)
+    operator = upgraded(site, None)
+    connectors = created(site, 3)
+    site.create("two", tasksMax=2)
+    site.settled("two")
+    before = uids(site, [*connectors, "two"])
+
+    operator = upgraded(site, operator, WRONG)
+    for name in [*connectors, "two"]:
+        told = pending(site, name, "ImagePullBackOff")
+        assert WRONG in told
+        assert "the last good configuration goes on" in told
+        assert condition(site.get(name), "Ready").startswith("True Running")
+    assert uids(site, [*connectors, "two"]) == before
+    assert metric(operator, 'penstock_operator_rollout_connectors{state="planning"}') == 4
+
+    site.kubelet.vanish(f"{site.namespace}/two-1-1")
+    site.kubelet.pods.until(lambda all_: f"{site.namespace}/two-1-2" in all_, "the lost task comes back")
+    site.settled("two")
+    assert images(site, "two") == [OLD, OLD]
+    operator.kill()
+    operator.ended()
+    operator.start()
+    site.kubelet.vanish(f"{site.namespace}/c0-0-1")
+    site.kubelet.pods.until(lambda all_: f"{site.namespace}/c0-0-2" in all_, "the lost task comes back")
+    site.until("c0", lambda _: images(site, "c0") == [OLD], "with the old image")
+
+    operator = upgraded(site, operator, NEW)
+    for name in [*connectors, "two"]:
+        up_to_date(site, name, NEW)
+    site.check()
+
+
+def test_an_edit_that_names_a_missing_secret_leaves_its_tasks_alone(site: Site) -> None:
+    upgraded(site, None)
+    site.create("orders", tasksMax=2)
+    site.settled("orders")
+    before = uids(site, ["orders"])
+    site.change("orders", config={"password": "${secret:db:pw}"})
+    site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")
+    assert uids(site, ["orders"]) == before
+    site.kubelet.vanish(f"{site.namespace}/orders-1-1")
+    site.kubelet.pods.until(lambda all_: f"{site.namespace}/orders-1-2" in all_, "the lost task comes back")
+    volumes = site.kubelet.pods.objects[f"{site.namespace}/orders-1-2"]["spec"]["volumes"]
+    assert not [v for v in volumes if "secret" in v]
+    data = {"pw": base64.b64encode(b"hunter2").decode()}
+    meta = {"name": "db", "namespace": site.namespace}
+    secret = site.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
+    site.settled("orders")
+    before = uids(site, ["orders"])
+    site.api.delete(secret)
+    site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")
+    assert uids(site, ["orders"]) == before
+    site.check()
+
+
+def test_one_after_the_other_is_brought_up_to_date_whoever_kills_the_operator(site: Site) -> None:
+    operator = upgraded(site, None)
+    connectors = created(site, 5)
+    watch = Watch(site)
+
+    def at_least(count: int) -> Callable[[object], bool]:
+        return lambda _: sum(images(site, n) == [NEW] for n in connectors) >= count
+
+    operator = upgraded(site, operator, NEW)
+    for done in (1, 3):
+        site.connectors.until(at_least(done), f"{done} are restarted", 90)
+        operator.kill()
+        operator.ended()
+        operator.start()
+    for name in connectors:
+        up_to_date(site, name, NEW)
+    assert watch.most == 1
+    assert all(len(site.kubelet.lives_of(site.get(n)["metadata"]["uid"])) == 2 for n in connectors)
+    site.check()
+
+
+def test_an_image_whose_tasks_fail_stops_after_two_and_a_rollback_takes_them_back(site: Site) -> None:
+    site.kubelet.breaks(NEW)
+    operator = upgraded(site, None)
+    connectors = created(site, 5)
+    site.create("own")
+    site.settled("own")
+    operator = upgraded(site, operator, NEW)
+    site.connectors.until(
+        lambda all_: sum(condition(b, "UpdatePending").startswith("True RolloutStopped") for b in all_.values()) == 4,
+        "it stops", 120,
+    )  # fmt: skip
+    still = [n for n in [*connectors, "own"] if images(site, n) == [OLD]]
+    assert len(still) == 4
+    assert all(condition(site.get(n), "Ready").startswith("True Running") for n in still)
+    assert "were Ready before" in condition(site.get(still[0]), "UpdatePending")
+    assert metric(operator, "penstock_operator_rollout_stopped ") == 1
+    assert metric(operator, 'penstock_operator_rollout_connectors{state="failed"}') == 2
+    operator.kill()
+    operator.ended()
+    operator.start().ready()
+    operator.until(lambda: metric(operator, "penstock_operator_rollout_stopped ") == 1, "it is found in the statuses")
+    assert sum(images(site, n) == [OLD] for n in [*connectors, "own"]) == 4
+
+    site.change(still[0], config={"file": "/data/b"})  # its own change waits for nobody, and meets the broken image
+    site.kubelet.pods.until(lambda _: NEW in images(site, still[0]) or not images(site, still[0]), "it is carried out")
+
+    upgraded(site, operator, OLD)
+    for name in [*connectors, "own"]:
+        up_to_date(site, name, OLD)
+    site.check()
+
+
+def test_what_a_task_does_not_notice_restarts_nothing(site: Site) -> None:
+    operator = upgraded(site, None)
+    connectors = created(site, 3)
+    before = uids(site, connectors)
+    versions = {n: site.get(n)["metadata"]["resourceVersion"] for n in connectors}
+    operator = upgraded(site, operator, task={"nodeLostSeconds": 77}).ready()
+    looked = 'penstock_operator_reconcile_seconds_count{outcome="done"}'
+    operator.until(lambda: metric(operator, looked) >= 3, "all are looked at")
+    assert uids(site, connectors) == before
+    assert {n: site.get(n)["metadata"]["resourceVersion"] for n in connectors} == versions
+    site.kubelet.vanish(f"{site.namespace}/c0-0-1")
+    site.kubelet.pods.until(lambda all_: f"{site.namespace}/c0-0-2" in all_, "the lost task comes back")
+    tolerations = site.kubelet.pods.objects[f"{site.namespace}/c0-0-2"]["spec"]["tolerations"]
+    assert 77 in {t["tolerationSeconds"] for t in tolerations}
+    site.check()
+
+
+def as_an_earlier_release_left_it(site: Site, name: str) -> None:
+    """Its plans held no shape, its pods another mark."""
+    body = site.get(name)
+    plan = next(
+        c for c in site.api.list("v1", "ConfigMap", site.namespace)
+        if "plan.json" in (c.get("data") or {}) and c["metadata"]["labels"][names.CONNECTOR_LABEL] == name
+    )  # fmt: skip
+    about = json.loads(plan["data"]["plan.json"])
+    about["hash"] = about["asked"]
+    for later in ("asked", "shape", "restarted", "digests"):
+        del about[later]
+    meta = {k: v for k, v in plan["metadata"].items() if k in ("namespace", "labels", "ownerReferences")}
+    meta["name"] = f"{name}-plan-{about['hash'][:10]}"
+    data = {**plan["data"], "plan.json": json.dumps(about)}
+    site.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data, "immutable": True})
+    site.api.delete({"apiVersion": "v1", "kind": "ConfigMap", **plan})
+    for pod in site.kubelet.alive(site.key(name)):
+        mark = {"metadata": {"annotations": {names.LIFE_ANNOTATION: "0123456789abcdef"}}}
+        site.api.merge({"apiVersion": "v1", "kind": "Pod", **pod}, mark)
+    tasks = [{**t, "life": "0123456789abcdef"} for t in body["status"]["tasks"]]
+    site.api.merge(body, {"status": {"plan": {"hash": about["hash"], "own": None}, "tasks": tasks}}, "status")
+
+
+@pytest.mark.parametrize("image", [OLD, NEW])
+def test_an_upgrade_from_an_earlier_release_does_not_restart_all_at_once(site: Site, image: str) -> None:
+    operator = upgraded(site, None)
+    connectors = created(site, 4)
+    before = uids(site, connectors)
+    assert operator.stop() == 0
+    for name in connectors:
+        as_an_earlier_release_left_it(site, name)
+    watch = Watch(site)
+    jobs = len(site.kubelet.jobs)
+    operator = upgraded(site, operator, image)
+    if image == OLD:
+        for name in connectors:
+            site.until(name, lambda b: b["status"]["plan"].get("own"), "it is taken over")
+        assert uids(site, connectors) == before
+        assert len(site.kubelet.jobs) == jobs
+    else:
+        for name in connectors:
+            up_to_date(site, name, NEW)
+        assert watch.most == 1
+    site.check()

@@ -1,0 +1,452 @@
+"""A change of the release, or of the configuration, under running tasks: they go by the last plan that was good."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock_operator.connector.pod_facts import JobPod, TaskPod
+from penstock_operator.connector.secrets import Secrets
+from penstock_operator.rollout.share import OPEN, Phase, Place, Record, Share
+
+from .world import World
+
+TAKEN = Place(False, "RolloutQueued", "waits for its turn")
+DB = Secrets(("db",), (), False, "h1")
+DB_GONE = Secrets(("db",), ("Secret db is missing (password of spec.config refers to it)",), False, None)
+NEW_IMAGE = {"images": {"runtime": "runtime:2"}}
+MORE_MEMORY = {"task": {"resources": {"limits": {"memory": "4Gi"}}}}
+
+
+def running(**spec: object) -> World:
+    world = World(spec=spec)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running"), world.status
+    return world
+
+
+def images(world: World) -> list[str]:
+    pods = sorted((p for p in world.pods.values() if isinstance(p, TaskPod)), key=lambda p: p.task)
+    return [p.image for p in pods if p.ended is None and p.leaving is None]
+
+
+def upgrade_that_cannot_be_pulled(**spec: object) -> World:
+    world = running(tasksMax=2, **spec)
+    world.values = NEW_IMAGE
+    world.unpullable = ("runtime:2",)
+    world.settle(100)
+    return world
+
+
+def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_told() -> None:
+    world = upgrade_that_cannot_be_pulled()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    assert world.condition("Ready") == "True Running: all 2 tasks are Running"
+    assert world.condition("ConfigValid").startswith("True")
+    assert world.condition("UpdatePending") == (
+        "True ImagePullBackOff: back-off pulling runtime:2; the last good configuration goes on"
+    )
+    assert [n.reason for n in world.events][-1] == "ImagePullBackOff"
+
+
+def test_a_task_that_is_lost_meanwhile_comes_back_with_the_old_image() -> None:
+    world = upgrade_that_cannot_be_pulled()
+    world.vanish("orders-in-1-1")
+    world.settle()
+    assert world.lives[2:] == ["orders-in-1-2"]
+    assert images(world) == ["runtime:1", "runtime:1"]
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_restart_that_is_asked_for_meanwhile_ends_no_task_that_nothing_could_follow() -> None:
+    world = upgrade_that_cannot_be_pulled()
+    world.annotations = {"penstock.dev/restart": "1"}
+    world.settle(300)
+    assert images(world) == ["runtime:1", "runtime:1"]
+    world.vanish("orders-in-1-1")
+    world.settle()
+    assert images(world) == ["runtime:1", "runtime:1"]
+
+
+def test_a_new_image_is_taken_up_once_a_short_pod_has_answered_with_it() -> None:
+    world = upgrade_that_cannot_be_pulled()
+    world.unpullable = ()
+    world.settle()
+    assert images(world) == ["runtime:2", "runtime:2"]
+    assert world.condition("UpdatePending") == "absent"
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_the_old_image_once_more_needs_no_short_pod() -> None:
+    world = upgrade_that_cannot_be_pulled()
+    world.values = {}
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    assert world.condition("UpdatePending") == "absent"
+    assert not [p for p in world.pods.values() if isinstance(p, JobPod)]
+
+
+def test_a_configuration_that_names_a_missing_secret_ends_no_task() -> None:
+    world = running(tasksMax=2)
+    world.secrets = DB_GONE
+    world.change(config={"file": "/data/a", "topic": "orders", "password": "${secret:db:pw}"})
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    assert world.condition("Ready").startswith("False SecretMissing")
+    world.vanish("orders-in-0-1")
+    world.settle()
+    assert images(world) == ["runtime:1", "runtime:1"]
+    world.secrets = DB
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
+def with_secret() -> World:
+    world = World(spec={"config": {"file": "/a", "password": "${secret:db:pw}"}}, secrets=DB)
+    world.settle()
+    return world
+
+
+def mounted(world: World) -> list[str]:
+    plan = next(p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    assert plan.shape is not None
+    return list(plan.shape.secrets)
+
+
+def test_a_secret_that_is_deleted_after_the_plan_ends_no_task() -> None:
+    world = with_secret()
+    world.secrets = DB_GONE
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert mounted(world) == ["db"]
+    world.secrets = DB
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_secret_that_is_renamed_is_mounted_by_the_pods_of_the_new_plan_only() -> None:
+    world = with_secret()
+    world.secrets = Secrets(("database",), (), False, "h2")
+    world.change(config={"file": "/a", "password": "${secret:database:pw}"})
+    world.reconcile()
+    assert mounted(world) == ["db"]
+    world.settle()
+    assert mounted(world) == ["database"]
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+
+
+@pytest.mark.parametrize("values", [
+    {"task": {"nodeLostSeconds": 300}},
+    {"task": {"terminationGracePeriodSeconds": 60}},
+    {"release": {"name": "other", "namespace": "elsewhere"}},
+    {"secrets": {"watch": False}},
+    {"job": {"deadlineSeconds": 300, "resources": {"limits": {"memory": "1Gi"}}}},
+    {"limits": {"jobPods": 3}},
+])  # fmt: skip
+def test_what_a_task_does_not_notice_restarts_nothing_and_plans_nothing(values: dict[str, Any]) -> None:
+    world = running()
+    world.values = values
+    world.place = TAKEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.condition("UpdatePending") == "absent"
+    assert len(world.plans) == 1
+
+
+@pytest.mark.parametrize("images", [
+    {"runtime": "runtime:1", "pullPolicy": "Always"}, {"runtime": "runtime:1", "pullSecrets": ["registry"]},
+])  # fmt: skip
+def test_how_an_image_is_pulled_is_taken_up_by_later_pods_once_a_short_pod_has_started_so(
+    images: dict[str, Any],
+) -> None:
+    world = running()
+    world.values = {"images": images}
+    world.place = TAKEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.condition("UpdatePending") == "absent"
+    assert len(world.requests) == 2
+
+
+def test_other_default_resources_are_taken_up_in_turn_and_need_no_short_pod() -> None:
+    world = running()
+    world.values = MORE_MEMORY
+    world.place = TAKEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.condition("Ready").startswith("True Running")
+    world.place = OPEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+    assert len(world.requests) == 1
+
+
+def test_other_default_resources_are_nothing_to_a_connector_that_has_its_own() -> None:
+    world = running(template={"resources": {"requests": {"cpu": "1", "memory": "4Gi"}, "limits": {"memory": "4Gi"}}})
+    world.values = {"task": {"resources": {"requests": {"cpu": "2"}, "limits": {"memory": "8Gi"}}}}
+    world.place = TAKEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.condition("UpdatePending") == "absent"
+
+
+def waiting(**spec: object) -> World:
+    """The new plan is there, and there is no place."""
+    world = running(**spec)
+    world.values = NEW_IMAGE
+    world.place = TAKEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    return world
+
+
+def test_a_connector_that_waits_for_its_turn_is_ready_and_says_what_it_waits_for() -> None:
+    world = waiting()
+    assert world.condition("Ready").startswith("True Running")
+    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.decide().share == Share(Phase.RESTING, waits=True)
+    writes = world.writes
+    world.advance(600)
+    world.reconcile()
+    assert world.writes == writes
+
+
+def test_a_task_that_is_lost_while_its_connector_waits_comes_back_with_the_old_image() -> None:
+    world = waiting()
+    world.vanish("orders-in-0-1")
+    world.settle()
+    assert images(world) == ["runtime:1"]
+
+
+def test_a_change_of_its_own_waits_for_nobody() -> None:
+    world = waiting()
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+    assert world.condition("UpdatePending") == "absent"
+    assert "rollout" not in world.status
+
+
+def test_a_change_of_its_pod_template_waits_for_nobody() -> None:
+    world = waiting()
+    world.template = "x"
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+    assert images(world) == ["runtime:1"]
+
+
+def test_a_second_upgrade_takes_the_place_of_one_that_waits() -> None:
+    world = waiting()
+    world.values = {"images": {"runtime": "runtime:3"}}
+    world.settle()
+    assert images(world) == ["runtime:1"]
+    world.place = OPEN
+    world.settle()
+    assert images(world) == ["runtime:3"]
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+
+
+def test_a_restart_in_its_turn_is_written_down_and_followed_until_it_was_ready_for_long_enough() -> None:
+    world = waiting()
+    world.place = OPEN
+    decision = world.reconcile()
+    assert world.status["rollout"]["wasReady"] is True
+    assert decision.share is not None
+    assert (decision.share.phase, decision.share.fails) == (Phase.RESTARTING, True)
+    assert decision.share.until == world.now + 600
+    while not world.condition("Ready").startswith("True"):
+        world.tick()
+        decision = world.reconcile()
+    assert decision.share == Share(Phase.RESTARTING, world.now + 10)
+    world.advance(10)
+    share = world.reconcile().share
+    assert share is not None
+    assert share.phase is Phase.RESTING
+    world.advance(600)
+    world.settle()
+    assert "rollout" not in world.status
+
+
+def failing(**more: Any) -> World:
+    """It was restarted with an image whose task fails."""
+    world = waiting(restart={"maxRestarts": 1}, **more)
+    world.place = OPEN
+    world.reconcile()
+    for _ in range(20):
+        world.tick()
+        world.reconcile()
+        for pod in [p for p in world.pods.values() if isinstance(p, TaskPod) and p.started and p.ended is None]:
+            if pod.image == "runtime:2":
+                world.end(pod.name, 1, message="it cannot work")
+        world.reconcile()
+    world.place = TAKEN
+    return world
+
+
+def test_a_connector_that_does_not_get_ready_holds_its_place_and_has_failed_after_the_deadline() -> None:
+    world = failing()
+    share = world.reconcile().share
+    assert share is not None
+    assert share.phase is Phase.RESTARTING
+    world.advance(600)
+    share = world.reconcile().share
+    assert share is not None
+    assert share.phase is Phase.FAILED
+
+
+@pytest.mark.parametrize("state", ["Paused", "Stopped"])
+def test_a_connector_that_is_paused_or_stopped_while_it_restarts_gives_its_place_back(state: str) -> None:
+    world = failing()
+    world.change(state=state)
+    world.settle(60)
+    share = world.reconcile().share
+    assert share is None or share.phase is Phase.RESTING
+    assert "rollout" not in world.status or state == "Stopped"
+
+
+def test_a_connector_that_is_deleted_while_it_restarts_gives_its_place_back() -> None:
+    world = failing()
+    world.deleting = world.now
+    assert world.reconcile().share is None
+
+
+def test_its_own_change_while_it_restarts_gives_its_place_back() -> None:
+    world = failing()
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle(60)
+    share = world.reconcile().share
+    assert share is not None
+    assert share.phase is Phase.RESTING
+
+
+def test_a_connector_that_was_not_ready_before_holds_a_place_only_while_its_pods_are_replaced() -> None:
+    world = running()
+    world.report(world.task(0), trouble="Kafka is away")
+    world.place = TAKEN
+    world.values = NEW_IMAGE
+    world.settle()
+    assert world.condition("Ready").startswith("False Hindered")
+    world.place = OPEN
+    share = world.reconcile().share
+    assert share is not None
+    assert (share.phase, share.fails) == (Phase.RESTARTING, False)
+    for _ in range(10):
+        world.tick()
+        if images(world):
+            world.report(world.task(0), trouble="Kafka is away")
+        world.reconcile()
+    share = world.reconcile().share
+    assert share is not None
+    assert share.phase is Phase.RESTING
+    assert images(world) == ["runtime:2"]
+
+
+def test_a_rollback_in_the_middle_takes_back_what_was_restarted_and_its_failure_counts_no_more() -> None:
+    world = failing()
+    world.values = {}
+    world.place = OPEN
+    share = world.reconcile().share
+    assert share is not None
+    assert share.phase is not Phase.FAILED
+    world.settle()
+    assert images(world) == ["runtime:1"]
+    assert world.condition("Ready").startswith("True Running")
+    assert len(world.requests) == 2  # of both images, each once
+
+
+def test_the_operator_killed_in_the_middle_of_a_restart_finds_it_in_the_status() -> None:
+    for kill in range(6):
+        world = waiting()
+        world.place = OPEN
+        world.kill_after = world.writes + kill
+        world.settle(60)
+        assert images(world) == ["runtime:2"], kill
+        assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+
+
+def test_nobody_is_restarted_while_the_operator_cannot_see_whether_tasks_are_healthy() -> None:
+    world = running()
+    world.values = NEW_IMAGE
+    world.kafka_trouble = "no broker answers"
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator sees")
+
+
+def test_a_last_plan_whose_image_is_no_longer_to_be_had_is_given_up_for_one_whose_is() -> None:
+    world = waiting()
+    world.vanish("orders-in-0-1")
+    world.reconcile()
+    world.reconcile()
+    name = "orders-in-0-2"
+    world.pods[name] = replace(world.pods[name], hindrance=("ImagePullBackOff", "runtime:1 is not there"))
+    world.settle()
+    assert images(world) == ["runtime:2"]
+
+
+def test_a_connector_that_starts_for_the_first_time_waits_for_nobody() -> None:
+    world = World(place=TAKEN)
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+
+
+def test_an_upgrade_of_the_operator_alone_restarts_nothing_and_plans_nothing() -> None:
+    world = running(tasksMax=2)
+    world.as_an_earlier_release_left_it()
+    world.values = {"task": {"nodeLostSeconds": 60}}
+    world.place = TAKEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    assert world.condition("UpdatePending") == "absent"
+    assert len(world.requests) == 1
+    world.vanish("orders-in-0-1")
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1", "orders-in-0-2"]
+    world.reconcile()
+    assert world.decide().delete == ()
+
+
+def test_an_upgrade_from_an_earlier_release_with_another_image_waits_for_its_turn_and_keeps_the_old_one_till_then() -> (
+    None
+):
+    world = running(tasksMax=2)
+    world.as_an_earlier_release_left_it()
+    world.values = NEW_IMAGE
+    world.place = TAKEN
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    assert world.condition("UpdatePending").startswith("True RolloutQueued")
+    world.vanish("orders-in-1-1")
+    world.settle()
+    assert images(world) == ["runtime:1", "runtime:1"]
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle()
+    assert images(world) == ["runtime:2", "runtime:2"]
+
+
+def test_a_pod_that_an_earlier_release_was_about_to_replace_is_replaced() -> None:
+    world = running()
+    world.as_an_earlier_release_left_it()
+    world.status["tasks"][0].update(state="Restarting", reason="SpecChanged")
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+
+
+def test_a_change_that_was_made_while_an_earlier_release_was_replaced_is_carried_out_at_once() -> None:
+    world = running()
+    world.as_an_earlier_release_left_it()
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.values = NEW_IMAGE
+    world.place = TAKEN
+    world.settle()
+    assert images(world) == ["runtime:2"]
+
+
+def test_the_record_of_a_restart_is_read_as_it_was_written() -> None:
+    world = waiting()
+    world.place = OPEN
+    world.reconcile()
+    record = world.facts().memory.rollout
+    assert record == Record(world.facts().release, world.now, counts=True)
