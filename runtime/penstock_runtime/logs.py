@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
@@ -132,6 +133,9 @@ def _use(handler: logging.Handler, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in ("py4j", "pyspark", "penstock.librdkafka"):
+    for noisy in ("pyspark", "penstock.librdkafka"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
+    # It raises its errors besides, and tells of some of them as nobody in particular.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    handler.addFilter(lambda record: record.name != "root" or "py4j" not in Path(record.pathname).parts)
     logging.getLogger("penstock.librdkafka").filters[:] = [Seldom()]

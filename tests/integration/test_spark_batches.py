@@ -52,3 +52,44 @@ with Scratch() as scratch:
 def test_a_jvm_that_is_killed_while_it_starts_is_a_loss_and_no_failure_of_the_connector() -> None:
     done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.splitlines()[-2:] == ["lost: Spark's JVM was ended by signal 9 at its start"] * 2
+
+
+IN_A_BATCH = """
+import sys, threading, time
+from pyspark import SparkContext
+from penstock_runtime import logs
+from penstock_runtime.engine.spark import Spark, SparkLost
+from penstock_runtime.scratch import Scratch
+
+logs.configure(level="INFO", stream=sys.stderr)
+with Scratch() as scratch:
+    scratch.become_temporary()
+    spark = Spark(cores=2, conf={}, name="killed", eager=True, scratch=scratch)
+    begun = scratch.path / "begun"
+
+    def slow(payload):
+        begun.touch()
+        time.sleep(2)
+        return b"x" * 1_000_000
+
+    def kill():
+        while not begun.exists():
+            time.sleep(0.01)
+        SparkContext._gateway.proc.kill()
+
+    spark.session()
+    threading.Thread(target=kill).start()
+    try:
+        spark.run(slow, [b"a", b"b"], timeout=60)
+    except SparkLost as e:
+        print("lost:", e, flush=True)
+    time.sleep(3)  # the workers go on, and meet nobody
+    spark.stop()
+"""
+
+
+def test_a_jvm_that_is_killed_under_a_batch_leaves_no_stack_traces_of_spark() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_A_BATCH], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.startswith("lost: Spark's JVM is gone")
+    for word in ("Traceback", "Broken pipe", "Exception"):
+        assert word not in done.stderr

@@ -4,9 +4,11 @@ A worker then shares the modules' memory with its siblings and begins its first 
 thread or open a connection: Kafka clients are made in the workers, never before a fork.
 """
 
+import socket
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Final
 
 # Spark puts its own zips before the packages that are installed, which hold the same: compiled anew by each process that
 # imports from them, and their directories read anew by each worker (0.3 s of CPU).
@@ -27,7 +29,19 @@ def main() -> None:
     assert worker.deliver is not None  # loaded for the workers
     assert spark_worker.main is not None
     collect_seldom()
+    daemon.worker = _worker
     daemon.manager()
+
+
+_sparks_worker: Final = daemon.worker
+
+
+def _worker(sock: socket.socket, authenticated: bool) -> int:
+    """Spark's own, without a stack trace where the JVM is gone: the driver tells of that."""
+    try:
+        return _sparks_worker(sock, authenticated)
+    except (ConnectionError, EOFError):
+        return 1
 
 
 if __name__ == "__main__":

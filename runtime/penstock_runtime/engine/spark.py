@@ -217,6 +217,7 @@ class Spark:
             fixed = {k: CONF[k] for k in ("spark.task.maxFailures", "spark.stage.maxConsecutiveAttempts",
                                           "spark.speculation")}  # fmt: skip
             conf: dict[str, Any] = {**CONF, **_sizes(), **_places(self._scratch), **self._conf, **fixed}
+            _silence_accumulators()
             builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
             session = builder.config(map=conf).getOrCreate()
             if _home() is None:
@@ -315,6 +316,17 @@ def _alive(session: Any) -> bool:
         return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 (no public way to ask the JVM)
     except Exception:  # noqa: BLE001 (no answer is the answer)
         return False
+
+
+def _silence_accumulators() -> None:
+    """Spark prints a stack trace where its JVM goes while counters are on their way; `attend` and `run` tell of that."""
+    from pyspark import accumulators
+
+    def told_elsewhere(server: object, request: object, address: object) -> None:
+        log.debug("Counters of Spark were cut off: %s", sys.exc_info()[1])
+
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = told_elsewhere  # type: ignore[method-assign, assignment]
 
 
 def _killed_by() -> int | None:
