@@ -16,11 +16,13 @@ EVERYTHING: dict[str, Any] = {
         "serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}, "alerts": {"enabled": True},
         "dashboard": {"enabled": True},
     },
-    "argoCD": {"configMap": True},
+    "argoCD": {"configMap": True}, "watchNamespaces": ["billing"],
+    "networkPolicy": {"egress": {"enabled": True, "kafka": [{"ports": [{"port": 9092}]}]}},
 }  # fmt: skip
 """What must be switched on for its own values to matter."""
 OTHERS: Mapping[str, Any] = {
     "worker": {"group.id": "other"}, "workerSecretName": "kafka-client", "watchNamespaces": ["shop"],
+    "allowedConnectNames": ["shop/orders"],
     "images.operator.digest": f"sha256:{'0' * 64}", "images.runtime.digest": f"sha256:{'0' * 64}",
     "images.pullPolicy": "Always", "images.pullSecrets": ["mine"], "secretHashKey.existingSecret": "mine",
     "job.resources": {"limits": {"memory": "1Gi"}}, "task.resources": {"limits": {"memory": "1Gi"}},
@@ -36,7 +38,10 @@ OTHERS: Mapping[str, Any] = {
     "metrics.serviceMonitor.labels": {"a": "b"}, "metrics.podMonitor.labels": {"a": "b"},
     "metrics.alerts.labels": {"a": "b"},
     "metrics.dashboard.labels": {"a": "b"}, "metrics.dashboard.annotations": {"a": "b"},
-    "networkPolicy.metricsFrom": [{"podSelector": {}}], "plugins.mount": "ImageVolume", "plugins.sharedNamespaces": ["shop"],
+    "networkPolicy.metricsFrom": [{"podSelector": {}}],
+    "networkPolicy.egress.enabled": False,
+    **{f"networkPolicy.egress.{rules}": [{"ports": [{"port": 1}]}] for rules in ("kafka", "dns", "apiServer", "connectors")},
+    "plugins.mount": "ImageVolume", "plugins.sharedNamespaces": ["shop"],
 }  # fmt: skip
 """Other values than the chart's, where one more, one letter more or the opposite will not do."""
 REFUSED = {"plugins.mount", "plugins.sharedNamespaces"}
