@@ -172,7 +172,7 @@ def left_behind(context: Context, key: Key, remembered: Remembered) -> tuple[str
     status, release = context.status, context.settings.release
     uid, own = remembered.own
     found = set()
-    for name in status.names():
+    for name in {own, *status.claimed(*key, uid)}:
         claim = status.claim(name)
         if claim is None:
             is_its = name == own and any(r.connector_uid == uid for r in status.reports(name).values())

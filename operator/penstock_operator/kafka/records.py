@@ -5,6 +5,7 @@ record of ours that cannot be read nothing is kept; a state that cannot be read 
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -51,6 +52,7 @@ class Records:
 
     def __init__(self) -> None:
         self._of: dict[str, _Of] = {}
+        self._claimed: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
 
     def put(self, key: bytes, value: bytes | None) -> str | None:
         """Take a record; None as value is a tombstone. The Connect name if that changed what a reader sees, else None."""
@@ -62,7 +64,10 @@ class Records:
             if value is None:
                 return None
             of = self._of[name] = _Of()
+        before = of.ours.get(key)
         changed = _put(of, key, value)
+        if changed and key == claim_key(name):
+            self._claim(name, before, value)
         if of.empty:
             del self._of[name]
         return name if changed else None
@@ -70,6 +75,10 @@ class Records:
     def names(self) -> Collection[str]:
         """Those with reports, a control or a claim."""
         return [name for name, of in self._of.items() if of.ours]
+
+    def claimed(self, namespace: str, connector: str, uid: str) -> Collection[str]:
+        """The Connect names that a Connector of this name, or of this uid, claims."""
+        return self._claimed.get((namespace, connector), set()) | self._claimed.get((uid,), set())
 
     def all_names(self) -> Collection[str]:
         """Those with records that a reader sees."""
@@ -112,6 +121,15 @@ class Records:
         """Of its active topics."""
         of = self._of.get(connector)
         return list(of.topics) if of else []
+
+    def _claim(self, name: str, before: bytes | None, now: bytes | None) -> None:
+        for value, is_now in ((before, False), (now, True)):
+            claim = Claim.of(value)
+            for mark in () if claim is None else ((claim.namespace, claim.name), (claim.connector_uid,)):
+                names = self._claimed[mark]
+                (names.add if is_now else names.discard)(name)
+                if not names:
+                    del self._claimed[mark]
 
     def _ours(self, connector: str) -> Collection[tuple[bytes, bytes]]:
         of = self._of.get(connector)

@@ -106,6 +106,11 @@ class StatusTopic:
         with self._lock:
             return self._records.claim(connector)
 
+    def claimed(self, namespace: str, connector: str, uid: str) -> Collection[str]:
+        """The Connect names that a Connector of this name, or of this uid, claims."""
+        with self._lock:
+            return self._records.claimed(namespace, connector, uid)
+
     def states(self, connector: str) -> Mapping[bytes, Status]:
         """Kafka Connect's states of the connector and of its tasks, by key, whoever wrote them."""
         with self._lock:

@@ -137,3 +137,23 @@ def test_two_states_of_a_name_are_compared_by_what_a_reader_sees() -> None:
     other.put(report_key(NAME, 0), report())
     assert one.same(other, NAME)
     assert one.same(other, "neither")
+
+
+def test_names_are_found_by_who_claims_them_for_as_long_as_that_is_so() -> None:
+    def claimed(name: str, uid: str) -> bytes:
+        return Claim(connector_uid=uid, namespace="shop", name=name, created="", operator="ns/penstock").to_value()
+
+    records = Records()
+    records.put(claim_key("a"), claimed("one", "u1"))
+    records.put(claim_key("b"), claimed("one", "u2"))
+    records.put(claim_key("c"), b"not a claim")
+    assert set(records.claimed("shop", "one", "")) == {"a", "b"}
+    assert set(records.claimed("", "", "u2")) == {"b"}
+    records.put(claim_key("a"), claimed("two", "u3"))
+    assert set(records.claimed("shop", "one", "u3")) == {"a", "b"}
+    assert set(records.claimed("shop", "two", "")) == {"a"}
+    records.put(claim_key("c"), claimed("two", "u4"))
+    for name in "abc":
+        records.put(claim_key(name), None)
+    assert not records.claimed("shop", "one", "u1")
+    assert not records._claimed

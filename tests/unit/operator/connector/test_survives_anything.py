@@ -84,6 +84,8 @@ def happen(world: World, what: str, value: object) -> None:
 @given(HAPPENINGS)
 # The only pod is lost before it ran, and another plan is made: nobody may be shut out while the old one is replaced.
 @example([("reconcile", None), ("tick", None), ("tick", None), ("reconcile", None), ("evict", 0)])
+# A pod is gone by force before anybody has seen it.
+@example([("reconcile", None), ("tick", None), ("tick", None), ("reconcile", None), ("vanish", 0)])
 def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None:
     world = World()
     for what, value in happenings:
