@@ -40,7 +40,7 @@ SECONDS = 60.0
 
 def document(kafka: str, topic: str, namespace: str) -> dict[str, Any]:
     return {
-        "release": {"name": "penstock", "namespace": namespace},
+        "release": {"name": "penstock", "namespace": namespace, "cluster": "here"},
         "watchNamespaces": [namespace],
         "worker": {"bootstrap.servers": kafka, "status.storage.topic": topic},
         "images": {"runtime": "r:1"},
@@ -176,11 +176,17 @@ def test_records_of_a_connector_that_went_while_nobody_watched_are_looked_at(
 ) -> None:
     make(kafka, topic)
 
-    def claim(name: str, operator: str) -> tuple[bytes, bytes]:
-        value = Claim(connector_uid="gone", namespace=namespace, name=name, created="", operator=operator)
+    def claim(name: str, operator: str, cluster: str | None) -> tuple[bytes, bytes]:
+        value = Claim(
+            connector_uid="gone", namespace=namespace, name=name, created="", operator=operator, cluster=cluster
+        )
         return claim_key(f"{namespace}.{name}"), value.to_value()
 
-    put(kafka, topic, claim("ours", f"{namespace}/penstock"), claim("theirs", "another/penstock"))
+    ours = f"{namespace}/penstock"
+    put(
+        kafka, topic, claim("ours", ours, "here"), claim("theirs", "another/penstock", "here"),
+        claim("elsewhere", ours, "another"), claim("anywhere", ours, None),
+    )  # fmt: skip
     running = begin().until_ready()
     assert running.key() == Key(namespace, "ours")
     with pytest.raises(queue.Empty):
