@@ -14,7 +14,7 @@ from penstock_operator.key import Key
 
 __all__ = ["ConnectorIndex"]
 
-_SECRET: Final = re.compile(r"\$\{secret:([^:}\s]+):[^}]*\}")
+_SECRET: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):[^}$]{0,512}\}")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 `granted` decides, and is pure. `JobSlots` keeps count; it is used in the event loop's thread only.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,7 +52,9 @@ class JobSlots:
         self._most = most
         self._wake = wake
         self._taken: dict[str, Key] = {}
-        self._waiting: dict[Key, bool] = {}  # whether it was woken
+        # By namespace, in the order of waiting: since when, whether it was woken.
+        self._waiting: dict[str, dict[Key, tuple[int, bool]]] = {}
+        self._numbers = itertools.count()
 
     def adopt(self, pods: Mapping[str, Key]) -> None:
         """Count pods that live already, `<namespace>/<name>`, as after a restart; more than there are slots, too."""
@@ -68,7 +71,7 @@ class JobSlots:
         if pod not in self._taken and not self.room(key):
             return False
         self._taken[pod] = key
-        self._waiting.pop(key, None)
+        self._leave(key)
         return True
 
     def give_back(self, pod: str) -> None:
@@ -87,12 +90,13 @@ class JobSlots:
 
     def wait(self, key: Key) -> None:
         """Wake this connector once there is a slot for it."""
-        self._waiting[key] = False
+        queue = self._waiting.setdefault(key.namespace, {})
+        queue[key] = queue[key][0] if key in queue else next(self._numbers), False
         self._call()
 
     def withdraw(self, key: Key) -> None:
         """This connector wants no slot any more: the next one's turn."""
-        if self._waiting.pop(key, None) is not None:
+        if self._leave(key):
             self._call()
 
     def __len__(self) -> int:
@@ -110,12 +114,25 @@ class JobSlots:
 
     def _granted(self, *more: Key) -> tuple[Key, ...]:
         held = Counter(key.namespace for key in self._taken.values())
-        return granted(self._most, held, [*dict.fromkeys((*self._waiting, *more))])
+        # Of a namespace no more than there are slots: ten thousand that wait there cost the others nothing.
+        first = [(n, k) for q in self._waiting.values() for k, (n, _) in itertools.islice(q.items(), self._most)]
+        waiting = [key for _, key in sorted(first)]
+        return granted(self._most, held, [*waiting, *(k for k in more if k not in self._waiting.get(k.namespace, ()))])
+
+    def _leave(self, key: Key) -> bool:
+        """Whether it has waited."""
+        queue = self._waiting.get(key.namespace, {})
+        found = queue.pop(key, None)
+        if found is not None and not queue:
+            del self._waiting[key.namespace]
+        return found is not None
 
     def _call(self) -> None:
         if not self._waiting or len(self._taken) >= self._most:
             return
         for key in self._granted():
-            if not self._waiting[key]:
-                self._waiting[key] = True
+            queue = self._waiting[key.namespace]
+            number, woken = queue[key]
+            if not woken:
+                queue[key] = number, True
                 self._wake(key)

@@ -6,7 +6,6 @@ Where a plugin has copied a password into another property, `${config:<property>
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,7 +21,10 @@ __all__ = ["Written", "answer_in", "answer_line", "copied"]
 _VERSION: Final = "penstock.dev/answer/v2"
 _WHOLE: Final = "penstock.dev/answer/v1"
 """Of runtimes before: it holds the whole configuration of each task, as `JobAnswer` does in memory."""
-_COPY: Final = re.compile(r"\$\{config:([^}]*)\}")
+_COPY: Final = "${config:"
+_MOST: Final = 4 << 20
+"""Characters of an answer in full: four times what a plan's ConfigMap holds. A line is written by code of the Connector's
+author, and few words of it may stand for a text of a megabyte in each of thousands of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Written:
 
 def copied(name: str) -> str:
     """What stands in an answer in the place of the password of a property of `spec.config`."""
-    return f"${{config:{name}}}"
+    return f"{_COPY}{name}}}"
 
 
 def answer_line(answer: JobAnswer, written: Written) -> str:
@@ -77,11 +79,17 @@ def answer_in(log: str, written: Written) -> JobAnswer | None:
 def _answer(document: dict[str, Any], written: Written) -> JobAnswer:
     if document.get("apiVersion") == _VERSION:
         document["apiVersion"] = _WHOLE
+        left = _MOST
         for task in (document.get("plan") or {}).get("tasks", ()):
             for part, name, texts in _parts(task, written):
                 short = part[name]
                 part[name] = {n: texts[n] for n in short["asWritten"]}
-                part[name].update((n, _with_copies(text, written.config)) for n, text in short["texts"].items())
+                left -= sum(map(len, part[name].values()))
+                for n, text in short["texts"].items():
+                    part[name][n] = _with_copies(text, written.config, left)
+                    left -= len(part[name][n])
+                if left < 0:
+                    raise ValueError(f"the answer is longer than {_MOST} characters")
     return JobAnswer.model_validate(document)
 
 
@@ -89,5 +97,19 @@ def _parts(task: dict[str, Any], written: Written) -> tuple[tuple[dict[str, Any]
     return (task, "config", written.config), (task["spark"], "conf", written.conf), (task, "worker", written.worker)
 
 
-def _with_copies(text: str, config: Mapping[str, str]) -> str:
-    return _COPY.sub(lambda m: config[m[1]].strip(), text)
+def _with_copies(text: str, config: Mapping[str, str], most: int) -> str:
+    """The text with passwords put in again; what names no property of the configuration was a text of its author's.
+
+    Raises:
+        ValueError: it becomes longer than `most`.
+    """
+    first, *others = text.split(_COPY)
+    found, length = [first], len(first)
+    for other in others:
+        name, end, rest = other.partition("}")
+        parts = (config[name].strip(), rest) if end and name in config else (_COPY, other)
+        found += parts
+        length += sum(map(len, parts))
+        if length > most:
+            raise ValueError(f"a text of the answer is longer than {most} characters")
+    return "".join(found)

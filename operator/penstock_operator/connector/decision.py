@@ -12,7 +12,7 @@ from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.not_yet import not_yet
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Pod
-from penstock_operator.connector.secrets import with_namespace
+from penstock_operator.connector.secrets import too_many, with_namespace
 from penstock_operator.connector.verdict import Config, Kind, Pending, Verdict
 from penstock_operator.rollout.share import Share
 
@@ -153,7 +153,7 @@ def known_flaws(facts: Facts) -> list[str]:
     """What is wrong and needs no plugin to be seen."""
     connector = facts.connector
     flaws = [str(p) for p in (*connector.reading.flaws, *not_yet(connector.spec))]
-    return flaws + with_namespace(connector.spec.config)
+    return flaws + with_namespace(connector.spec.config) + too_many(connector.spec.config)
 
 
 def job_facts(facts: Facts, action: Action, key: str) -> job_step.JobFacts:

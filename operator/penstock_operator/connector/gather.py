@@ -87,7 +87,8 @@ async def facts(
     written = Written.of(connector, settings.worker)
     answers = {p.name: answer_in(logs[p.uid], written) for p in jobs if p.uid in logs}
     wanted = secrets.references(connector.spec.config, settings.worker)
-    found = await _secrets(context, key, wanted) if settings.secrets.watch else None
+    looks = settings.secrets.watch and not secrets.too_many(connector.spec.config)
+    found = await _secrets(context, key, wanted) if looks else None
     about = secrets.look(wanted, found, context.hmac_key)
     asked = plans.asked(connector, settings.worker, settings.images.runtime, about, memory.restarted)
     own_secrets = secrets.look((r for r in wanted if not r.worker), found, context.hmac_key)

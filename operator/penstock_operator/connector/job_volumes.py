@@ -8,8 +8,10 @@ makes anew for each pod. Inline CSI volumes are kept where they are read-only: t
 Every other volume is an empty folder, and its mounts stay: a plugin that looks whether a path is there finds it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+from penstock_operator.connector.pod_security import items, mapping
 
 __all__ = ["sharable"]
 
@@ -19,12 +21,13 @@ _CONTAINERS: Final = ("containers", "initContainers")
 
 def sharable(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A pod's spec with an empty folder in place of each volume that a job pod cannot have."""
-    volumes = [_volume(v) for v in spec.get("volumes") or ()]
-    emptied = {v.get("name") for v, before in zip(volumes, spec.get("volumes") or (), strict=True) if v != before}
+    given = items(spec.get("volumes"))
+    volumes = [_volume(v) for v in given]
+    emptied = [v.get("name") for v, before in zip(volumes, given, strict=True) if v != before]
     found = {**spec, "volumes": volumes}
     for kind in _CONTAINERS:
         if kind in spec:
-            found[kind] = [_container(c, emptied) for c in spec[kind]]
+            found[kind] = [_container(c, emptied) for c in items(spec[kind])]
     return found
 
 
@@ -37,15 +40,19 @@ def _is_read_only(csi: Any) -> bool:
     return isinstance(csi, Mapping) and csi.get("readOnly") is True
 
 
-def _container(container: Mapping[str, Any], emptied: set[Any]) -> dict[str, Any]:
+def _container(container: Mapping[str, Any], emptied: Sequence[Any]) -> dict[str, Any]:
     """Without block devices that are folders now, and without the ways of mounting that an empty folder has not."""
     found = dict(container)
-    if devices := [d for d in container.get("volumeDevices") or () if d.get("name") not in emptied]:
+    given = items(container.get("volumeDevices"))
+    devices = [d for d in given if mapping(d).get("name") not in emptied]
+    if devices:
         found["volumeDevices"] = devices
-    else:
-        found.pop("volumeDevices", None)
-    if "volumeMounts" in container:
-        found["volumeMounts"] = [_mount(m) if m.get("name") in emptied else m for m in container["volumeMounts"]]
+    elif given:
+        del found["volumeDevices"]
+    if mounts := items(container.get("volumeMounts")):
+        found["volumeMounts"] = [
+            _mount(m) if isinstance(m, Mapping) and m.get("name") in emptied else m for m in mounts
+        ]
     return found
 
 

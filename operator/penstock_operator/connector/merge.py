@@ -55,4 +55,6 @@ def _by_key(base: Sequence[Any], patch: Sequence[Any], keys: tuple[str, ...]) ->
 def _key(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
     if not isinstance(item, Mapping):
         return (repr(item),)
-    return tuple(item.get(k, _DEFAULTS.get(k)) for k in keys)
+    values = (item.get(k, _DEFAULTS.get(k)) for k in keys)
+    # Users may write values of any type; the API server tells what is wrong.
+    return tuple(v if v is None or isinstance(v, (str, int)) else repr(v) for v in values)

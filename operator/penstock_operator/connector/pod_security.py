@@ -23,17 +23,18 @@ class Violation:
 Pod = Mapping[str, Any]
 Check = Callable[[Pod], Iterator[Violation]]
 
-_CAPABILITIES: Final = frozenset(
-    ("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
-     "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT")
+# Tuples, since what is looked for in them may be a value of any type.
+_CAPABILITIES: Final = (
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
+    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
 )  # fmt: skip
-_SYSCTLS: Final = frozenset(
-    ("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
-     "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
-     "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
-     "net.ipv4.tcp_wmem")
+_SYSCTLS: Final = (
+    "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
+    "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
 )  # fmt: skip
-_SELINUX: Final = frozenset(("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"))
+_SELINUX: Final = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _PROFILES: Final = ("RuntimeDefault", "Localhost")
 _VOLUMES: Final = frozenset(
     (
@@ -161,7 +162,7 @@ def _selinux(pod: Pod) -> Iterator[Violation]:
     for path, context in _contexts(pod):
         options = mapping(context.get("seLinuxOptions"))
         if options.get("type", "") not in _SELINUX:
-            allowed = ", ".join(sorted(_SELINUX - {""}))
+            allowed = ", ".join(sorted(filter(None, _SELINUX)))
             yield Violation(f"{path}.seLinuxOptions.type", f"must be one of {allowed}")
         for field in ("user", "role"):
             if options.get(field):

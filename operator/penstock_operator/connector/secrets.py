@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Reference", "Secrets", "look", "references", "with_namespace"]
+__all__ = ["Reference", "Secrets", "look", "references", "too_many", "with_namespace"]
 
-_REFERENCE: Final = re.compile(r"\$\{secret:([^:}\s]+):([^}]+)\}")
+_REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
+"""No name or key is longer, or holds a $. Else a text full of beginnings would take the square of its length."""
 _LENGTH: Final = 16
+_MOST: Final = 256
+"""Each is asked for at each look at the Connector, and is a volume of its pods."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,6 +70,14 @@ def with_namespace(config: Mapping[str, str]) -> list[str]:
         for match in _REFERENCE.finditer(text)
         if "/" in match[1]
     ]
+
+
+def too_many(config: Mapping[str, str]) -> list[str]:
+    """What is wrong where a configuration names too many Secrets to look at: one sentence, or none."""
+    count = len({r.name for r in references(config, {})})
+    if count <= _MOST:
+        return []
+    return [f"config names {count} Secrets, and {_MOST} are the most; have more keys in fewer Secrets"]
 
 
 def look(wanted: Iterable[Reference], found: Mapping[str, Mapping[str, Any] | None] | None, key: bytes) -> Secrets:

@@ -3,8 +3,10 @@
 Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator has made, not who asked for it.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from posixpath import normpath
 from typing import Any, Final
 
 from penstock.errors import Problem
@@ -18,6 +20,7 @@ __all__ = ["judged", "refusals", "with_init_containers"]
 _OURS: Final = "PENSTOCK_"
 _FOLDER: Final = "/etc/penstock"
 _VOLUMES: Final = ("plan", "request", "scratch")
+_LONGEST: Final = 65_536  # characters of JSON
 _OPENS: Final = "the platform's podSecurity.level:"
 _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
@@ -37,6 +40,11 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
     template, level = connector.spec.template, settings.pod_security.level
     if not template:
         return ()
+    if (length := len(json.dumps(template, separators=(",", ":"), ensure_ascii=False))) > _LONGEST:
+        told = (
+            f"is {length} characters long as JSON, and {_LONGEST} are the most; have scripts and files in a ConfigMap"
+        )
+        return (Problem("spec.template", told),)
     plain = _plain(settings)
     with_template = {
         "metadata": {"annotations": template.get("annotations")},
@@ -146,6 +154,6 @@ def _own(template: Mapping[str, Any]) -> Iterator[Problem]:
         if name in _VOLUMES or name.startswith("secret-"):
             yield Problem(f"spec.template.volumes[{name}]", "is the name of a volume of Penstock's; take another one")
     for mount in items(template.get("volumeMounts")):
-        path = str(mapping(mount).get("mountPath", "")).rstrip("/")
+        path = normpath(f"/{mapping(mount).get('mountPath', '')}").replace("//", "/", 1)
         if path == _FOLDER or path.startswith(f"{_FOLDER}/"):
             yield Problem(f"spec.template.volumeMounts[{path}]", f"must not lie in {_FOLDER}, which is Penstock's")

@@ -53,3 +53,44 @@ def test_a_template_that_the_namespace_does_not_admit_is_told_with_kubernetes_ow
     )
     assert "hostPath" in condition(body, "Ready")["message"]
     site.check()
+
+
+WRONG: tuple[dict[str, Any], ...] = (
+    {"initContainers": [{"name": "first", "image": "x", "volumeMounts": "data"}]},
+    {"volumes": [{"name": {}, "emptyDir": {}}]},
+    {"securityContext": {"seLinuxOptions": {"type": []}}},
+    {"securityContext": {"sysctls": [{"name": {}, "value": "1"}]}},
+    {"initContainers": [{"name": "first", "image": "x", "securityContext": {"capabilities": {"add": [{}]}}}]},
+)
+
+
+def test_a_template_with_values_of_wrong_types_is_told_and_its_connector_can_be_stopped_mended_and_deleted(
+    site: Site,
+) -> None:
+    site.operator().start()
+    for number, template in enumerate(WRONG):
+        site.create(f"orders-{number}", template=template, deletion={"offsets": "Reset"})
+    for number in range(len(WRONG)):
+        body = site.until(
+            f"orders-{number}",
+            lambda b: condition(b, "Stalled") or "unmarshal" in condition(b, "Ready").get("message", ""),
+            "refused by us or by the API server",
+        )
+        assert condition(body, "Ready")["status"] == "False"
+    assert site.kubelet.pods.objects == {}
+    site.change("orders-0", template=None)
+    site.settled("orders-0")
+    for number in range(len(WRONG)):
+        site.delete(f"orders-{number}")
+    site.change("orders-1", template=None)  # offsets are reset by a pod with the template, unless we have refused it
+    for number in range(len(WRONG)):
+        site.gone(f"orders-{number}")
+    site.check()
+
+
+def test_a_list_of_mounts_that_is_left_empty_is_none(site: Site) -> None:
+    site.operator().start()
+    first = {"name": "first", "image": "x", "volumeMounts": None, "env": None}
+    site.create("orders", template={"initContainers": [first]})
+    site.settled("orders")
+    site.check()

@@ -175,3 +175,34 @@ def test_the_task_spec_of_a_life_is_that_of_the_plan_made_alive() -> None:
     live = WRITTEN["life-v1"][0].of(TASK)
     assert (live.generation, live.plan, live.incarnation, live.token, live.state) == (7, "9c1e", 3, "3f1c", "Paused")
     assert live.config == TASK.config
+
+
+def test_a_text_that_names_no_property_stands_in_an_answer_as_its_author_wrote_it() -> None:
+    text = "${config:other}/${config:password"
+    read = answer_in(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
+    assert read is not None
+    assert read.plan is not None
+    assert read.plan.tasks[0].config == {"url": text}
+
+
+@pytest.mark.parametrize("text", [f"{copied('file')}x" * 20_000, copied("file") * 20_000])
+def test_an_answer_of_few_words_that_is_huge_in_full_is_none(text: str) -> None:
+    line = answer_line(answered(url=text), WRITTEN_TEXTS)
+    assert answer_in(line, Written({"file": "x" * 1_000_000}, {}, TASK.worker)) is None
+
+
+def test_an_answer_that_repeats_a_long_text_for_each_of_many_tasks_is_none() -> None:
+    texts = Written({"file": "x" * 1_000_000}, {}, TASK.worker)
+    answer = answered(file=texts.config["file"])
+    assert answer.plan is not None
+    many = answer.model_copy(update={"plan": answer.plan.model_copy(update={"tasks": answer.plan.tasks * 100})})
+    assert answer_in(answer_line(answer, texts), texts) == answer
+    assert answer_in(answer_line(many, texts), texts) is None
+
+
+def test_an_answer_full_of_beginnings_is_read_in_time() -> None:
+    text = "${config:" * 300_000
+    read = answer_in(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
+    assert read is not None
+    assert read.plan is not None
+    assert read.plan.tasks[0].config == {"url": text}

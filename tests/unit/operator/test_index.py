@@ -207,3 +207,10 @@ def test_somebody_waits_for_what_is_changed_in_a_connector_itself_and_for_its_po
     told.policy("DELETED", other("shop", "rules"))
     told.plugin("ADDED", other("shop", "files"))
     assert told.hurried == [IN] * 3
+
+
+def test_a_configuration_full_of_beginnings_of_references_is_looked_at_in_time() -> None:
+    told = Told()
+    text = "${secret:a:" * 100_000 + "${secret:b:key}"  # in the square of its length this would take minutes
+    assert told.connector(IN, "ADDED", config={"a": text}) == [IN]
+    assert told.secret("MODIFIED", other("shop", "a", version="2")) in ([], [IN])

@@ -95,3 +95,24 @@ def test_ten_pods_of_one_namespace_that_never_start_keep_nobody_else_from_planni
     for key in turns:  # one after the other
         assert slots.take(f"shop/{key.name}", key)
         slots.give_back(f"shop/{key.name}")
+
+
+def test_thousands_that_wait_in_one_namespace_cost_little_and_hold_up_nobody() -> None:
+    woken: list[Key] = []
+    slots = JobSlots(10, woken.append)
+    for number in range(9):
+        assert slots.take(f"shop/{number}", Key("shop", f"held-{number}"))
+    for _ in range(3):  # in the square of their number this would take minutes
+        for number in range(5_000):
+            slots.wait(Key("shop", str(number)))
+            assert not slots.room(Key("shop", str(number)))
+    other = Key("stock", "a")
+    slots.wait(other)
+    assert woken == [other]
+    assert slots.take("stock/a", other)
+    slots.give_back("shop/0")
+    slots.give_back("shop/1")
+    assert woken == [other, Key("shop", "0")]
+    for number in range(5_000):
+        slots.withdraw(Key("shop", str(number)))
+    assert slots.room(A)

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from penstock_operator.connector.job_volumes import sharable
+
 from .test_pods import job_pod, task_pod
 
 MOUNT = {"name": "data", "mountPath": "/data"}
@@ -73,3 +75,13 @@ def test_a_job_pod_leaves_a_node_that_is_away_as_a_task_does() -> None:
 
 def test_a_job_pod_does_not_take_a_tasks_time_to_stop() -> None:
     assert job_pod(template={"terminationGracePeriodSeconds": 600})["spec"]["terminationGracePeriodSeconds"] == 5
+
+
+@pytest.mark.parametrize("value", [None, "x", 1, True, [None], ["x"], [[]], [{"name": {}}], [{"name": []}]])
+@pytest.mark.parametrize("field", ["volumeMounts", "volumeDevices"])
+def test_what_is_no_list_of_mounts_is_left_for_the_api_server_to_tell(field: str, value: Any) -> None:
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "a"}}
+    container = {"name": "first", field: value}
+    made = sharable({"volumes": [claim], "initContainers": [container]})
+    assert made["initContainers"] == [container]
+    assert made["volumes"] == [{"name": "data", "emptyDir": {}}]

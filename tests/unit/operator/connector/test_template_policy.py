@@ -1,5 +1,6 @@
 """What a template may ask for is the platform's choice, control by control, and the refusal names the field."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -161,3 +162,37 @@ def test_the_platform_gives_pods_their_security_contexts_for_a_cluster_that_deal
     assert not {"runAsUser", "runAsGroup", "fsGroup"} & spec["securityContext"].keys()
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+@pytest.mark.parametrize("value", [{}, [], [{}], {"a": {}}, 1.5])
+@pytest.mark.parametrize("wrap", [
+    lambda v: {"securityContext": {"seLinuxOptions": {"type": v}}},
+    lambda v: {"securityContext": {"sysctls": [{"name": v}]}},
+    lambda v: {"initContainers": [{"name": "a", "image": "x", "securityContext": {"capabilities": {"add": [v]}}}]},
+    lambda v: {"initContainers": [{"name": v, "image": "x"}]},
+    lambda v: {"volumes": [{"name": v, "emptyDir": {}}]},
+    lambda v: {"volumeMounts": [{"name": v, "mountPath": v}]},
+    lambda v: {"env": [{"name": v}]},
+], ids=["type", "sysctl", "capability", "container", "volume", "mount", "variable"])  # fmt: skip
+def test_a_value_of_a_wrong_type_is_refused_here_or_by_the_api_server_and_stops_nothing(
+    wrap: Callable[[Any], dict[str, Any]], value: Any
+) -> None:
+    for level in LEVELS:
+        given = settings(level)
+        found = judged(connector(wrap(value)), given)
+        Maker(found, given, Shape.of(given, ())).job("a", Action.PLAN, "1")
+
+
+@pytest.mark.parametrize("path", [
+    "/etc//penstock/task", "//etc/penstock", "/etc/./penstock/task", "/data/../etc/penstock", "etc/penstock/task",
+    "/etc/penstock/.",
+])  # fmt: skip
+def test_a_folder_is_penstocks_however_its_path_is_written(path: str) -> None:
+    assert len(told({"volumeMounts": [{"name": "a", "mountPath": path}]}, settings("Unrestricted"))) == 1
+    assert told({"volumeMounts": [{"name": "a", "mountPath": "/etc/penstocks"}]}) == {}
+
+
+def test_a_template_that_is_too_long_is_refused_as_a_whole() -> None:
+    variables = [{"name": f"A{n}", "value": "x"} for n in range(5_000)]
+    assert set(told({"env": variables}, settings("Unrestricted"))) == {"spec.template"}
+    assert told({"env": variables[:1_000]}) == {}
