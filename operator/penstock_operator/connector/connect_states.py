@@ -13,6 +13,7 @@ from penstock.resources import State as DesiredState
 from penstock.status_records import State, Status, connector_key, connector_status, task_key, task_status
 from penstock_operator.connector.decision import CreateTask, Decision
 from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.job_step import PREPARE_FAILED
 from penstock_operator.connector.pod_facts import Phase
 
 __all__ = ["connect_states"]
@@ -71,7 +72,7 @@ def _state_of_connector(facts: Facts, decision: Decision) -> State | None:
     """Of the connector itself, not of its tasks; None: as it stands."""
     if facts.connector.spec.state is DesiredState.STOPPED:
         return State.STOPPED
-    if decision.verdict.reason == "PrepareFailed":
+    if decision.verdict.reason == PREPARE_FAILED:
         return State.FAILED
     if decision.memory.standing is None:
         return State.RESTARTING if facts.memory.has_run or decision.memory.has_run else None

@@ -2,7 +2,8 @@
 
 A job pod has a deadline. One that no node takes by then is deleted, so that its slot is free for others; one that runs is
 ended by its kubelet. One that was told to go and does not is on a node that is away: it is left alone there, and the next
-one gets another name. Whatever the reason, the next try comes after a pause that doubles to a minute, for ever.
+one gets another name. Whatever the reason, the next try comes after a pause that doubles to a minute, for ever; after a
+preparation that was refused again and again, every five minutes.
 """
 
 import itertools
@@ -15,11 +16,16 @@ from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.names import digest, job_name
 from penstock_operator.connector.pod_facts import JobPod, Phase
 
-__all__ = ["JobFacts", "JobStep", "name_of", "step"]
+__all__ = ["PREPARE_FAILED", "JobFacts", "JobStep", "name_of", "step"]
+
+PREPARE_FAILED: Final = "PrepareFailed"
+"""The reason where Kafka, as it is set up, refuses the preparation: a person must change something."""
 
 _FIRST: Final = 2.0
 _LONGEST: Final = 60.0
 _DOUBLINGS: Final = 5
+_REFUSED_LONGEST: Final = 300.0
+"""Nothing of ours tells that Kafka was mended, so that refused preparations are tried again, too; but seldom."""
 _SLOT_WAIT: Final = 60.0
 """Should nobody wake it: a connector that waits for a slot is told when there is one."""
 _WORDS: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
@@ -62,7 +68,7 @@ class JobStep:
 
     Attributes:
         memory: for status.
-        answer: there is one: DONE or INVALID.
+        answer: there is one: DONE or INVALID; of a preparation, DONE with a standing.
         create: the name of a pod to create.
         delete: pods to delete.
         reason, message: what is waited for.
@@ -169,8 +175,11 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
     gone = () if pod.leaving is not None else (pod,)
     answer = facts.answers.get(pod.name)
     if answer is not None and answer.id == facts.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
-        return JobStep(JobMemory(), answer, delete=gone)
-    if answer is not None and answer.id == facts.key:
+        if facts.action is not Action.PREPARE or answer.standing is not None:
+            return JobStep(JobMemory(), answer, delete=gone)
+        reason = PREPARE_FAILED  # wrong in a way that only shows at Kafka
+        message = "; ".join(map(str, answer.problems)) or answer.message or "the job pod prepared nothing"
+    elif answer is not None and answer.id == facts.key:
         reason = {Outcome.UNAVAILABLE: "Unavailable", Outcome.SUPERSEDED: "Superseded"}.get(answer.outcome, "JobFailed")
         message = answer.message
     else:
@@ -190,5 +199,7 @@ def _failed(facts: JobFacts, reason: str, message: str) -> JobStep:
     """This try brought no answer: when the next one comes."""
     attempts = facts.memory.attempts + 1
     delay = min(_LONGEST, _FIRST * 2.0 ** min(attempts - 1, _DOUBLINGS))
+    if reason == PREPARE_FAILED and attempts > _DOUBLINGS + 1:
+        delay = _REFUSED_LONGEST
     memory = JobMemory(facts.memory.key, attempts, facts.now + delay, reason, message)
     return JobStep(memory, None, None, (), reason, message, again=delay)

@@ -55,18 +55,20 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
         return _under_way(found, planned, "Restarting", text)
     fence = plan.fence(facts.connector.connect_name)
     before = memory.standing.generation if memory.standing is not None else 0
-    key = digest(plan.hash, fence, before)
+    key = digest(
+        plan.hash, fence, before, facts.secrets.hash
+    )  # a preparation that failed begins anew with another Secret
     step = job_step.step(job_facts(facts, Action.PREPARE, key))
     memory = replace(memory, job=step.memory)
     found = replace(found, memory=memory, delete=tuple(dict.fromkeys((*planned.delete, *step.delete))))
     if step.answer is not None and step.answer.standing is not None:
         memory = replace(memory, standing=step.answer.standing, fence=fence)
         return _under_way(replace(found, memory=memory, again=0.0), planned, "Starting", "the tasks are about to start")
-    if step.answer is not None:  # wrong in a way that only shows at Kafka
-        problems = "; ".join(map(str, step.answer.problems)) or step.answer.message
-        return replace(found, verdict=Verdict(Kind.STALLED, "PrepareFailed", problems), state="Failed")
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     found = replace(found, create=(*planned.create, *create), again=step.again, queued=step.queued)
+    if step.memory.reason == job_step.PREPARE_FAILED:  # told while it is tried again, too
+        verdict = Verdict(Kind.STALLED, job_step.PREPARE_FAILED, step.memory.message)
+        return replace(found, verdict=verdict, state="Failed")
     return _under_way(found, planned, step.reason, step.message)
 
 

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+from penstock.job import Action, Finding, JobAnswer, JobRequest, Outcome
+
+from .answers import template
 from .kubelet import UNPLACED
 from .proxy import Proxy
 from .site import Site, condition
@@ -124,5 +127,34 @@ def test_a_pod_that_the_namespace_refuses_is_tried_more_and_more_seldom_and_agai
     assert len(refused) <= 5
     site.api.delete(limits)
     site.settled("orders", seconds=120)
+    assert site.requests() == []
+    site.check()
+
+
+def test_a_preparation_that_is_refused_is_told_and_tried_more_and_more_seldom_until_it_may(
+    make_site: Callable[..., Site],
+) -> None:
+    prepared: list[str] = []
+    wrong = Finding(property="offset.storage.topic", message="is not compacted")
+
+    def answers(request: JobRequest) -> JobAnswer:
+        answer = template(request)
+        if request.action is not Action.PREPARE:
+            return answer
+        prepared.append(request.id)
+        if len(prepared) > 3:
+            return answer
+        return answer.model_copy(update={"outcome": Outcome.INVALID, "standing": None, "problems": (wrong,)})
+
+    site = make_site(answers=answers)
+    site.operator().start()
+    site.create("orders")
+    site.settled("orders")
+    assert prepared == []  # the plan's own pod has prepared
+    site.change("orders", tasksMax=2)
+    found = site.until("orders", lambda b: (b["status"].get("job") or {}).get("attempts", 0) >= 2, "tried twice")
+    assert condition(found, "Stalled").startswith("True PrepareFailed: offset.storage.topic")
+    site.settled("orders", seconds=120)
+    assert len(prepared) == 4
     assert site.requests() == []
     site.check()

@@ -177,8 +177,10 @@ def test_a_connector_whose_preparation_fails_again_and_again_stays_failed_until_
     world.change(tasksMax=2)
     tries = 0
     for _ in range(60):
-        tries += any(getattr(wish, "action", None) is Action.PREPARE for wish in world.reconcile().create)
-        world.tick()
+        decision = world.reconcile()
+        tries += any(getattr(wish, "action", None) is Action.PREPARE for wish in decision.create)
+        if not world.tick():
+            world.advance(decision.again or 0.0)
     assert tries > 2
     assert world.of(CONNECTOR) == ["RUNNING", "FAILED"]
     world.preparing = None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.job import Action
+from penstock.job import Action, Finding, JobAnswer, Outcome
 from penstock_operator.connector.job_step import JobFacts, JobStep, name_of, step
 from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.pod_facts import Ended, JobPod, Phase
@@ -154,3 +154,29 @@ def test_a_pod_takes_a_slot_until_it_has_ended_or_is_told_to_go() -> None:
     assert pod().takes_slot
     assert not pod(phase=Phase.ENDED).takes_slot
     assert not replace(pod(), leaving=1.0, leaves_by=2.0).takes_slot
+
+
+@pytest.mark.parametrize("outcome", [Outcome.INVALID, Outcome.DONE])
+def test_a_preparation_that_is_refused_is_tried_again_after_a_pause_that_grows_to_five_minutes(
+    outcome: Outcome,
+) -> None:
+    memory, now, pauses = JobMemory(NAME), 1_000.0, []
+    answer = JobAnswer(id="1", action=Action.PREPARE, outcome=outcome, problems=(
+        Finding(property="offset.storage.topic", message="is not compacted"),
+    ))  # fmt: skip
+    for _ in range(12):
+        assert prepare(facts(now=now, memory=memory)).create == NAME
+        ended = Ended(code=0, reason="Completed", message="", word=None, at=now)
+        found = prepare(facts(pod(phase=Phase.ENDED, ended=ended), now=now, memory=memory, answers={NAME: answer}))
+        assert (found.answer, found.create, len(found.delete)) == (None, None, 1)
+        assert found.reason == "PrepareFailed"
+        assert "offset.storage.topic" in found.message
+        assert found.again is not None
+        pauses.append(found.again)
+        memory, now = found.memory, now + found.again
+    assert pauses[:6] == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
+    assert set(pauses[6:]) == {300.0}
+
+
+def prepare(given: JobFacts) -> JobStep:
+    return step(replace(given, action=Action.PREPARE))

@@ -1,0 +1,95 @@
+"""A preparation that is answered Invalid is told, and tried again more and more seldom until it succeeds."""
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.job import Action, Finding, JobAnswer, Outcome
+from penstock_operator.connector.decision import CreateJob
+from penstock_operator.connector.secrets import Secrets
+
+from .world import World
+
+REFUSED = JobAnswer(id="", action=Action.PREPARE, outcome=Outcome.INVALID, problems=(
+    Finding(property="offset.storage.topic", message="is not compacted"),
+))  # fmt: skip
+TOLD = "PrepareFailed: offset.storage.topic"
+
+
+def running() -> World:
+    world = World()
+    world.settle()
+    return world
+
+
+def refused() -> World:
+    world = running()
+    world.preparing = REFUSED
+    world.change(tasksMax=2)
+    tries(world, 1_000)
+    return world
+
+
+def tries(world: World, seconds: float) -> int:
+    """Preparations that begin in that time; the cause stands in status from the first answer on."""
+    until, found, told = world.now + seconds, 0, False
+    for _ in range(2_000):
+        decision = world.reconcile()
+        found += any(isinstance(w, CreateJob) and w.action is Action.PREPARE for w in decision.create)
+        told = told or world.condition("Stalled") != "absent"
+        if told:
+            assert world.condition("Stalled").startswith(f"True {TOLD}"), world.status
+            assert world.status["state"] == "Failed"
+        if decision.again == 0.0 or world.tick():
+            continue
+        if decision.again is None or world.now + decision.again > until:
+            return found
+        world.advance(decision.again)
+    raise AssertionError("it does not pause")
+
+
+def test_it_is_tried_seldom_and_told_all_the_while() -> None:
+    world = refused()
+    assert 3 <= tries(world, 1_200) <= 5
+
+
+def test_a_restart_of_the_operator_does_not_make_it_try_more_often() -> None:
+    world = refused()
+    assert world.status["job"]["attempts"] >= 7
+    assert tries(world, 200) <= 1
+
+
+def test_it_goes_on_when_what_was_wrong_is_mended() -> None:
+    world = refused()
+    world.preparing = None
+    world.settle()
+    assert world.condition("Ready") == "True Running: all 2 tasks are Running"
+    assert world.condition("Stalled") == "absent"
+    assert "job" not in world.status
+
+
+def test_a_pod_of_a_further_try_that_does_not_start_does_not_hide_the_cause() -> None:
+    world = refused()
+    world.unpullable = ("runtime:1",)
+    world.advance(300)
+    world.reconcile()
+    world.reconcile()
+    assert world.condition("Stalled").startswith(f"True {TOLD}")
+
+
+@pytest.mark.parametrize("change", ["spec", "secret", "worker"])
+def test_a_change_is_tried_at_once(change: str) -> None:
+    world = refused()
+    world.preparing = None
+    before = world.now
+    if change == "spec":
+        world.change(tasksMax=3)
+    elif change == "secret":
+        world.secrets = replace(Secrets(), hash="another")
+    else:
+        world.values = {"worker": {"bootstrap.servers": "kafka:9092", "offset.storage.topic": "other"}}
+    for _ in range(40):
+        world.reconcile()
+        world.tick()
+    assert world.now == before
+    assert world.condition("Ready").startswith("True Running"), world.status
