@@ -70,7 +70,7 @@ class Site:
         self.namespace = self.namespaces[0]
         self.topic = f"status-{self.namespace}"
         accounts = Watched(self.connection, *(f"/api/v1/namespaces/{n}/serviceaccounts" for n in self.namespaces))
-        accounts.until(lambda all_: all(f"{n}/default" in all_ for n in self.namespaces), "service accounts")
+        accounts.until(lambda all_: all(f"{n}/default" in all_ for n in self.namespaces), "service accounts", 180)
         accounts.close()
         self.connectors = Watched(
             self.connection, *(f"/apis/{API_VERSION}/namespaces/{n}/connectors" for n in self.namespaces)
