@@ -182,6 +182,7 @@ class Task(_Part):
     resources: Resources = Resources(requests={"cpu": "200m", "memory": "1Gi"}, limits={"memory": "2Gi"})
     termination_grace_period_seconds: Count = 30
     node_lost_seconds: Count = 30
+    liveness_probe: bool = False
     pod_security_context: dict[str, Any] = {
         "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
         "seccompProfile": {"type": "RuntimeDefault"},

@@ -20,5 +20,7 @@ class ExitCode(IntEnum):
     """Infrastructure failed (Spark's JVM is gone): start it again at once."""
     UNAVAILABLE = 5
     """Something that is needed is missing: Java, Kafka, a free data folder."""
+    STALLED = 6
+    """The task's loop stood still, and who asks for its health ended it: start it again at once."""
     INTERRUPTED = 130
     """A second Ctrl-C ended it at once."""

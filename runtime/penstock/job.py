@@ -7,7 +7,7 @@ output (`answer_line`), which holds references in the place of secrets.
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
@@ -118,6 +118,7 @@ class PlanAnswer(_Part):
         version: the connector plugin's own version.
         exactly_once: whether it delivers so.
         tasks: not alive yet (`Life.of`), secrets as references.
+        answers_health: whether this runtime's tasks answer at `pod_layout.HEALTH_PATH` and `READY_PATH`.
     """
 
     kind: Literal["source", "sink"]
@@ -125,6 +126,7 @@ class PlanAnswer(_Part):
     version: str
     exactly_once: bool = False
     tasks: tuple[TaskSpec, ...] = ()
+    answers_health: bool = Field(default=False, exclude_if=lambda v: not v)
 
 
 class JobAnswer(_Part):

@@ -7,6 +7,7 @@ from typing import Final
 
 __all__ = [
     "ANSWER_PREFIX",
+    "HEALTH_PATH",
     "JOB_CONTAINER",
     "JOB_MODULE",
     "LIFE_VARIABLE",
@@ -14,6 +15,7 @@ __all__ = [
     "NODE_VARIABLE",
     "POD_NAME_VARIABLE",
     "POD_UID_VARIABLE",
+    "READY_PATH",
     "REQUEST_FILE",
     "SECRETS_DIR",
     "TASK_CONTAINER",
@@ -45,6 +47,11 @@ POD_NAME_VARIABLE: Final = "PENSTOCK_POD_NAME"
 POD_UID_VARIABLE: Final = "PENSTOCK_POD_UID"
 NODE_VARIABLE: Final = "PENSTOCK_NODE"
 METRICS_PORT: Final = 9404
+"""HTTP: metrics at every path but these. A runtime that does not say `answers_health` in its plans has none of these."""
+HEALTH_PATH: Final = "/healthz"
+"""200 while the task's loop goes on."""
+READY_PATH: Final = "/readyz"
+"""200 once the task has told that it runs or is paused."""
 TERMINATION_LOG: Final = "/dev/termination-log"
 """Where the last word of a process goes (`LastWord`)."""
 TERMINATION_LIMIT: Final = 4096  # bytes; what Kubernetes keeps of it

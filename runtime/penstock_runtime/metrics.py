@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary
 
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine.summary import Summary as BatchSummary
@@ -69,11 +69,6 @@ class TaskMetrics:
             self._make_source()
         else:
             self._make_sink()
-
-    def serve(self, port: int) -> int:
-        """Offer the metrics over HTTP; 0 takes any port. The port that was taken."""
-        server, _ = start_http_server(port, registry=self.registry)
-        return int(server.server_port)
 
     def state(self, state: State) -> None:
         """The task changed its state."""

@@ -33,9 +33,11 @@ from penstock_runtime.engine.tolerance import printable
 from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.known_secrets import redactor_of
+from penstock_runtime.liveness import LOOP
 from penstock_runtime.metrics import TaskMetrics
 from penstock_runtime.parent import die_with_parent, kill_children
 from penstock_runtime.pod import last_word
+from penstock_runtime.pod.pages import serve
 from penstock_runtime.pod.pod import Connection, Pod, Unreached
 from penstock_runtime.prints import become_log_lines, last_lines
 from penstock_runtime.scratch import Scratch
@@ -50,6 +52,11 @@ _LAST_WORD = 0.5
 """Seconds of the grace period that are kept for telling the state of a task that is abandoned."""
 _FAILED = 5.0
 """Seconds for which a failure is tried to be told to Kafka; the last word tells it in any case."""
+_SOURCE_CALL = 3600.0
+"""Seconds that a call of a source may take. Kafka Connect lets `poll` wait for as long as it likes, and many wait for their
+outside to have something new; one that does not come back within an hour waits for an answer that is lost."""
+_ANSWERS = 120.0
+"""Seconds that a turn of the loop may take beside one call of a plugin: Kafka is asked a few things in it."""
 _LEAVING = 3.0
 """The same of a task that leaves as it was asked to."""
 
@@ -104,6 +111,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--log-level", default="INFO")
     parser.add_argument("--log-fd", type=int, help="where log lines go, when standard error is for other words")
     parser.add_argument("--reach-seconds", type=float, default=30.0, help="in a pod: how long Kafka is waited for")
+    parser.add_argument("--source-seconds", type=float, default=_SOURCE_CALL, help="for one call of a source")
+    parser.add_argument(
+        "--answer-seconds", type=float, default=_ANSWERS, help="for Kafka's answers within a turn of the loop"
+    )
     return parser.parse_args(arguments)
 
 
@@ -124,9 +135,12 @@ class _Process:
         self._connection: Connection | None = None
         self._grace = WorkerConfig.parse({}).task_shutdown_graceful_timeout_ms / 1000
         self._ended = threading.Lock()
+        self._stalled: str | None = None
+        """Why the last health check failed."""
 
     def run(self) -> ExitCode:
         """Until its end."""
+        LOOP.begin()
         self._log()
         logs.include_the_rest()
         become_log_lines(lambda text: self._redact(text))
@@ -134,7 +148,7 @@ class _Process:
             scratch.become_temporary()
             self._scratch = scratch
             self._stopping.within(self._grace, self._abandon)
-            end = self._live()
+            end = self._as_it_was(self._live())
             self._ended.acquire()  # an abandonment that comes now would say something else
             self._last_word(end)
             self._parent.flush()
@@ -155,6 +169,7 @@ class _Process:
     def _work(self, closing: ExitStack) -> None:
         setup = Setup.of(self._spec, slots_dir=self._scratch.slots, on_error=self._trouble)
         self._learn(setup)
+        self._allow(setup)
         writer = StatusWriter(setup.shared, client_id=f"penstock-status-{self._spec.id}")
         closing.callback(writer.close)
         self._reports = self._made_reports(setup, writer)
@@ -178,6 +193,15 @@ class _Process:
         self._reports.state(State.UNASSIGNED)
         self._flush(_LEAVING)
 
+    def _allow(self, setup: Setup) -> None:
+        """How long the loop may not turn: for a call of the plugin, and for what Kafka is asked beside it."""
+        options = self._options
+        if self._spec.kind == "source":
+            call, rule = options.source_seconds, "an hour for a call of a source"
+        else:
+            call, rule = setup.put_seconds, "max.poll.interval.ms of consumers"
+        LOOP.allow(call + options.answer_seconds, f"{rule}, and two minutes for Kafka's answers")
+
     def _learn(self, setup: Setup) -> None:
         """What the setup knows: more secrets, and how long a stop may take."""
         known, found = self._redact, setup.redactor
@@ -188,7 +212,9 @@ class _Process:
     def _made_reports(self, setup: Setup, writer: StatusWriter) -> TaskReports:
         spec = self._spec
         metrics = TaskMetrics(spec, {f"{place}.plugin": f"{p.alias} {p.version}" for place, p in spec.plugins.items()})
-        port = metrics.serve(self._metrics_port())
+        port = serve(
+            self._metrics_port(), metrics.registry, healthy=self._unhealthy, ready=self._unready, age=lambda: LOOP.age
+        )
         log.info("Metrics are at port %d, /metrics", port)
         self._parent.send("metrics", port=port)
         worker_id = f"{socket.gethostname()}:{os.getpid()}"
@@ -202,6 +228,28 @@ class _Process:
             track_topics=setup.worker.topic_tracking_enable, metrics=metrics, parent=self._parent,
             redact=self._redact, news=self._connection.reports if self._connection else None,
         )  # fmt: skip
+
+    def _unhealthy(self) -> str | None:
+        """What the kubelet is told; the log is told where the loop stands, once."""
+        still = LOOP.standstill()
+        if still is None:
+            self._stalled = None
+            return None
+        if self._stalled is None:
+            log.error("%s. Its health check fails from now on", still, extra={"trace": self._redact(still.trace)})
+        self._stalled = self._redact(str(still))
+        return f"the task's loop has stood still for {still.seconds:.0f} s; its log says where"
+
+    def _unready(self) -> str | None:
+        if self._reports is None or not self._reports.works:
+            return "the task does not run yet, or no more"
+        return self._unhealthy()
+
+    def _as_it_was(self, end: _End) -> _End:
+        """A stop that was asked for because of the health check is no stop as any other."""
+        if self._stalled is None or end.code is not ExitCode.OK:
+            return end
+        return _End(ExitCode.STALLED, f"The task did not answer its health check as it should: {self._stalled}")
 
     def _metrics_port(self) -> int:
         given: int | None = self._options.metrics_port
@@ -243,7 +291,8 @@ class _Process:
         if self._reports is not None:
             self._reports.state(State.UNASSIGNED, timeout=_LAST_WORD)
             self._flush(_LAST_WORD)
-        self._gone(_End(message=f"Abandoned {self._grace:.1f} s after SIGTERM: its batch was not at an end"))
+        abandoned = _End(message=f"Abandoned {self._grace:.1f} s after SIGTERM: its batch was not at an end")
+        self._gone(self._as_it_was(abandoned))
 
     def _leave(self, end: _End) -> None:
         """The end that is told already, though something does not let itself be closed."""

@@ -172,6 +172,11 @@ class TaskReports:
             timeout=timeout if timeout is not None else 5.0 if state is State.FAILED else 30.0,
         )
 
+    @property
+    def works(self) -> bool:
+        """Whether the task has told that it runs or is paused, and nothing else since."""
+        return self._state in (State.RUNNING, State.PAUSED)
+
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         """Counts for the metrics and the parent, and the lines that records left."""
         self.batches += 1

@@ -76,6 +76,7 @@ task:
     {{- toYaml .Values.task.resources | nindent 4 }}
   terminationGracePeriodSeconds: {{ int64 .Values.task.terminationGracePeriodSeconds }}
   nodeLostSeconds: {{ int64 .Values.task.nodeLostSeconds }}
+  livenessProbe: {{ .Values.task.livenessProbe }}
   podSecurityContext:
     {{- toYaml .Values.task.podSecurityContext | nindent 4 }}
   securityContext:

@@ -95,6 +95,7 @@ class Plan:
         shape: of its tasks' pods; None: an earlier release kept it, which did not write that down.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
+        answers_health: whether the runtime that made it answers for its tasks' health; an earlier release's does not.
     """
 
     hash: str
@@ -109,6 +110,7 @@ class Plan:
     shape: Shape | None = None
     restarted: str = ""
     digests: tuple[str, ...] = ()
+    answers_health: bool = False
 
     @classmethod
     def of(
@@ -119,6 +121,7 @@ class Plan:
         return cls(
             due(asked, shape), answer.kind, answer.class_name, answer.version, answer.tasks, warnings, secrets or "",
             asked=asked, shape=shape, restarted=restarted, digests=_digests(answer.tasks),
+            answers_health=answer.answers_health,
         )  # fmt: skip
 
     def shaped(self, shape: Shape) -> "Plan":
@@ -186,7 +189,7 @@ def manifest(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "hash": plan.hash, "kind": plan.kind, "class": plan.class_name, "version": plan.version,
         "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets, "asked": plan.asked,
         "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
-        "digests": list(plan.digests),
+        "digests": list(plan.digests), "answersHealth": plan.answers_health,
     }  # fmt: skip
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
@@ -212,6 +215,7 @@ def stored(config_map: Mapping[str, Any]) -> Plan | None:
             # An earlier release split tasks for the same reasons, and kept neither a shape nor digests.
             about.get("asked") or about["hash"], None if shape is None else Shape.from_json(shape),
             about.get("restarted", ""), digests if len(digests) == len(tasks) else _digests(tasks),
+            about.get("answersHealth") is True,
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError, ConfigError):
         return None

@@ -11,7 +11,7 @@ from penstock.pod_layout import TASK_CONTAINER
 from penstock.report import LastWord
 from penstock_operator.connector import names
 
-__all__ = ["Ended", "JobPod", "Phase", "Pod", "TaskPod", "instant", "pod_of"]
+__all__ = ["SILENT", "Ended", "JobPod", "Phase", "Pod", "TaskPod", "instant", "pod_of"]
 
 _TELLING: Final = frozenset(
     ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable",
@@ -21,6 +21,10 @@ _TELLING: Final = frozenset(
 """Reasons of a waiting container that do not pass by themselves in a second."""
 _SLOW: Final = 10.0
 """So many seconds a pod may be made ready without a word about it."""
+SILENT: Final = "HealthCheckFailed"
+_KILLED: Final = 137  # by SIGKILL
+_SILENCE: Final = 60.0
+"""So many seconds before its end a task was no more ready that was killed for its silence; it takes three minutes."""
 _EVICTIONS: Final = frozenset(("Evicted", "NodeLost", "NodeShutdown", "Terminated", "Preempting", "NodeAffinity",
                                "Shutdown", "UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods"))  # fmt: skip
 
@@ -81,6 +85,8 @@ class Ended:
         if self.reason == "OOMKilled":
             limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
             return f"OOMKilled: the task used more memory than {limit}; raise spec.template.resources.limits.memory"
+        if self.reason == SILENT:
+            return "the task did not answer its health check for minutes: its process stood still, and was killed"
         if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
             return f"{self.reason}: {self.message}" if self.message else self.reason
         if self.word is not None and self.word.message:
@@ -244,9 +250,10 @@ def _ended(manifest: Mapping[str, Any], status: Mapping[str, Any], created: floa
     killed = terminated.get("reason") == "ContainerStatusUnknown"
     if not terminated and not evicted and (failed := _failed_init(status)):
         return Ended(None, "InitContainerFailed", failed, None, created)
+    silent = "deletionTimestamp" not in manifest["metadata"] and _was_silent(status, terminated)
     return Ended(
         code=None if evicted or killed else terminated.get("exitCode"),
-        reason=pod_reason or terminated.get("reason") or _disruption(status) or "Lost",
+        reason=pod_reason or (SILENT if silent else terminated.get("reason")) or _disruption(status) or "Lost",
         message=(status.get("message") if evicted else message) or "",
         word=LastWord.of(message.encode()) if message.startswith("{") else None,
         at=instant(terminated.get("finishedAt")) or created,
@@ -268,6 +275,21 @@ def _failed_init(status: Mapping[str, Any]) -> str:
             text = f": {terminated['message']}" if terminated.get("message") else ""
             return f"init container {container['name']} ended with exit code {terminated['exitCode']}{text}"
     return ""
+
+
+def _was_silent(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> bool:
+    """Whether the kubelet killed a task that had been ready and then gave no answer any more.
+
+    Kubernetes tells so in an Event only. What remains in the status is that the pod was not ready long before its end.
+    """
+    if terminated.get("exitCode") != _KILLED or terminated.get("reason") != "Error":
+        return False
+    ready: Mapping[str, Any] = next((c for c in status.get("conditions") or () if c["type"] == "Ready"), {})
+    since, begun = instant(ready.get("lastTransitionTime")), instant(terminated.get("startedAt"))
+    ended = instant(terminated.get("finishedAt"))
+    if ready.get("status") != "False" or since is None or begun is None or ended is None:
+        return False
+    return begun < since <= ended - _SILENCE
 
 
 def _disruption(status: Mapping[str, Any]) -> str:

@@ -169,6 +169,8 @@ class Maker:
         container = spec["containers"][0]
         container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
         container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
+        if plan.answers_health:
+            container |= _probes(ends=settings.task.liveness_probe)
         container["env"] = [{"name": layout.LIFE_VARIABLE, "value": life.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
         spec["tolerations"] = self._lost_node()
@@ -229,6 +231,26 @@ class Maker:
         if annotations or "annotations" in meta:
             meta["annotations"] = {**annotations, **meta.get("annotations", {})}
         return {**pod, "metadata": meta, "spec": spec}
+
+
+def _probes(*, ends: bool) -> dict[str, Any]:
+    """What the kubelet asks a task: patient, since a loaded node or a long pause of the garbage collector are no fault.
+
+    A task whose process stands still is ended after three minutes without an answer; one that answers that its loop
+    stands still as well. Ready is a task that has told that it runs or is paused.
+
+    Args:
+        ends: whether the kubelet may end a task (`task.livenessProbe`); else it only says whether it is ready.
+    """
+    health = {"httpGet": {"path": layout.HEALTH_PATH, "port": "metrics"}, "timeoutSeconds": 10}
+    readiness = {"httpGet": {"path": layout.READY_PATH, "port": "metrics"}, "timeoutSeconds": 10, "periodSeconds": 10}
+    if not ends:
+        return {"readinessProbe": readiness}
+    return {
+        "startupProbe": {**health, "periodSeconds": 5, "failureThreshold": 120},
+        "livenessProbe": {**health, "periodSeconds": 20, "failureThreshold": 9},
+        "readinessProbe": readiness,
+    }
 
 
 def _field(name: str, path: str) -> dict[str, Any]:

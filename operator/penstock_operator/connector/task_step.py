@@ -15,7 +15,7 @@ from penstock.report import Report
 from penstock.resources import Restart
 from penstock_operator.connector.memory import EXPECTED, TaskMemory
 from penstock_operator.connector.names import pod_name
-from penstock_operator.connector.pod_facts import Ended, Phase, TaskPod
+from penstock_operator.connector.pod_facts import SILENT, Ended, Phase, TaskPod
 
 __all__ = ["TaskFacts", "TaskStep", "step"]
 
@@ -179,6 +179,8 @@ def _end_of(ended: Ended) -> tuple[restarts.End, str]:
     match ended.code:
         case ExitCode.OK:
             return restarts.End.LOST, "Ended"
+        case ExitCode.STALLED:
+            return restarts.End.LOST, SILENT
         case ExitCode.SUPERSEDED:
             return restarts.End.LOST, "Superseded"
         case ExitCode.CONFIG_INVALID:

@@ -14,6 +14,7 @@ from penstock_runtime.engine.converting import Converters, convert_outgoing
 from penstock_runtime.engine.summary import Summary, error_line
 from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, context_headers, fatal
 from penstock_runtime.kafka.outbox import Outgoing, Refused
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["Delivery", "Port"]
 
@@ -72,6 +73,7 @@ class Delivery:
         clock = time.perf_counter
         started = clock()
         for batch in portions:
+            LOOP.turned()
             read = clock()
             summary.spend("read", read - started)
             operator = Operator(self.policy, self.stopping)

@@ -15,6 +15,7 @@ from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.summary import Summary
 from penstock_runtime.engine.tolerance import describe
 from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.liveness import LOOP
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -85,7 +86,9 @@ class FramePut:
         table = pa.concat_tables([arrow_table(shape, part) for part in rows]).combine_chunks()
         try:
             fields = cast("StructType", to_spark(shape))
-            self._sink.put_frame(self._spark.session().createDataFrame(table, schema=fields))
+            frame_ = self._spark.session().createDataFrame(table, schema=fields)
+            with LOOP.witnessed(self._spark.at_work):  # a plugin's call, which Spark may work on for an hour
+                self._sink.put_frame(frame_)
         except Exception as e:
             self._spark.check(e)
             if isinstance(e, RetriableError):

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from penstock_runtime.engine.reports import Reports
+from penstock_runtime.liveness import LOOP
 
-__all__ = ["rest", "until_done"]
+__all__ = ["rest", "until_done", "wait"]
 
 log = logging.getLogger(__name__)
 _FIRST: Final = 0.1
@@ -20,8 +21,16 @@ def rest(seconds: float, *, stopping: threading.Event, paused: threading.Event) 
     """Wait so long, or until the task is to stop, to pause or to go on: none of these waits for trouble to pass."""
     deadline, before = time.monotonic() + seconds, paused.is_set()
     while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(_SLICE, left)):
+        LOOP.turned()
         if paused.is_set() is not before:
             return
+
+
+def wait(seconds: float, stopping: threading.Event) -> None:
+    """Wait so long, or until the task is to stop: a wait that the task lives through."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(1.0, left)):
+        LOOP.turned()
 
 
 def until_done(
@@ -34,6 +43,7 @@ def until_done(
     """
     delay = _FIRST
     while not stopping.is_set():
+        LOOP.turned()
         try:
             work()
         except passing as e:

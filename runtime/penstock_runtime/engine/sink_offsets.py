@@ -10,6 +10,7 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.engine.commit_schedule import CommitSchedule
 from penstock_runtime.engine.foreign_commits import ForeignCommits
+from penstock_runtime.engine.patience import wait
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.sink_fence import SinkFence
 from penstock_runtime.engine.summary import Summary
@@ -324,4 +325,4 @@ class SinkOffsets:
                 log.warning("Commit is tried again (attempt %d): %s", attempt, e)
                 self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
                 self.hold()
-                self._stopping.wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)))
+                wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)), self._stopping)

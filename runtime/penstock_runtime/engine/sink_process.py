@@ -24,6 +24,7 @@ from penstock_runtime.engine.summary import Summary, error_line
 from penstock_runtime.engine.tolerance import ErrorPolicy, Failure, Operator, Stage, describe, fatal
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["PutRetries", "SinkProcess"]
 
@@ -200,6 +201,7 @@ class SinkProcess:
         deadline = time.monotonic() + self._retries.timeout if self._retries.timeout >= 0 else float("inf")
         attempt = 0
         while True:
+            LOOP.turned()
             try:
                 result = work()
             except RetriableError as e:

@@ -20,7 +20,7 @@ from penstock_runtime.engine.dealing import Range, bounded, cut, dealt, reached
 from penstock_runtime.engine.frames import FramePut
 from penstock_runtime.engine.missed import Missed
 from penstock_runtime.engine.pace import PutSize
-from penstock_runtime.engine.patience import rest, until_done
+from penstock_runtime.engine.patience import rest, until_done, wait
 from penstock_runtime.engine.ranges import gathered
 from penstock_runtime.engine.reports import Reports
 from penstock_runtime.engine.setup import Setup
@@ -32,6 +32,7 @@ from penstock_runtime.engine.summary import Summary
 from penstock_runtime.kafka.consumers import Consumed, OutOfRange, RecordConsumer
 from penstock_runtime.kafka.marks import named
 from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["SinkTask"]
 
@@ -71,7 +72,7 @@ class SinkTask:
             setup.settings, group=setup.group, client_id=f"connector-consumer-{setup.spec.connector}-{setup.spec.task}"
         )
         self._process: SinkProcess | FramePut = setup.sink_process(
-            self._sink, stopping.is_set, sleep=lambda s: stopping.wait(s), trouble=self._held_up, spark=spark,
+            self._sink, stopping.is_set, sleep=lambda s: wait(s, stopping), trouble=self._held_up, spark=spark,
             lost=lambda summary: reports.batch(summary, seconds=0.0, on_spark=False),
         )  # fmt: skip
         self._most = setup.frame_records if isinstance(self._process, FramePut) else setup.put_records
@@ -109,6 +110,7 @@ class SinkTask:
         self._until_done(self._refresh)
         self._report_state()
         while not self._stopping.is_set():
+            LOOP.turned()
             if self._paused.is_set():
                 self._pause()
             else:
@@ -171,6 +173,7 @@ class SinkTask:
         if not consumed and self._clock() >= self._next_look:
             self._look()
         for portions in gathered(consumed, lambda: limits):  # one, unless they are larger than those before
+            LOOP.turned()
             self._fence.look(_FRESH)
             begun = self._clock()
             self._doubtful = True
@@ -246,6 +249,7 @@ class SinkTask:
             fitting = 1 + (limit - size) * records // max(1, size)
             more, later = self._consumer.consume(min(most - records, fitting), min(_WAIT, left))
             records, size = records + sum(len(c.offset) for c in more), size + sum(c.size() for c in more)
+            LOOP.turned()
             found += more
             ends.update(later)
         return found, ends
@@ -454,6 +458,7 @@ class SinkTask:
         self._consumer.assign({})
         self._read_here = told = False
         while self._paused.is_set() and not self._stopping.is_set():
+            LOOP.turned()
             try:
                 self._fence.look()
                 if self._clock() >= self._next_refresh:  # what is gone can no longer be committed

@@ -28,6 +28,7 @@ from penstock_runtime.kafka.compacted import StatusWriter
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.kafka.status_topic import Incarnation, State
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["SourceTask", "at_least_once"]
 
@@ -94,6 +95,7 @@ class SourceTask:
         self._report_state()
         self._next_look = time.monotonic() + _LOOK_SECONDS
         while not self._stopping.is_set():
+            LOOP.turned()
             self._look()
             if self._paused.is_set():
                 self._pause(source)
@@ -190,6 +192,7 @@ class SourceTask:
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
             try:
                 for records, offsets in chain([first], reading):
+                    LOOP.turned()
                     yield records
                     reached.update(offsets)
                     if bound is not None and bound.reached(summary, told=bool(offsets) or not len(records)):
@@ -342,6 +345,7 @@ class SourceTask:
         self._try(lambda: self._commit(source))
         self._report_state()
         while self._paused.is_set() and not self._stopping.is_set():
+            LOOP.turned()
             self._look()
             self._stopping.wait(0.2)
         if not self._stopping.is_set():

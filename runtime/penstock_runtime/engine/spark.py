@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime import cgroup
 from penstock_runtime.engine import class_archive
+from penstock_runtime.liveness import LOOP
 from penstock_runtime.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -182,10 +183,19 @@ class Spark:
                 raise
         deadline = time.monotonic() + timeout + _LATE
         while time.monotonic() < deadline:
+            LOOP.turned()
             watching()
             if wait([job], _WATCH).done:
                 return job.result()
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
+
+    def at_work(self) -> bool:
+        """Whether a job runs now; asked from any thread. False where the JVM does not say so."""
+        session = self._session
+        try:
+            return session is not None and bool(session.sparkContext.statusTracker().getActiveJobsIds())
+        except Exception:  # noqa: BLE001 (no answer is the answer)
+            return False
 
     def check(self, error: BaseException) -> None:
         """Say of an error that was met while the session was used whether it is the JVM's end.

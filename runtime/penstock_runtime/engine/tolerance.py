@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["ErrorPolicy", "Failure", "Operator", "Stage"]
 
@@ -127,6 +128,7 @@ class Operator:
         while (left := until - self.clock()) > 0 or self.stopping():
             if self.stopping():
                 raise RetriableError(f"A record waits for its next try: {error}", error.retry_after) from error
+            LOOP.turned()
             self.sleep(min(left, _SLICE))
 
     def _delay(self, attempt: int) -> float:

@@ -53,7 +53,7 @@ def validated(request: JobRequest) -> Validated:
     connector = found.plugins["connector"]
     answer = PlanAnswer(
         kind="source" if found.kind == "source" else "sink", class_name=connector.alias, version=connector.version,
-        exactly_once=found.exactly_once, tasks=tasks,
+        exactly_once=found.exactly_once, tasks=tasks, answers_health=True,
     )  # fmt: skip
     return Validated(answer, unborn[0] if unborn else None, (*found.warnings, *warnings))
 

@@ -16,6 +16,7 @@ from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.marks import ends, filled, first_since, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.liveness import LOOP
 
 __all__ = [
     "NO_GROUP", "Entry", "NoSuchTopic", "Stamped", "StatusWriter", "Tail", "partitions", "read_to_end", "stamped_until_end",
@@ -138,6 +139,7 @@ def _read(
     while ends:
         messages = available(consumer, 5_000, 1.0)
         now = time.monotonic()
+        LOOP.turned()
         if any(m.error() is None and m.partition() in ends for m in messages):
             deadline = now + seconds
         for message in _records(messages, topic, ends):

@@ -32,6 +32,7 @@ from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.marks import GONE, ends, marks, named
 from penstock_runtime.kafka.message_headers import MessageHeaders
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
 
@@ -194,6 +195,7 @@ class RecordConsumer:
         for topic in topics - self._known:
             with translating(f"Asking {self._servers} for topic '{topic}'"):
                 self._consumer.list_topics(topic, timeout=_SECONDS)
+            LOOP.turned()
             self._known.add(topic)
 
     def watermarks(self, partition: TopicPartition) -> tuple[int, int]:

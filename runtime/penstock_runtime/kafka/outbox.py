@@ -18,6 +18,7 @@ from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated
 from penstock_runtime.kafka.losses import Losses
 from penstock_runtime.kafka.outgoing import Outgoing, Refused, slices
 from penstock_runtime.kafka.refusals import Refusals
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["Outbox", "Outgoing", "Refused"]
 
@@ -156,6 +157,7 @@ class Outbox:
             while (left := self._producer.flush(max(0.1, min(_SLICE, deadline - time.monotonic())))) and (
                 time.monotonic() < deadline
             ):
+                LOOP.turned()
                 self.ask()
         self._settle()
         return left
@@ -221,6 +223,7 @@ class Outbox:
         last_progress, left = time.monotonic(), self._records
         while self._waiting and self._bytes + size > self._limit:
             self._producer.poll(0.002)
+            LOOP.turned()
             self._settle()
             if self._records != left:
                 last_progress, left = time.monotonic(), self._records

@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import translated
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["Heard", "connecting", "distinct", "reach", "sentence"]
 
@@ -135,6 +136,7 @@ def _reach(
         raise translated(e.args[0], f"Starting a client for Kafka at {servers}") from e
     try:
         while not stopping():
+            LOOP.turned()
             try:
                 client.list_topics("__consumer_offsets", timeout=_SLICE)
             except KafkaException as e:

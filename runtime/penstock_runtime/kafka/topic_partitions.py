@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, Producer
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["TopicPartitions"]
 
@@ -53,6 +54,7 @@ class TopicPartitions:
                 break
             if self._stopping():
                 raise RetriableError(f"Stopped while partition {_text(*min(unknown))} is waited for")
+            LOOP.turned()
             time.sleep(_PAUSE)
         again = time.monotonic() + max(seconds, 1.0)
         self._waited |= dict.fromkeys(unknown, again)

@@ -14,6 +14,7 @@ from penstock_runtime.kafka.errors import AUTHORIZATION, REFUSED, Fenced, Transa
 from penstock_runtime.kafka.outbox import Outbox, Outgoing, Refused
 from penstock_runtime.kafka.refusals import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.liveness import LOOP
 
 __all__ = ["TransactionalProducer", "fence"]
 
@@ -245,6 +246,7 @@ def _in_slices(
             if not e.args[0].retriable() or left <= 0:
                 raise
             producer.poll(0)
+            LOOP.turned()
             between()
         else:
             return

@@ -40,6 +40,7 @@ def template(request: JobRequest) -> JobAnswer:
                      plugins=plugins, worker=request.worker)
             for n in range(count)
         ),
+        answers_health=True,
     )  # fmt: skip
     return done.model_copy(update={"plan": plan, "standing": standing})
 

@@ -38,6 +38,7 @@ __all__ = ["UNPLACED", "Kubelet"]
 UNPLACED: Final = "0/1 nodes are available: 1 Insufficient memory."
 
 _AGAIN: Final = 0.3
+_KILLED: Final = 137  # by SIGKILL
 
 
 @dataclass
@@ -151,6 +152,21 @@ class Kubelet:
             self.records.report(self._report(task, "FAILED").model_copy(update={"message": message, "trace": trace}))
         word = LastWord(exit_code=code, message=message or None, trace=trace).to_message()
         self._status(task.pod, "Failed", _terminated("task", code, word))
+
+    def fail_health(self, pod: str, code: int, message: str = "") -> None:
+        """A task pod, `<namespace>/<name>`, is ended as it gave no good answer for three minutes.
+
+        It was ready for an hour before that. 137: it was frozen and had to be killed; else it left a last word.
+        """
+        with self._lock:
+            task = next(t for t in self.tasks.values() if key_of(t.pod) == pod)
+            del self.tasks[task.pod["metadata"]["uid"]]
+            self._ended.add(task.pod["metadata"]["uid"])
+        word = "" if code == _KILLED else LastWord(exit_code=code, message=message or None).to_message()
+        container = _terminated("task", code, word)
+        container["state"]["terminated"]["startedAt"] = _now(-3600)
+        unready = {"type": "Ready", "status": "False", "reason": "PodFailed", "lastTransitionTime": _now(-180)}
+        self._status(task.pod, "Failed", container, [unready])
 
     def vanish(self, pod: str) -> None:
         """Somebody deletes a pod by force, so that nobody sees it end."""
@@ -348,10 +364,13 @@ class Kubelet:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/configmaps/{name}"
         return dict(self.api.call("GET", path)["data"])
 
-    def _status(self, pod: Json, phase: str, container: dict[str, Any]) -> None:
+    def _status(
+        self, pod: Json, phase: str, container: dict[str, Any], conditions: Collection[Json] | None = None
+    ) -> None:
         meta = pod["metadata"]
         body = {"metadata": {"uid": meta["uid"]}, "status": {"phase": phase, "containerStatuses": [
-            {"image": "x", "imageID": "", "ready": phase == "Running", "restartCount": 0, **container}]}}  # fmt: skip
+            {"image": "x", "imageID": "", "ready": phase == "Running", "restartCount": 0, **container}],
+            **({} if conditions is None else {"conditions": [*conditions]})}}  # fmt: skip
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         self.api.call("PATCH", path, body, "application/merge-patch+json")
 
@@ -378,8 +397,8 @@ def _life(pod: Json) -> Life:
     return Life.from_json(env[LIFE_VARIABLE])
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def _now(after: float = 0.0) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + after))
 
 
 def _terminated(container: str, code: int, message: str) -> dict[str, Any]:

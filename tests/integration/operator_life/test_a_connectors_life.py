@@ -4,6 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from penstock.exit_codes import ExitCode
 from penstock.job import Action
 
 from .answers import WRONG, real
@@ -110,6 +113,30 @@ def test_a_pod_that_vanishes_is_replaced_at_once(site: Site) -> None:
     site.kubelet.vanish(f"{site.namespace}/{pod}")
     site.until("orders", lambda b: b["status"]["tasks"][0]["incarnation"] == 2, "another life")
     assert site.settled("orders")["status"]["tasks"][0]["losses"] == 1
+    site.check()
+
+
+@pytest.mark.parametrize(("code", "cause"), [
+    (ExitCode.STALLED, "The task's loop has stood still"), (137, "its process stood still, and was killed"),
+])  # fmt: skip
+def test_a_task_that_fails_its_health_check_is_replaced_with_the_cause(site: Site, code: int, cause: str) -> None:
+    site.operator().start()
+    site.create("orders", restart={"onFailure": False})
+    for life in (2, 3):
+        site.settled("orders")
+        (pod,) = site.kubelet.alive(site.key("orders"))
+        assert pod["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/readyz"
+        site.kubelet.hold(lambda p: True)
+        site.kubelet.fail_health(site.key(pod["metadata"]["name"]), code, "The task's loop has stood still")
+
+        def is_replaced(body: dict[str, Any], life: int = life) -> bool:
+            return bool(body["status"]["tasks"][0]["incarnation"] == life)
+
+        told = site.until("orders", is_replaced, f"life {life}")
+        assert told["status"]["tasks"][0]["state"] == "Pending"
+        assert cause in condition(told, "Ready")
+        site.kubelet.let_go()
+    assert site.settled("orders")["status"]["tasks"][0]["restarts"] == 2
     site.check()
 
 

@@ -1,5 +1,6 @@
 """The pods that the operator makes: secure by default, merged with what users add, the same for the same facts."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from penstock.job import Action
 from penstock.life import Life, Standing
 from penstock.resources import Connector
 from penstock.taskspec import TaskState
-from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.plans import Plan, Shape, manifest, stored
+from penstock_operator.connector.pod_facts import pod_of
 from penstock_operator.connector.pods import Maker
 from penstock_operator.settings import Settings
 
@@ -178,3 +180,44 @@ def test_a_short_pod_plans_what_was_asked_for_as_if_it_were_to_run() -> None:
     assert document["spec"]["state"] == "Running"
     assert document["spec"]["config"] == {"file": "/a"}
     assert document["metadata"] == {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7}
+
+
+def test_the_kubelet_asks_for_the_health_only_of_a_task_whose_runtime_answers() -> None:
+    def asked_of(plan_: Plan, *, ends: bool = True) -> list[str]:
+        task_ = SETTINGS.task.model_copy(update={"liveness_probe": ends})
+        made = maker(settings=SETTINGS.model_copy(update={"task": task_}))
+        container = made.task(plan_, 1, 4, STANDING, TaskState.RUNNING)["spec"]["containers"][0]
+        return sorted(k for k in container if k.endswith("Probe"))
+
+    earlier = plan()
+    later = replace(earlier, answers_health=True)
+    assert asked_of(earlier) == []
+    assert asked_of(later) == ["livenessProbe", "readinessProbe", "startupProbe"]
+    assert asked_of(later, ends=False) == ["readinessProbe"]  # a startup probe ends a task as well
+    assert maker().life(earlier, 1) == maker().life(later, 1)  # a pod without them is not ended for them
+    meta = maker().plan_metadata(later)
+    assert [found.answers_health for p in (earlier, later) if (found := stored(manifest(p, meta)))] == [False, True]
+
+
+def test_a_task_that_was_ready_and_fell_silent_before_it_was_killed_failed_its_health_check() -> None:
+    def told(ready_since: str, code: int = 137, **meta: object) -> str:
+        terminated = {"exitCode": code, "reason": "Error", "startedAt": "2026-11-22T10:00:00Z",
+                      "finishedAt": "2026-11-22T11:00:00Z"}  # fmt: skip
+        manifest = {
+            "metadata": {"name": "a", "uid": "u", "labels": {"penstock.dev/role": "task"}, **meta},
+            "status": {
+                "phase": "Failed", "containerStatuses": [{"name": "task", "state": {"terminated": terminated}}],
+                "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": ready_since}],
+            },
+        }  # fmt: skip
+        found = pod_of(manifest, 0.0)
+        assert found is not None
+        assert found.ended is not None
+        assert found.ended.lost is (code > 128)
+        return found.ended.reason
+
+    assert told("2026-11-22T10:57:00Z") == "HealthCheckFailed"
+    assert told("2026-11-22T11:00:01Z") == "Error"  # killed while it was ready
+    assert told("2026-11-22T10:00:00Z") == "Error"  # it never was
+    assert told("2026-11-22T10:57:00Z", code=1) == "Error"
+    assert told("2026-11-22T10:57:00Z", deletionTimestamp="2026-11-22T10:58:00Z") == "Error"

@@ -84,6 +84,8 @@ def test_no_restart_where_none_is_wanted() -> None:
     (137, "OOMKilled", "", "OOMKilled: the task used more memory than its limit"),
     (137, "Error", "", "the process was ended by signal 9"),
     (4, "Error", "Spark's JVM is gone", "Spark's JVM is gone"),
+    (6, "Error", "The task did not answer its health check", "The task did not answer its health check; lost"),
+    (137, "HealthCheckFailed", "", "the task did not answer its health check for minutes"),
 ])  # fmt: skip
 def test_a_lost_pod_is_replaced_at_once_the_first_time_and_named_as_what_it_was(
     code: int | None, reason: str, message: str, shown: str
@@ -149,6 +151,24 @@ def test_a_lost_task_is_pending_with_its_cause_until_it_runs_again() -> None:
         assert (task(world)["state"], cause in str(task(world)["message"])) == ("Pending", True)
         world.settle(seconds=0)
         assert (task(world)["state"], task(world).get("message", "")) == ("Running", "")
+
+
+@pytest.mark.parametrize(("code", "reason"), [(6, "Error"), (137, "HealthCheckFailed")])
+def test_a_task_that_fails_its_health_check_is_lost_and_pending_with_its_cause_and_never_failed(
+    code: int, reason: str
+) -> None:
+    world = running(restart={"onFailure": False})
+    for losses in range(1, 20):
+        world.end(world.task(0).name, code, reason, "The task did not answer its health check")
+        decision = world.reconcile()
+        found = task(world)
+        assert (found["state"], found["losses"], found.get("failures", 0)) == ("Pending", losses, 0)
+        assert "did not answer its health check" in str(found["message"])
+        assert "did not answer its health check" in world.condition("Ready")
+        assert losses == 1 or found["reason"] == "HealthCheckFailed"
+        world.advance(decision.again or 0)
+        world.settle(seconds=0)
+    assert world.condition("Stalled") == "absent"
 
 
 def test_ten_minutes_of_running_begin_the_back_off_of_losses_anew() -> None:
