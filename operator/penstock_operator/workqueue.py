@@ -177,16 +177,15 @@ class WorkQueue:
     def _begin_what_is_due(self) -> float | None:
         """Begin runs while there are slots; seconds until the next key is due, None: something else must happen first."""
         later: dict[bool, list[tuple[float, int, Key]]] = {True: [], False: []}
-        waits: dict[bool, float] = {}
         try:
             while len(self._running) < self._slots and not self._blockers:
+                waits: list[float] = []
                 for urgent in self._turns():
                     if (wait := self._begin_one(urgent, later[urgent])) is None:
-                        waits.pop(urgent, None)
                         break
-                    waits[urgent] = wait
+                    waits.append(wait)
                 else:
-                    return min((w for w in waits.values() if w != float("inf")), default=None)
+                    return min((w for w in waits if w != float("inf")), default=None)
             return None
         finally:
             for urgent, entries in later.items():
