@@ -119,13 +119,18 @@ def test_an_operator_that_starts_again_lets_a_refused_connector_go_before_it_has
     site.check()
 
 
-def test_a_name_is_taken_over_from_an_owner_that_is_being_deleted_only_once_it_is_gone(site: Site) -> None:
-    site.operator().start()
+def owner_whose_reset_is_held(site: Site) -> None:
+    """An owner of the name that is being deleted, with the short pod that resets its offsets held."""
     Owner(site, deletion=RESET)
     site.until("orders", lambda b: b["metadata"].get("finalizers"), "a finalizer")
     site.kubelet.hold(lambda pod: "reset" in pod["metadata"]["name"])
     site.delete("orders")
     site.kubelet.pods.until(lambda all_: any("orders-reset" in k for k in all_), "the short pod that resets")
+
+
+def test_a_name_is_taken_over_from_an_owner_that_is_being_deleted_only_once_it_is_gone(site: Site) -> None:
+    site.operator().start()
+    owner_whose_reset_is_held(site)
     site.create("copies", connectName="moved", deletion=RESET)
     refused = site.until("copies", is_refused, "refused")
     assert not refused["metadata"].get("finalizers")
@@ -176,11 +181,7 @@ def test_a_name_with_a_dot_is_taken_where_the_release_allows_it(site: Site) -> N
 
 def test_keep_during_deletion_keeps_the_offsets_and_lets_the_connector_go(site: Site) -> None:
     site.operator().start()
-    Owner(site, deletion=RESET)
-    site.until("orders", lambda b: b["metadata"].get("finalizers"), "a finalizer")
-    site.kubelet.hold(lambda pod: "reset" in pod["metadata"]["name"])
-    site.delete("orders")
-    site.kubelet.pods.until(lambda all_: any("orders-reset" in k for k in all_), "the short pod that resets")
+    owner_whose_reset_is_held(site)
     site.change("orders", deletion={"offsets": "Keep"})
     site.gone("orders")
     assert Action.RESET_OFFSETS not in [action for _, action in site.kubelet.jobs]
