@@ -1,12 +1,23 @@
-"""Several `penstock run`s on one data folder: whichever ends, and however, the others go on."""
+"""Several `penstock run`s on one Kafka or one data folder: whichever ends, and however, the others go on."""
 
+import itertools
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from confluent_kafka import Producer
 
+from penstock_runtime.kafka.status_topic import Incarnation
+
+from .lab import Lab
+from .reading import await_records, create
 from .running import Processes, Running, manifest, new_name, until
+
+WORKER: Final = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
 
 
 def pipeline(tmp_path: Path, word: str) -> tuple[list[dict[str, Any]], Path, Path]:
@@ -87,3 +98,58 @@ def _write(into: Path) -> bool:
     with into.open("a") as file:
         file.write("more\n")
     return False
+
+
+@contextmanager
+def started_elsewhere(servers: str, status: str, connector: str) -> Iterator[None]:
+    """Somebody prepares the connector anew all the time, as another run that is started at the same moment does."""
+    stopping = threading.Event()
+
+    def write() -> None:
+        producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "partitioner": "murmur2_random"})
+        for generation in itertools.count(2_000_000_000):
+            key, value = Incarnation(0, 0, "", 0, generation, "elsewhere").entry(connector, 0)
+            producer.produce(status, value, key)
+            producer.poll(0)
+            if stopping.wait(0.001):
+                break
+        producer.flush(30)
+        producer.close()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def test_a_run_goes_on_with_its_other_connectors_where_one_is_started_elsewhere_at_the_same_moment(
+    lab: Lab, tmp_path: Path
+) -> None:
+    into, topic = tmp_path / "in", new_name("t")
+    into.write_text("hello\n")
+    resources = [
+        manifest(new_name(word), "FileStreamSource", file=into, topic=topic, value_converter="StringConverter")
+        for word in ("first", "elsewhere", "last")
+    ]
+    status, lost = new_name("status"), resources[1]["metadata"]["name"]
+    create(lab.servers, status, cleanup_policy="compact")
+    with started_elsewhere(lab.servers, status, lost):
+        run = lab.processes.run(resources, lab.servers, worker={**WORKER, "status.storage.topic": status})
+        run.await_log(f"Connector {lost} was started elsewhere at this moment; it runs there")
+        await_records(lab.servers, topic, 2)
+    run.terminate()
+    assert run.await_exit() == 3
+    assert [r.value for r in lab.records(topic)] == [b"hello"] * 2
+
+
+def test_a_run_leaves_whose_only_connector_is_started_elsewhere_at_the_same_moment(lab: Lab, tmp_path: Path) -> None:
+    resource = manifest(new_name(), "FileStreamSource", file=tmp_path / "in", topic=new_name("t"))
+    status = new_name("status")
+    create(lab.servers, status, cleanup_policy="compact")
+    with started_elsewhere(lab.servers, status, resource["metadata"]["name"]):
+        run = lab.processes.run([resource], lab.servers, worker={**WORKER, "status.storage.topic": status})
+        assert run.await_exit() == 3, run.last_words()
+    assert "was started elsewhere at this moment; it runs there" in run.log_text()

@@ -12,12 +12,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 __all__ = [
-    "Counters", "Sample", "Standstill", "at_least_once", "committed_is_written", "counters_agree", "exactly_once",
-    "first_wins", "logs_are_clean", "no_lag", "nothing_left", "only_lost",
+    "Counters", "Sample", "Standstill", "at_least_once", "clients_are_closed", "committed_is_written", "counters_agree",
+    "exactly_once", "first_wins", "groups_are_ours", "logs_are_clean", "no_gap", "no_lag", "nothing_left", "only_lost",
 ]  # fmt: skip
 
 _MOST: Final = 5
 """Breaches of a kind that are told; the rest is counted."""
+_MOST_CLIENTS: Final = 7
+"""Of one process: a task has three or four, and one more for a moment where it asks something, or writes dead letters."""
 
 Streams = Mapping[int, Sequence[int]]
 """Stream -> its records as they were found, in the order in which they lie there."""
@@ -34,6 +36,11 @@ def exactly_once(found: Streams, sent: Mapping[int, int]) -> list[str]:
 def at_least_once(found: Streams, sent: Mapping[int, int]) -> list[str]:
     """No record is missing, and those that came first stand in order."""
     return _each(found, sent, once=False)
+
+
+def no_gap(found: Streams) -> list[str]:
+    """What is there of each stream is its beginning, at least once: whatever came after the last one may be lost."""
+    return at_least_once(found, {s: 1 + max(numbers, default=-1) for s, numbers in found.items()})
 
 
 def only_lost(
@@ -182,6 +189,19 @@ def counters_agree(task: str, counters: Counters) -> list[str]:
 def nothing_left(processes: Sequence[str], files: Sequence[str]) -> list[str]:
     """When everything has ended, no process and no temporary file of it is there."""
     return [*_few([f"process left: {p}" for p in processes]), *_few([f"file left: {f}" for f in files])]
+
+
+def clients_are_closed(clients: Mapping[str, int]) -> list[str]:
+    """A process has few Kafka clients, however often those before had to be made anew. `clients`: process -> how many."""
+    return _few([f"{n} Kafka clients: {process}" for process, n in clients.items() if n > _MOST_CLIENTS])
+
+
+def groups_are_ours(found: Mapping[str, int], expected: Collection[str]) -> list[str]:
+    """When everything has ended, there are no groups but those of sinks, and they have no members."""
+    return [
+        *_few([f"group left: {name}" for name in sorted(found) if name not in expected]),
+        *_few([f"group {name} has {n} members" for name, n in sorted(found.items()) if n]),
+    ]
 
 
 # Logs

@@ -37,12 +37,12 @@ class Life(Run):
         events = list(self.running.events)
         for event in events[self._seen :]:
             if event["event"] == "metrics":
-                self.states.setdefault(0, {})["metricsPort"] = event["port"]
+                self.states.setdefault("0", {})["metricsPort"] = event["port"]
             elif event["event"] == "state":
-                self.states.setdefault(0, {})["message"] = event["state"]
+                self.states.setdefault("0", {})["message"] = event["state"]
             elif event["event"] == "failed" and "cannot be reached" in str(event["message"]):
                 self._without_kafka = True
-            elif event["event"] == "failed":
+            elif event["event"] == "failed" and not (self.killed and "Spark's JVM" in str(event["message"])):
                 self.failed.append(str(event["message"]))
         self._seen = len(events)
         return iter(())
@@ -61,7 +61,7 @@ class Lives(ConnectorRuns):
     """See the module."""
 
     def __init__(self, processes: Processes, servers: str, manifest: Mapping[str, Any], folder: Path) -> None:
-        super().__init__(processes, servers, lambda _: manifest, worker={}, env={})
+        super().__init__(processes, servers, lambda _: [manifest], worker={}, env={})
         folder.mkdir()
         self._pods = Pods(Lab(servers, processes, Journal(folder / "journal")), folder)
         self._spec: TaskSpec = specs(manifest, servers)[0]

@@ -1,4 +1,4 @@
-"""The runs of one connector: `penstock run` as a user starts it, several at once where the plan races them.
+"""The runs of a world's connectors: `penstock run` as a user starts it, several at once where the plan races them.
 
 One run stays, the others leave with exit code 3 when they find out: the one that prepared last, mostly the one that was
 started last. How each ended is judged here (`Run.end_is_wrong`), by what was done to it.
@@ -25,10 +25,8 @@ __all__ = ["ConnectorRuns", "Run"]
 _LOSSES: Final = 8
 """Kills of one run after which it is left alone: the pauses after losses grow to minutes."""
 _LATELY: Final = 30.0
-_COUNTERS: Final = {
-    "source": ("source_task_source_record_poll_total", "source_task_source_record_write_total"),
-    "sink": ("sink_task_sink_record_read_total", "sink_task_sink_record_send_total"),
-}
+_READ: Final = ("source_task_source_record_poll_total", "sink_task_sink_record_read_total")
+_WRITTEN: Final = ("source_task_source_record_write_total", "sink_task_sink_record_send_total")
 
 
 @dataclass
@@ -56,7 +54,7 @@ class Run:
     frozen: list[psutil.Process] = field(default_factory=list)
     _at: int = 0
     _rest: bytes = b""
-    states: dict[int, dict[str, Any]] = field(default_factory=dict)
+    states: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
     @property
@@ -81,7 +79,7 @@ class Run:
             with suppress(ValueError):
                 entry = json.loads(text)
                 if isinstance(entry, dict) and entry.get("event") == "task":
-                    self.states[int(entry["task"])] = entry
+                    self.states[f"{entry['connector']}-{entry['task']}"] = entry
                     if entry.get("state") == "FAILED":
                         self.failed.append(str(entry.get("error")))
             yield text
@@ -102,14 +100,23 @@ class Run:
                 p.resume()
         self.frozen.clear()
 
-    def counters(self, kind: str) -> dict[int, Counters]:
+    def counters(self) -> dict[str, Counters]:
         """What each task says that it did, from its metrics."""
         found = {}
         for task, state in self.states.items():
             with suppress(OSError, KeyError):
                 url = f"http://127.0.0.1:{state['metricsPort']}/metrics"
                 with urllib.request.urlopen(url, timeout=30) as answer:
-                    found[task] = _counters(answer.read().decode(), kind)
+                    found[task] = _counters(answer.read().decode())
+        return found
+
+    def clients(self) -> dict[str, int]:
+        """How many Kafka clients each of its processes has: librdkafka's main threads."""
+        found = {}
+        for p in self.running.tree():
+            with suppress(OSError, psutil.Error):
+                names = [thread.read_text() for thread in Path(f"/proc/{p.pid}/task").glob("*/comm")]
+                found[f"{p.pid} {' '.join(p.cmdline())[-120:]}"] = sum(n.startswith("rdk:main") for n in names)
         return found
 
     def end_is_wrong(self, *, others: bool) -> str | None:
@@ -126,21 +133,21 @@ class Run:
 
 
 class ConnectorRuns:
-    """Starts, races, kills and ends the runs of one connector.
+    """Starts, races, kills and ends the runs of a world's connectors.
 
     Args:
         processes: starts them.
-        manifest: the connector for a number of tasks.
+        manifests: the connectors for a number of tasks.
         start: what `penstock run` is given besides: see `Processes.run`.
     """
 
     def __init__(
-        self, processes: Processes, servers: str, manifest: Callable[[int], Mapping[str, Any]], *arguments: str,
+        self, processes: Processes, servers: str, manifests: Callable[[int], Sequence[Mapping[str, Any]]], *arguments: str,
         worker: Mapping[str, str], env: Mapping[str, str],
     ) -> None:  # fmt: skip
         self._processes = processes
         self._servers = servers
-        self._manifest = manifest
+        self._manifests = manifests
         self._arguments = arguments
         self._worker = worker
         self._env = env
@@ -166,7 +173,7 @@ class ConnectorRuns:
         """Another run, beside those that are there."""
         self.tasks = tasks or self.tasks
         running = self._processes.run(
-            [self._manifest(self.tasks)], self._servers, *self._arguments, worker=self._worker, env=self._env
+            self._manifests(self.tasks), self._servers, *self._arguments, worker=self._worker, env=self._env
         )
         self.runs.append(Run(running, len(self.runs) + 1))
         return self.runs[-1]
@@ -233,9 +240,9 @@ class ConnectorRuns:
             run.running.process.send_signal(signal.SIGKILL)
             run.running.await_exit()
 
-    def stop(self) -> str | None:
-        """Ask the newest run to stop, and wait; what is wrong with that."""
-        run = self.newest
+    def stop(self, run: Run | None = None) -> str | None:
+        """Ask a run, the newest, to stop, and wait; what is wrong with that."""
+        run = run or self.newest
         run.thaw()
         if not run.alive:
             return None
@@ -255,17 +262,19 @@ class ConnectorRuns:
             run.thaw()
 
 
-def _counters(text: str, kind: str) -> Counters:
+def _counters(text: str) -> Counters:
     numbers: dict[str, float] = {}
     for line in text.splitlines():
         if line.startswith("kafka_connect_"):
             name, _, value = line.rpartition(" ")
             numbers[name.partition("{")[0].removeprefix("kafka_connect_")] = float(value)
-    read, written = _COUNTERS[kind]
+
+    def of(*names: str) -> int:  # a task is of one kind, and has the numbers of that
+        return int(sum(numbers.get(n, 0) for n in names))
+
     return Counters(
-        *(int(numbers.get(n, 0)) for n in (read, written, "task_error_total_record_errors_total",
-                                           "task_records_dropped_total"))
-    )  # fmt: skip
+        of(*_READ), of(*_WRITTEN), of("task_error_total_record_errors_total"), of("task_records_dropped_total")
+    )
 
 
 def log_lines(run: Run) -> list[str]:

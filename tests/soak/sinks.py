@@ -15,13 +15,14 @@ from tests.integration.running import manifest, until
 from outside import Outside, text_of
 
 from . import invariants
+from .outputs import GrowingFile, Prefix
 from .plan import Action, Step
 from .world import BROKER, RUNS, SPARK, Undo, World
 
-__all__ = ["SINKS"]
+__all__ = ["RACES", "SINKS", "TOPIC", "FileSinkWorld", "SinkWorld", "number_of"]
 
-_TOPIC: Final = "numbers"
-_RACES: Final = (
+TOPIC: Final = "numbers"
+RACES: Final = (
     Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)),
 )  # fmt: skip
 _OUTSIDE: Final = (
@@ -32,34 +33,19 @@ _CHECKED: Final = 3.0
 """Seconds between two looks at what is committed."""
 
 
-class Prefix:
-    """Numbers that are there, from 0 on without a gap, and those beyond."""
-
-    def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self._known: set[int] = set()
-
-    def add(self, number: int) -> None:
-        """As it was found."""
-        self.numbers.append(number)
-        self._known.add(number)
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._known
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    @property
-    def known(self) -> set[int]:
-        """All of them."""
-        return self._known
+def number_of(line: bytes, largest: int) -> tuple[int, int] | None:
+    """The stream and the number of a record's text; None when it is not whole."""
+    parts = line.split(b":", 2)
+    if len(parts) < 3 or not (parts[0].isdigit() and parts[1].isdigit()):
+        return None
+    stream, number = int(parts[0]), int(parts[1])
+    whole = line == text_of(stream, number, largest).encode()
+    return (stream, number) if whole else None
 
 
 class SinkWorld(World):
     """A producer writes numbered records; a file takes them."""
 
-    kind: ClassVar = "sink"
     partitions: ClassVar = 3
     most_ahead: ClassVar = 80_000
     most_at_once: ClassVar = 20_000
@@ -67,25 +53,31 @@ class SinkWorld(World):
 
     def prepare(self) -> None:
         servers = self.broker.bootstrap_servers
-        create(servers, _TOPIC, self.partitions, max_message_bytes=str(2 << 20))
-        # Idempotent and without an end: the n-th record of a partition has offset n, whatever happens to the broker.
-        self._producer = Producer(
-            {"bootstrap.servers": servers, "enable.idempotence": True, "message.timeout.ms": 0, "linger.ms": 20,
-             "queue.buffering.max.messages": 1_000_000, "message.max.bytes": 2 << 20,
-             "topic.metadata.refresh.interval.ms": 1_000, "log_level": 0}
-        )  # fmt: skip
+        create(servers, TOPIC, self.partitions, max_message_bytes=str(2 << 20))
+        self._producer = self.new_producer()
         self._consumer = Consumer(
             {"bootstrap.servers": servers, "group.id": f"connect-{self.connector}", "log_level": 0}
         )
         self._next: dict[int, int] = dict.fromkeys(range(self.partitions), 0)
         self._found: dict[int, Prefix] = {}
         self._torn: list[bytes] = []
-        self._at = 0
-        self._rest = b""
+        self._written_lines = GrowingFile(self.out)
         self._clock = MachineTime()
         self._next_load = 0.0
         self._next_check = 0.0
         self._next_settled = 0.0
+
+    def new_producer(self) -> Producer:
+        """Idempotent and without an end: the n-th record of a partition has offset n, whatever happens to the broker."""
+        return Producer(
+            {"bootstrap.servers": self.broker.bootstrap_servers, "enable.idempotence": True, "message.timeout.ms": 0,
+             "linger.ms": 20, "queue.buffering.max.messages": 1_000_000, "message.max.bytes": 2 << 20,
+             "topic.metadata.refresh.interval.ms": 1_000, "log_level": 0}
+        )  # fmt: skip
+
+    @property
+    def groups(self) -> set[str]:
+        return {f"connect-{self.connector}"}
 
     @property
     def out(self) -> Path:
@@ -104,11 +96,16 @@ class SinkWorld(World):
         for _ in range(count):
             partition = self.chance.choice(list(self._next))
             number = self._next[partition]
-            text = text_of(partition, number, self.largest)
-            self._producer.produce(_TOPIC, text, partition=partition, on_delivery=self._acknowledged)
+            text = text_of(self.stream(partition), number, self.largest)
+            self._producer.produce(TOPIC, text, partition=partition, on_delivery=self.acknowledged)
             self._next[partition] = number + 1
 
-    def _acknowledged(self, error: KafkaError | None, message: Message) -> None:
+    def stream(self, partition: int) -> int:
+        """What the records of a partition are told by."""
+        return partition
+
+    def acknowledged(self, error: KafkaError | None, message: Message) -> None:
+        """What became of a record."""
         if error is not None:  # then numbers are not offsets
             self.broken.append(f"the world itself could not write to partition {message.partition()}: {error}")
 
@@ -127,14 +124,8 @@ class SinkWorld(World):
         return not invariants.no_lag(self._committed() or {}, self._next)
 
     def look(self) -> None:
-        with suppress(FileNotFoundError), self.out.open("rb") as file:
-            file.seek(self._at)
-            data = file.read(8 << 20)
-            self._at += len(data)
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                if line:
-                    self._take(line)
+        for line in self._written_lines.more():
+            self._take(line)
 
     def _take(self, line: bytes) -> None:
         found = self.number_of(line)
@@ -155,12 +146,15 @@ class SinkWorld(World):
         if committed is None:
             return []
         self.look_at_all()
-        return invariants.committed_is_written(committed, {p: f.known for p, f in self._found.items()})
+        return invariants.committed_is_written(committed, self.found_now())
+
+    def found_now(self) -> dict[int, set[int]]:
+        """What was found of the records that are in each partition."""
+        return {p: self._found[s].known for p in self._next if (s := self.stream(p)) in self._found}
 
     def look_at_all(self) -> None:
         """As far as it is at the moment."""
-        size = self.out.stat().st_size if self.out.exists() else 0
-        while self._at < size:
+        while not self._written_lines.is_read:
             self.look()
 
     def holds(self, streams: Mapping[int, Sequence[int]]) -> list[str]:
@@ -172,7 +166,7 @@ class SinkWorld(World):
         committed = self._committed() or {}
         return [
             *self.holds({p: f.numbers for p, f in self._found.items()}),
-            *invariants.committed_is_written(committed, {p: f.known for p, f in self._found.items()}),
+            *invariants.committed_is_written(committed, self.found_now()),
             *invariants.no_lag(committed, self._next),
             *[f"a line that nobody wrote: {t[:80]!r}" for t in self._torn if not self.is_torn(t)][:3],
         ]
@@ -188,12 +182,12 @@ class SinkWorld(World):
         super().close()
 
     def _written(self) -> Mapping[int, int]:
-        return {p: n for p, n in self._next.items() if n}
+        return {self.stream(p): n for p, n in self._next.items() if n}
 
     def _committed(self) -> dict[int, int] | None:
         """None while the broker does not say."""
         try:
-            found = self._consumer.committed([TopicPartition(_TOPIC, p) for p in self._next], timeout=5)
+            found = self._consumer.committed([TopicPartition(TOPIC, p) for p in self._next], timeout=5)
         except KafkaException:
             return None
         return {f.partition: f.offset for f in found if f.offset >= 0 and f.error is None}
@@ -204,8 +198,8 @@ class SinkWorld(World):
             return
         number = len(self._next) + 1
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        admin.create_partitions([NewPartitions(_TOPIC, number)])[_TOPIC].result(30)
-        until(lambda: len(self._producer.list_topics(_TOPIC, timeout=10).topics[_TOPIC].partitions) == number)
+        admin.create_partitions([NewPartitions(TOPIC, number)])[TOPIC].result(30)
+        until(lambda: len(self._producer.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == number)
         self._next[number - 1] = 0
 
 
@@ -213,7 +207,7 @@ class FileSinkWorld(SinkWorld):
     """FileStreamSink: a backlog is staged by several workers, a trickle appended."""
 
     name: ClassVar = "file-sink"
-    actions: ClassVar = (*BROKER, *RUNS, *SPARK, *_RACES, Action("partition added"))
+    actions: ClassVar[tuple[Action, ...]] = (*BROKER, *RUNS, *SPARK, *RACES, Action("partition added"))
 
     def prepare(self) -> None:
         super().prepare()
@@ -222,18 +216,13 @@ class FileSinkWorld(SinkWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "FileStreamSink", topics=_TOPIC, file=self.out, value_converter="StringConverter",
+            self.connector, "FileStreamSink", topics=TOPIC, file=self.out, value_converter="StringConverter",
             spark="Eager", batch_max_records=self._batch, consumer_override_max_poll_records=self._poll,
             consumer_override_metadata_max_age_ms=2_000,
         )  # fmt: skip
 
     def number_of(self, line: bytes) -> tuple[int, int] | None:
-        parts = line.split(b":", 2)
-        if len(parts) < 3 or not (parts[0].isdigit() and parts[1].isdigit()):
-            return None
-        partition, number = int(parts[0]), int(parts[1])
-        whole = line.decode() == text_of(partition, number, self.largest)
-        return (partition, number) if whole else None
+        return number_of(line, self.largest)
 
     def is_torn(self, line: bytes) -> bool:
         return True
@@ -245,7 +234,7 @@ class OutsideSinkWorld(SinkWorld):
     name: ClassVar = "outside-sink"
     most_at_once: ClassVar = 8_000
     most_ahead: ClassVar = 20_000
-    actions: ClassVar[tuple[Action, ...]] = (*BROKER, *RUNS, *SPARK, *_RACES, *_OUTSIDE, Action("partition added"))
+    actions: ClassVar[tuple[Action, ...]] = (*BROKER, *RUNS, *SPARK, *RACES, *_OUTSIDE, Action("partition added"))
 
     def prepare(self) -> None:
         super().prepare()
@@ -256,7 +245,7 @@ class OutsideSinkWorld(SinkWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "outside:OutsideSink", topics=_TOPIC, folder=self.folder / "outside", out=self.out,
+            self.connector, "outside:OutsideSink", topics=TOPIC, folder=self.folder / "outside", out=self.out,
             password="${secret:outside:password}", value_converter="StringConverter", spark="Eager", tasks_max=tasks,
             batch_max_records=self._batch, consumer_override_metadata_max_age_ms=2_000,
         )  # fmt: skip
@@ -296,7 +285,7 @@ class StoringSinkWorld(OutsideSinkWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "storing_outside:OutsideStore", topics=_TOPIC, folder=self.folder / "outside",
+            self.connector, "storing_outside:OutsideStore", topics=TOPIC, folder=self.folder / "outside",
             database=self.out, password="${secret:outside:password}", value_converter="StringConverter", spark="Eager",
             batch_max_records=self._batch, consumer_override_metadata_max_age_ms=2_000,
         )  # fmt: skip

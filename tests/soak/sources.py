@@ -5,16 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from tests.integration.machine_time import MachineTime
-from tests.integration.reading import Reader, create, read_all
+from tests.integration.reading import Read, Reader, create, read_all
 from tests.integration.running import manifest
 
 from outside import Outside, size_of
@@ -23,11 +16,11 @@ from . import invariants
 from .lives import Lives
 from .plan import Action, Step
 from .runs import ConnectorRuns
-from .world import BROKER, RUNS, SPARK, Undo, World
+from .world import BROKER, RUNS, SPARK, Undo, World, alter
 
-__all__ = ["SOURCES"]
+__all__ = ["SOURCES", "TOPIC", "OutsideWorld"]
 
-_TOPIC: Final = "numbers"
+TOPIC: Final = "numbers"
 _RACES: Final = (
     Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)), Action("other tasks"),
     Action("other tasks beside"),
@@ -38,41 +31,56 @@ _OUTSIDE: Final = (
 _OVERHEAD: Final = 500
 """Bytes that a record has besides its text, at most."""
 _FEW, _MANY = 300, 12_000
+_SILENT: Final = 40.0
+"""Seconds of the machine without a record after which a world reads with a new client."""
 
 
 class SourceWorld(World):
     """Reads the topic as it grows, for progress; and all of it anew for the verdict."""
 
-    kind: ClassVar = "source"
     partitions: ClassVar = 1
     exactly_once: bool = True
     transaction_timeout: ClassVar = 15_000
 
     def prepare(self) -> None:
-        create(self.broker.bootstrap_servers, _TOPIC, self.partitions, max_message_bytes=str(2 << 20))
+        create(self.broker.bootstrap_servers, TOPIC, self.partitions, max_message_bytes=str(2 << 20))
         self._partitions = self.partitions
         self._found: dict[int, int] = {}
         self._delivered = 0
         self._reader: Reader | None = None
-        self.follow()
         self._clock = MachineTime()
+        self.follow()
         self._next_load = 0.0
 
     def follow(self) -> None:
         """Read the topic from its beginning, with all partitions that it has now."""
         if self._reader is not None:
             self._reader.__exit__()
-        self._reader = Reader(self.broker.bootstrap_servers, _TOPIC, partitions=self._partitions)
+        self._reader = Reader(self.broker.bootstrap_servers, TOPIC, partitions=self._partitions)
         self._reader.poll()
+        self._heard = self._clock()
 
     def look(self) -> None:
-        assert self._reader is not None
-        for r in self._reader.poll(0.02):
+        for r in self.news():
             stream, number = self.number_of(r.value or b"")
             if number >= self._found.get(stream, 0):
                 self._delivered += number + 1 - self._found.get(stream, 0)
                 self._found[stream] = number + 1
+
+    def news(self) -> Sequence[Read]:
+        """Records of the topic that were not read yet; after a while without any, all of them again.
+
+        A client that has lost all brokers may keep no connection to any of them, for ever.
+        """
+        assert self._reader is not None
+        found = list(self._reader.poll(0.02))
         self._reader.records[:-1] = []
+        now = self._clock()
+        if found:
+            self._heard = now
+        elif now - self._heard > _SILENT and not self.hindered_at_kafka:
+            self.follow()
+        return found
 
     @property
     def delivered(self) -> int:
@@ -81,7 +89,7 @@ class SourceWorld(World):
     def verdict(self) -> list[str]:
         streams: dict[int, list[int]] = {}
         strange = []
-        for r in read_all(self.broker.bootstrap_servers, _TOPIC):
+        for r in read_all(self.broker.bootstrap_servers, TOPIC):
             try:
                 stream, number = self.number_of(r.value or b"")
             except ValueError:
@@ -143,7 +151,7 @@ class OutsideWorld(SourceWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         config: dict[str, Any] = {
-            "topic": _TOPIC, "folder": self.folder / "outside", "streams": self.streams, "partitions": self.partitions,
+            "topic": TOPIC, "folder": self.folder / "outside", "streams": self.streams, "partitions": self.partitions,
             "largest": self.largest, "password": self.password, "value.converter": "StringConverter",
             "batch.max.records": self._batch,
             "delivery.guarantee": "exactly-once" if self.exactly_once else "at-least-once",
@@ -272,7 +280,7 @@ class LimitsWorld(OutsideWorld):
             return
         self._streams += 1
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        admin.create_partitions([NewPartitions(_TOPIC, self._streams)])[_TOPIC].result(30)
+        admin.create_partitions([NewPartitions(TOPIC, self._streams)])[TOPIC].result(30)
         self.outside.grow(self._streams)
         self._partitions = self._streams
         self.follow()
@@ -282,10 +290,7 @@ class LimitsWorld(OutsideWorld):
 
     def _alter(self, limit: int) -> None:
         self._lowest = min(self._lowest, limit)
-        entry = ConfigEntry("max.message.bytes", str(limit), incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ResourceType.TOPIC, _TOPIC, incremental_configs=[entry])
-        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        admin.incremental_alter_configs([resource])[resource].result(120)
+        alter(self.broker.bootstrap_servers, TOPIC, "max.message.bytes", str(limit))
 
 
 class FileWorld(SourceWorld):
@@ -316,7 +321,7 @@ class FileWorld(SourceWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "FileStreamSource", file=self.file, topic=_TOPIC, value_converter="StringConverter",
+            self.connector, "FileStreamSource", file=self.file, topic=TOPIC, value_converter="StringConverter",
             spark=self.chance.choice(["Eager", "OnDemand"]), batch_max_records=self._batch,
             producer_override_transaction_timeout_ms=self.transaction_timeout,
         )  # fmt: skip

@@ -83,6 +83,23 @@ def test_counters_that_do_not_add_up_are_told() -> None:
     assert invariants.counters_agree("0", Counters(read=10, written=7, failures=2, dropped=2))
 
 
+def test_a_gap_is_told_and_an_end_that_is_missing_is_not() -> None:
+    assert invariants.no_gap({0: [0, 1, 0, 1, 2], 1: []}) == []
+    assert "1 lost (1)" in broken(*invariants.no_gap({0: [0, 2, 0, 2]}))
+
+
+def test_clients_that_were_not_closed_are_told() -> None:
+    assert invariants.clients_are_closed({"7 task": 4, "8 worker": 0}) == []
+    assert "9 Kafka clients: 7 task" in broken(*invariants.clients_are_closed({"7 task": 9}))
+
+
+def test_groups_that_are_nobodys_and_members_that_have_not_left_are_told() -> None:
+    assert invariants.groups_are_ours({"connect-c": 0}, {"connect-c"}) == []
+    assert invariants.groups_are_ours({}, {"connect-c"}) == []
+    assert "group left: other" in broken(*invariants.groups_are_ours({"other": 0}, {"connect-c"}))
+    assert "has 1 members" in broken(*invariants.groups_are_ours({"connect-c": 1}, {"connect-c"}))
+
+
 def test_what_is_left_is_named() -> None:
     assert invariants.nothing_left([], []) == []
     assert len(invariants.nothing_left(["7 java"], ["penstock-scratch-x"])) == 2

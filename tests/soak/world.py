@@ -9,11 +9,18 @@ import random
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from tests.integration.machine_time import Deadline
 from tests.integration.running import Processes, new_name
 
@@ -23,7 +30,7 @@ from . import invariants
 from .plan import Action, Step
 from .runs import ConnectorRuns, log_lines
 
-__all__ = ["ACCEPTED", "BROKER", "RUNS", "SPARK", "Undo", "World"]
+__all__ = ["ACCEPTED", "BROKER", "RUNS", "SPARK", "WORKER", "Undo", "World", "alter"]
 
 Undo = Callable[[], None]
 
@@ -31,6 +38,7 @@ SECRET: Final = "tr0ub4dor-and-3"
 _GONE: Final = 20.0
 """Seconds of the machine after which what belongs to a run that was killed has noticed."""
 
+WORKER: Final = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
 BROKER: Final = (
     Action("broker stopped", lasts=(2, 12)), Action("broker killed", lasts=(1, 8)), Action("broker frozen", lasts=(2, 20)),
 )  # fmt: skip
@@ -54,10 +62,11 @@ class World(ABC):
     """
 
     name: ClassVar[str]
-    kind: ClassVar[str]
     actions: ClassVar[tuple[Action, ...]]
     others_write: ClassVar = False
     """Into the logs of the tasks."""
+    most_runs: ClassVar = 1
+    """That stay in the end: of several connectors each may."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder = folder
@@ -71,7 +80,7 @@ class World(ABC):
         self.processes = Processes(folder / "processes")
         self.connector = new_name(self.name)
         self.broken: list[str] = []
-        self._hindrances = 0
+        self._hindrances: list[str] = []
 
     # What a world is
 
@@ -82,6 +91,10 @@ class World(ABC):
     @abstractmethod
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         """The connector."""
+
+    def manifests(self, tasks: int) -> Sequence[Mapping[str, Any]]:
+        """All connectors, where a world has several."""
+        return [self.manifest(tasks)]
 
     @abstractmethod
     def load(self) -> None:
@@ -124,26 +137,34 @@ class World(ABC):
 
     def connected(self) -> ConnectorRuns:
         """Whoever runs the connector."""
+        return self.runs_with(WORKER)
+
+    def runs_with(self, worker: Mapping[str, str]) -> ConnectorRuns:
+        """Runs with such a worker configuration."""
         return ConnectorRuns(
-            self.processes, self.broker.bootstrap_servers, self.manifest, "--secrets", str(self.secrets),
-            worker={"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"},
-            env={"TMPDIR": str(self.temporary)},
+            self.processes, self.broker.bootstrap_servers, self.manifests, "--secrets", str(self.secrets),
+            worker=worker, env={"TMPDIR": str(self.temporary)},
         )  # fmt: skip
 
     @property
     def hindered(self) -> bool:
         """Whether something that was done to it goes on."""
-        return self._hindrances > 0
+        return bool(self._hindrances)
+
+    @property
+    def hindered_at_kafka(self) -> bool:
+        """Whether that is something with the broker, which may not answer."""
+        return any(action.startswith("broker") for action in self._hindrances)
 
     def do(self, step: Step) -> Undo | None:
         """What a step says; what undoes it."""
         done = getattr(self, "do_" + step.action.replace(" ", "_"))(step)
         if done is None:
             return None
-        self._hindrances += 1
+        self._hindrances.append(step.action)
 
         def undo() -> None:
-            self._hindrances -= 1
+            self._hindrances.remove(step.action)
             done()
 
         return undo
@@ -155,19 +176,28 @@ class World(ABC):
         if not self.runs.newest.alive:
             self.runs.start()
 
+    @property
+    def groups(self) -> set[str]:
+        """Consumer groups that there may be in the end."""
+        return set()
+
     def ends(self) -> list[str]:
-        """End every run, the last one as a user does; what is wrong with that, with what is left, with the logs."""
-        newest = self.runs.newest
-        wrong = [
-            text for task, c in newest.counters(self.kind).items() for text in invariants.counters_agree(f"{task}", c)
-        ]
-        told = self.runs.stop()
-        if told is not None:
-            wrong.append(f"{told}\n{newest.running.last_words()}")
+        """End every run as a user does; what is wrong with that, with what is left, with the logs."""
+        wrong: list[str] = []
+        is_clean = True
+        for run in self.runs.alive:
+            wrong += [text for task, c in run.counters().items() for text in invariants.counters_agree(task, c)]
+            wrong += invariants.clients_are_closed(run.clients())
+        for run in self.runs.alive:
+            told = self.runs.stop(run)
+            if told is not None:
+                wrong.append(f"{told}\n{run.running.last_words()}")
+                is_clean = False
         gone = Deadline(_GONE)
         while self._left() and not gone.passed():
             time.sleep(0.2)
-        wrong += invariants.nothing_left(self._left(), [] if told else self.temporary_files())
+        wrong += invariants.nothing_left(self._left(), self.temporary_files() if is_clean else [])
+        wrong += invariants.groups_are_ours(_groups(self.broker.bootstrap_servers), self.groups)
         for run in self.runs.runs:
             wrong += [
                 f"{text} (run {run.number}, {run.running.log})"
@@ -280,3 +310,19 @@ class World(ABC):
                 os.kill(pid, signal.SIGCONT)
 
         return go_on
+
+
+def _groups(servers: str) -> dict[str, int]:
+    """Every consumer group, and how many members it has."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    names = [g.group_id for g in admin.list_consumer_groups(request_timeout=30).result().valid]
+    if not names:
+        return {}
+    return {n: len(found.result().members) for n, found in admin.describe_consumer_groups(names).items()}
+
+
+def alter(servers: str, topic: str, name: str, value: str) -> None:
+    """Set a property of a topic."""
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    AdminClient({"bootstrap.servers": servers}).incremental_alter_configs([resource])[resource].result(120)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from penstock.errors import ConfigError, ConnectError, Problem
+from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock.exit_codes import ExitCode
 from penstock.resources import State as DesiredState
 from penstock.restarts import End
@@ -113,11 +113,20 @@ def run(options: RunOptions) -> ExitCode:
         folder = stack.enter_context(Scratch()).path
         setups: list[tuple[Setup, State, Sequence[TaskSpec]]] = []
         tasks: list[Task] = []
+        is_elsewhere = False
         for one, manifest in planned:
-            tasks += _prepared(one, manifest, worker, folder, setups, signals, kafka)
+            try:
+                tasks += _prepared(one, manifest, worker, folder, setups, signals, kafka)
+            except Superseded as e:  # the others go on here: those before it were taken over from whoever ran them
+                say(f"{e}", level=logging.WARNING)
+                is_elsewhere = True
             if signals.asked:
                 return ExitCode.OK
+        if is_elsewhere and not tasks:
+            return ExitCode.SUPERSEDED
         code = _supervise(tasks, options, folder, signals, stack, kafka)
+        if is_elsewhere and code is ExitCode.OK:
+            code = ExitCode.SUPERSEDED
         if signals.count < 2:
             lost = {t.spec.connector for t in tasks if t.ended is End.SUPERSEDED}
             for setup, _, specs in setups:
@@ -146,7 +155,7 @@ def _prepared(
         for s in specs
     ]
     state = State.PAUSED if paused else State.RUNNING
-    announce(setup, state, live)
+    until_kafka_answers(lambda: announce(setup, state, live), worker, signals, kafka)
     setups.append((setup, state, live))
     return [Task(s, manifest.connector.spec.restart, reads_input=one.standard_input is not None) for s in live]
 

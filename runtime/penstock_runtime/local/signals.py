@@ -1,13 +1,18 @@
 """Ctrl-C and SIGTERM."""
 
+import atexit
 import os
 import signal
 from types import FrameType
+from typing import Final
 
 from penstock.exit_codes import ExitCode
 from penstock_runtime.local.supervisor import Supervisor
 
 __all__ = ["Signals"]
+
+
+_HEARD: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
@@ -16,8 +21,9 @@ class Signals:
     def __init__(self) -> None:
         self.count = 0
         self._supervisor: Supervisor | None = None
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _HEARD:
             signal.signal(number, self._handle)
+        atexit.register(_ignore)
 
     @property
     def asked(self) -> bool:
@@ -41,3 +47,9 @@ class Signals:
                 self._supervisor.kill()
         elif self.count > 1:
             os._exit(ExitCode.INTERRUPTED)
+
+
+def _ignore() -> None:
+    """The interpreter takes handlers away while it ends; a signal would end the process then, with another exit code."""
+    for number in _HEARD:
+        signal.signal(number, signal.SIG_IGN)
