@@ -8,6 +8,7 @@ from typing import Any, Final
 from penstock.job import Action, JobRequest
 from penstock.pod_layout import SECRETS_DIR
 from penstock_operator.connector import plans
+from penstock_operator.connector.api_trouble import cause
 from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.gather import Remembered
@@ -80,7 +81,7 @@ async def apply(
         except Refused as e:
             if isinstance(wish, CreateJob):  # the next try may go by another name
                 await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(wish.name))
-            remembered.refusals[_name(own.name, wish)] = (_reason(e), e.answer or str(e))
+            remembered.refusals[_name(own.name, wish)] = _told(e)
             remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
             told = facts.refusals.get(_name(own.name, wish)) == remembered.refusals[_name(own.name, wish)]
             again = _sooner(again, _REFUSED_AGAIN if told else 0.0)  # of a job pod, the decision says when
@@ -188,17 +189,10 @@ def _name(connector: str, wish: CreateJob | CreateTask) -> str:
     return wish.name if isinstance(wish, CreateJob) else pod_name(connector, wish.task, wish.incarnation)
 
 
-def _reason(refused: Refused) -> str:
-    """Why a pod was refused, in a word that people can act on."""
-    if refused.namespace_ends:
-        return "NamespaceTerminating"
-    if refused.over_quota:
-        return "QuotaExceeded"
-    if "violates PodSecurity" in refused.answer:
-        return "PodSecurityViolation"
-    if "admission webhook" in refused.answer:
-        return "AdmissionDenied"
-    return refused.reason or "PodRefused"
+def _told(refused: Refused) -> tuple[str, str]:
+    reason, remedy = cause(refused)
+    text = refused.answer or str(refused)
+    return reason, f"{text}; {remedy}" if remedy else text
 
 
 def _sooner(one: float | None, other: float | None) -> float | None:

@@ -10,11 +10,13 @@ from penstock.pod_layout import JOB_CONTAINER
 from penstock.report import Claim
 from penstock.resources import Connector
 from penstock_operator.connector import connect_names, names, plans, secrets
+from penstock_operator.connector.api_trouble import ApiTrouble
 from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.facts import ActiveTopic, Facts
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
+from penstock_operator.connector.verdict import Verdict
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.kafka import ActiveTopic as KafkaTopic
@@ -36,6 +38,11 @@ class Remembered:
     """Of one Connector, from one run to the next; nothing that could not be found out again.
 
     Attributes:
+        uid: its own: another Connector of the same name inherits nothing.
+        trouble: what the API server refuses it, or does not answer.
+        looking: the last run came to no decision.
+        reported: the trouble that the status tells of, and the generation that it was told of.
+        run_by: another operator, whose pods and plans are there; empty: none, or nobody has looked.
         refusals: why the API server refused a pod, by name: reason, sentence.
         namespace_ends: it said so.
         logs: of short pods that ended, by uid: what an answer in it comes to depends on the configuration now.
@@ -45,6 +52,11 @@ class Remembered:
         own: its uid, and the name in Kafka that it owned last; empty: it has owned none.
     """
 
+    uid: str = ""
+    trouble: ApiTrouble = field(default_factory=ApiTrouble)
+    looking: bool = False
+    reported: tuple[Verdict, int] | None = None
+    run_by: str = ""
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     namespace_ends: bool = False
     logs: dict[str, str] = field(default_factory=dict)
@@ -76,6 +88,7 @@ async def facts(
     maps = await context.run(_plan_maps, context, key, own.uid or "")
     ours = settings.release.label
     run_by = names.run_by([*(m for m in manifests if names.label(m, names.UID_LABEL) == own.uid), *maps]) or ours
+    remembered.run_by = "" if run_by == ours else run_by
     pods = [p for p in (pod_of(m, now) for m in manifests) if p is not None]
     # Whoever runs it, another operator's pods are not this one's to count or to end.
     theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != ours}
@@ -123,7 +136,7 @@ async def facts(
         secrets=about,
         name_refusal=refusal,
         has_claimed=claim is not None and claim.connector_uid == own.uid,
-        run_by="" if run_by == ours else run_by,
+        run_by=remembered.run_by,
         kafka_trouble=trouble,
         refusals=dict(remembered.refusals),
         slot=context.job_slots.room(key),

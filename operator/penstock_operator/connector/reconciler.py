@@ -11,18 +11,20 @@ from penstock.report import Claim, Control, claim_key, control_key
 from penstock.resources import Connector
 from penstock_operator.backoff import backoff
 from penstock_operator.connector import gather
+from penstock_operator.connector.api_trouble import over
 from penstock_operator.connector.apply import Applied, apply
 from penstock_operator.connector.connect_states import connect_states
 from penstock_operator.connector.decide import decide
 from penstock_operator.connector.decision import CreateJob, Decision
 from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.failed_run import report
 from penstock_operator.connector.figures import figures
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.template_policy import judged
 from penstock_operator.connector.withdrawal import End, end_of, leave, let_go
 from penstock_operator.context import Context
-from penstock_operator.errors import Refused, Unavailable
+from penstock_operator.errors import OperatorError, Refused, Unavailable
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR
 
@@ -54,33 +56,44 @@ class Reconciler:
         Raises:
             OperatorError: the API server did not do as asked; to be run again with back-off.
         """
-        remembered = self._remembered.setdefault(key, gather.Remembered())
         try:
-            return await self._rounds(key, context, remembered)
+            return await self._rounds(key, context)
         except BaseException:
             context.places.missed(key)
             raise
         finally:
-            if not remembered.queued:
+            known = self._remembered.get(key)
+            if known is None or not known.queued:
                 context.job_slots.withdraw(key)
 
-    async def _rounds(self, key: Key, context: Context, remembered: gather.Remembered) -> float | None:
+    async def _rounds(self, key: Key, context: Context) -> float | None:
         for _ in range(_ROUNDS):
-            remembered.queued = False
             document = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
             if document is None:
                 return await self._gone(key, context)
+            remembered = self._of(key, document["metadata"]["uid"])
+            remembered.queued = False
             try:
                 again = await self._once(key, context, document, remembered)
-            except Refused as e:
-                if not await let_go(document, context, e):
+            except OperatorError as e:
+                if not (isinstance(e, Refused) and await let_go(document, context, e)):
+                    await report(key, document, remembered, e, context)
                     raise
                 again = 0.0
+            else:
+                if remembered.trouble.passed():  # and the status still tells of it
+                    remembered.reported, again = None, 0.0
             if again is None or again > 0:
                 remembered.restless = 0
                 return again
         remembered.restless += 1  # whatever the cause: what comes to no end is tried more and more seldom
         return 0.0 if remembered.restless == 1 else backoff(remembered.restless - 1, 1.0)
+
+    def _of(self, key: Key, uid: str) -> gather.Remembered:
+        known = self._remembered.get(key)
+        if known is None or known.uid != uid:
+            known = self._remembered[key] = gather.Remembered(uid)
+        return known
 
     async def _once(
         self, key: Key, context: Context, document: dict[str, Any], remembered: gather.Remembered
@@ -95,7 +108,9 @@ class Reconciler:
             connector = connector.model_copy(update={"metadata": metadata})
         connector = judged(connector, context.settings)
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
+        remembered.looking = True
         facts = await gather.facts(connector, document, context, remembered, trouble)
+        remembered.looking = False
         if facts.run_by:
             context.places.put(key, None)
             return await leave(document, facts, context)
@@ -108,8 +123,9 @@ class Reconciler:
         if unseen and _shuts_out(decision) and await context.run(context.status.look):
             return 0.0
         told = await self._states(facts, decision, context)
-        applied: Applied = await apply(document, facts, decision, maker, context, remembered)
-        context.metrics.connector(key, figures(facts, decision))
+        shown = replace(decision, verdict=over(decision.verdict, remembered.trouble.verdict))
+        applied: Applied = await apply(document, facts, shown, maker, context, remembered)
+        context.metrics.connector(key, figures(facts, shown))
         # With its tasks' pods too: the topic may not have been there, or not been seen, when they were created.
         writes = decision.create or facts.task_pods or _has_written(connector, context)
         if writes and facts.name_refusal is None and facts.deleting is None:

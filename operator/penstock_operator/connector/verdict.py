@@ -11,7 +11,7 @@ from typing import Any, Final
 from penstock_operator.connector.pod_facts import timestamp
 from penstock_operator.connector.status_size import cut
 
-__all__ = ["Config", "Kind", "Pending", "Verdict", "conditions"]
+__all__ = ["Config", "Kind", "Pending", "Verdict", "conditions", "unsettled"]
 
 _MOST: Final = 8_000
 """Bytes of a condition's message."""
@@ -81,27 +81,60 @@ def conditions(
     """
 
     def condition(kind: str, status: str, reason: str, message: str) -> dict[str, Any]:
-        before = previous.get(kind, {})
-        since = before.get("lastTransitionTime") if before.get("status") == status else None
-        return {
-            "type": kind,
-            "status": status,
-            "reason": reason,
-            "message": cut(message, _MOST),
-            "observedGeneration": generation,
-            "lastTransitionTime": since or timestamp(now),
-        }
+        return _condition(previous, kind, status, reason, message, generation, now)
 
-    ready = {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")
     valid = "Unknown" if config.valid is None else str(config.valid)
-    found = [
-        condition("ConfigValid", valid, config.reason, "; ".join(config.messages)),
-        condition("Ready", ready, verdict.reason, verdict.message),
-    ]
-    if verdict.kind is Kind.UNDER_WAY:
-        found.append(condition("Reconciling", "True", verdict.reason, verdict.message))
-    if verdict.kind is Kind.STALLED:
-        found.append(condition("Stalled", "True", verdict.reason, verdict.message))
+    found = [condition("ConfigValid", valid, config.reason, "; ".join(config.messages))]
+    found += _of(verdict, previous, generation, now)
     if pending is not None:
         found.append(condition("UpdatePending", "True", pending.reason, pending.message))
     return sorted(found, key=lambda c: str(c["type"]))
+
+
+def unsettled(
+    previous: Sequence[Mapping[str, Any]], verdict: Verdict, generation: int, now: float
+) -> list[dict[str, Any]]:
+    """The conditions where nothing could be decided: the rest stays as it was said.
+
+    Args:
+        previous: the conditions as they stand.
+        verdict: the one thing to know.
+        generation: of the Connector.
+        now: seconds since 1970.
+    """
+    rest = [dict(c) for c in previous if c["type"] not in _OF_VERDICT]
+    by_type = {str(c["type"]): c for c in previous}
+    return sorted([*rest, *_of(verdict, by_type, generation, now)], key=lambda c: str(c["type"]))
+
+
+_OF_VERDICT: Final = frozenset(("Ready", "Reconciling", "Stalled"))
+
+
+def _of(
+    verdict: Verdict, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float
+) -> list[dict[str, Any]]:
+    kinds = {"Ready": {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")}
+    if verdict.kind is Kind.UNDER_WAY:
+        kinds["Reconciling"] = "True"
+    if verdict.kind is Kind.STALLED:
+        kinds["Stalled"] = "True"
+    return [
+        _condition(previous, kind, status, verdict.reason, verdict.message, generation, now)
+        for kind, status in kinds.items()
+    ]
+
+
+def _condition(
+    previous: Mapping[str, Mapping[str, Any]], kind: str, status: str, reason: str, message: str, generation: int,
+    now: float,
+) -> dict[str, Any]:  # fmt: skip
+    before = previous.get(kind, {})
+    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": cut(message, _MOST),
+        "observedGeneration": generation,
+        "lastTransitionTime": since or timestamp(now),
+    }

@@ -19,7 +19,8 @@ _PLURALS: Final = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
 }
 _CLUSTER_WIDE: Final = ("Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding",
-                        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")  # fmt: skip
+                        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+                        "ValidatingWebhookConfiguration")  # fmt: skip
 _APPLY: Final = "application/apply-patch+yaml"
 
 

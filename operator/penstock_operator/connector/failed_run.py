@@ -1,0 +1,66 @@
+"""Has a Connector's status say why a run failed: the run itself may not have come to its own status."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from penstock_operator.connector.api_trouble import with_trouble
+from penstock_operator.connector.apply import STATUS_MANAGER
+from penstock_operator.connector.gather import Remembered
+from penstock_operator.context import Context
+from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.key import Key
+from penstock_operator.kinds import CONNECTOR
+
+__all__ = ["report"]
+
+log = logging.getLogger(__name__)
+
+
+async def report(
+    key: Key, document: Mapping[str, Any], remembered: Remembered, error: OperatorError, context: Context
+) -> None:
+    """Write it, once for each cause and generation; where not even the status may be written, as an Event. Never fails.
+
+    Args:
+        key: the Connector's.
+        document: as the run found it.
+        remembered: from earlier runs for this Connector.
+        error: why the run failed.
+        context: the outside.
+    """
+    if isinstance(error, Refused) and error.namespace_ends:
+        remembered.namespace_ends = True  # the next run says so
+        return
+    trouble, metadata = remembered.trouble, document["metadata"]
+    trouble.failed(error, context.clock(), looking=remembered.looking)
+    if trouble.verdict is None or remembered.run_by:  # the status is another operator's memory
+        return
+    mark = trouble.verdict, metadata["generation"]
+    if remembered.reported == mark:
+        return
+    try:
+        await _write(key, metadata["uid"], remembered, context)
+        remembered.reported = mark
+    except OperatorError as e:
+        log.info("The status of %s does not say so: %s", key, e)
+    try:
+        await context.run(
+            context.kube.event, document, type_="Warning", reason=trouble.verdict.reason,
+            message=trouble.verdict.message, action="Reconcile",
+        )  # fmt: skip
+    except OperatorError as e:
+        log.debug("No Event for %s: %s", key, e)
+
+
+async def _write(key: Key, uid: str, remembered: Remembered, context: Context) -> None:
+    """To the status as it is now: the run may have written it before it failed."""
+    now = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
+    if now is None or now["metadata"]["uid"] != uid or remembered.trouble.verdict is None:
+        return
+    found = with_trouble(now, remembered.trouble.verdict, context.clock())
+    if found is not None:
+        await context.run(
+            context.kube.apply_status, CONNECTOR, key.namespace, key.name, found, uid=uid, manager=STATUS_MANAGER,
+            resource_version=now["metadata"]["resourceVersion"],
+        )  # fmt: skip
