@@ -1,11 +1,15 @@
 """Records of the status topic byte for byte as Kafka Connect writes them, and ours beside them."""
 
+import json
+from pathlib import Path
+
 from penstock_runtime.kafka.status_topic import (
     Incarnation,
     State,
     connector_status,
     incarnated_tasks,
     latest_incarnation,
+    named_ids,
     task_status,
     topic_status,
 )
@@ -69,3 +73,26 @@ def test_a_newer_plan_is_greater_than_every_life_of_an_older_one() -> None:
     value = restarted_often.entry("c", 0)[1]
     assert value is not None
     assert Incarnation.of(value) == restarted_often
+
+
+def golden_incarnations() -> list[tuple[str, int, bytes, bytes]]:
+    """Connector, task, key and value of each record as an earlier release wrote it."""
+    golden = Path(__file__).parents[1] / "model" / "golden" / "kafka-records-v0.1.0.jsonl"
+    records = [json.loads(line) for line in golden.read_text().splitlines()]
+    found = [r for r in records if r["key"].startswith('["penstock-incarnation"')]
+    return [(*json.loads(r["key"])[1:], r["key"].encode(), r["value"].encode()) for r in found]
+
+
+def test_incarnation_records_are_written_as_an_earlier_release_wrote_them() -> None:
+    found = golden_incarnations()
+    assert len(found) == 3
+    for connector, task, key, value in found:
+        ids = named_ids([(key, value)], connector, task)
+        assert Incarnation.of(value).entry(connector, task, ids=ids) == (key, value)
+
+
+def test_fields_of_a_later_releases_incarnation_record_are_passed_over() -> None:
+    for connector, task, key, value in golden_incarnations():
+        later = json.dumps({**json.loads(value), "somethingNew": {"a": 1}}).encode()
+        assert incarnated_tasks([(key, later)], connector) == {task: Incarnation.of(value)}
+        assert named_ids([(key, later)], connector, task) == named_ids([(key, value)], connector, task)
