@@ -15,6 +15,7 @@ from penstock_operator.connector.gather import Remembered
 from penstock_operator.connector.names import (
     FINALIZER,
     OPERATOR_LABEL,
+    ROLE_LABEL,
     UID_LABEL,
     label,
     plan_name,
@@ -26,7 +27,7 @@ from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.status import same, status
 from penstock_operator.context import Context
-from penstock_operator.errors import Refused
+from penstock_operator.errors import Conflict, Refused
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD
 
@@ -64,7 +65,7 @@ async def apply(
     key = Key(own.namespace or "", own.name)
     kube = context.kube
     for plan in decision.save:
-        await _keep(key, plan, maker, context)
+        await _put(key, plans.manifest(plan, maker.plan_metadata(plan)), context)
     current = await _status(document, facts, decision, context)
     if current is None:
         return Applied(0.0)  # another Connector has its name now
@@ -101,15 +102,38 @@ async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
         context.job_slots.give_back(f"{key.namespace}/{pod.name}")
 
 
-async def _keep(key: Key, plan: plans.Plan, maker: Maker, context: Context) -> None:
-    manifest = plans.manifest(plan, maker.plan_metadata(plan))
-    if await context.run(context.kube.create, manifest) is not None:
-        return
-    name = manifest["metadata"]["name"]
-    there = await context.run(context.kube.get, CONFIG_MAP, key.namespace, name)
-    if there is not None and plans.stored(there) is None:  # of another version of the operator: it cannot be read here
-        await context.run(context.kube.delete, CONFIG_MAP, key.namespace, name, uid=there["metadata"]["uid"])
-        await context.run(context.kube.create, manifest)
+async def _put(key: Key, manifest: Mapping[str, Any], context: Context) -> None:
+    """Have a ConfigMap of this Connector with just that in it.
+
+    One of an earlier Connector of this name (deleted without its dependents, or restored from a backup) would be run by
+    nobody's decision, and be collected under running tasks; one that an operator of another version wrote cannot be read.
+    Neither is kept. What is there as it should be is from a moment ago.
+    """
+    kube, name = context.kube, manifest["metadata"]["name"]
+    for _ in range(2):
+        if await context.run(kube.create, manifest) is not None:
+            return
+        there = await context.run(kube.get, CONFIG_MAP, key.namespace, name)
+        if there is None:
+            continue
+        if _is_as(there, manifest):
+            return
+        await context.run(kube.delete, CONFIG_MAP, key.namespace, name, uid=there["metadata"]["uid"])
+    raise Conflict(
+        f"Creating ConfigMap {key.namespace}/{name}: another one has its name and does not go; remove it, and what holds it "
+        "(its finalizers)"
+    )
+
+
+def _is_as(there: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    marks = (UID_LABEL, OPERATOR_LABEL, ROLE_LABEL)
+    owners = {o.get("uid") for o in there["metadata"].get("ownerReferences") or ()}
+    return (
+        "deletionTimestamp" not in there["metadata"]
+        and [label(there, m) for m in marks] == [label(manifest, m) for m in marks]
+        and owners == {o["uid"] for o in manifest["metadata"]["ownerReferences"]}
+        and (there.get("data") or {}) == manifest["data"]
+    )
 
 
 async def _status(
@@ -143,7 +167,7 @@ async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context:
         return True
     with context.job_slots.making(f"{key.namespace}/{wish.name}", key) as room:
         if room:
-            await context.run(context.kube.create, maker.request(wish.name, _request(wish, maker, context)))
+            await _put(key, maker.request(wish.name, _request(wish, maker, context)), context)
             await _create_pod(key, maker.job(wish.name, wish.action, wish.key, wish.plan), maker, context)
         return room
 
