@@ -203,7 +203,7 @@ class Operator:
         self._context = Context(
             kube=kube, status=self._status, connectors=self._index, settings=self._settings,
             hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, places=places,
-            release=release(self._settings), clock=time.time,
+            release=release(self._settings), wake=self.queue.hurry, clock=time.time,
         )  # fmt: skip
         for queue in (self.queue, *self._unused.values()):
             queue.start()

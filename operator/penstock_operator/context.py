@@ -47,6 +47,7 @@ class Context:
         job_slots: how many short pods may live at once.
         places: how many Connectors are restarted at once for a change of the release.
         release: the hash of what the release gives to every plan.
+        wake: has a Connector looked at again.
         clock: seconds since 1970.
     """
 
@@ -60,6 +61,7 @@ class Context:
     job_slots: JobSlots
     places: Places
     release: str
+    wake: Callable[[Key], None] = lambda key: None
     clock: Callable[[], float] = time.time
 
 

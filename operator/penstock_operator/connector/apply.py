@@ -25,6 +25,7 @@ from penstock_operator.connector.names import (
 from penstock_operator.connector.notes import notes
 from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.refusals import Refusal, after
 from penstock_operator.connector.status import same, status
 from penstock_operator.context import Context
 from penstock_operator.errors import Conflict, Refused
@@ -36,7 +37,6 @@ __all__ = ["STATUS_MANAGER", "Applied", "apply", "delete_pod", "write_finalizer"
 log = logging.getLogger(__name__)
 _MANAGER: Final = "penstock"
 STATUS_MANAGER: Final = "penstock-status"
-_REFUSED_AGAIN: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,12 @@ class Applied:
 
     Attributes:
         again: look again after so many seconds; 0: at once, None: when something happens.
+        created: how many pods.
         queued: a job pod waits for a slot.
     """
 
     again: float | None = None
+    created: int = 0
     queued: bool = False
 
 
@@ -73,24 +75,27 @@ async def apply(
         return Applied(0.0)  # the Connector was changed meanwhile
     for pod in decision.delete:
         await delete_pod(key, pod, context)
-    remembered.refusals.clear()
     again: float | None = None
-    queued = False
+    created, queued = 0, False
     for wish in decision.create:
+        name = _name(own.name, wish)
         try:
-            queued = not await _create(key, wish, maker, context) or queued
+            if await _create(key, wish, maker, context):
+                created += 1
+                remembered.refusals.pop(name, None)
+            else:
+                queued = True
         except Refused as e:
             if isinstance(wish, CreateJob):  # the next try may go by another name
                 await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(wish.name))
-            remembered.refusals[_name(own.name, wish)] = _told(e)
+            remembered.refusals[name] = _refusal(facts, wish, name, e, maker)
             remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
-            told = facts.refusals.get(_name(own.name, wish)) == remembered.refusals[_name(own.name, wish)]
-            again = _sooner(again, _REFUSED_AGAIN if told else 0.0)  # of a job pod, the decision says when
+            again = 0.0  # it is told, and the decision says when it is tried again
     for dropped in decision.drop:
         await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, dropped))
     if decision.save:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
-    return Applied(again, queued)
+    return Applied(again, created, queued)
 
 
 async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
@@ -213,11 +218,11 @@ def _name(connector: str, wish: CreateJob | CreateTask) -> str:
     return wish.name if isinstance(wish, CreateJob) else pod_name(connector, wish.task, wish.incarnation)
 
 
-def _told(refused: Refused) -> tuple[str, str]:
+def _refusal(facts: Facts, wish: CreateJob | CreateTask, name: str, refused: Refused, maker: Maker) -> Refusal:
     reason, remedy = cause(refused)
     text = refused.answer or str(refused)
-    return reason, f"{text}; {remedy}" if remedy else text
-
-
-def _sooner(one: float | None, other: float | None) -> float | None:
-    return min((w for w in (one, other) if w is not None), default=None)
+    return after(
+        facts.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=facts.now,
+        generation=facts.connector.metadata.generation,
+        life="" if isinstance(wish, CreateJob) else maker.life(wish.plan, wish.task),
+    )  # fmt: skip

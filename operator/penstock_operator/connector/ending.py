@@ -67,7 +67,8 @@ def deleting(facts: Facts) -> Decision:
         return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, *kept))
     left = RELEASED_AFTER - (facts.now - facts.deleting)
     if left <= 0:
-        why = facts.memory.job.message or named(facts.task_pods) or "no short pod could be started"
+        refused = next((r.message for r in facts.refusals.values()), "")
+        why = refused or facts.memory.job.message or named(facts.task_pods) or "no short pod could be started"
         text = f"its offsets could not be reset within {RELEASED_AFTER / 60:.0f} minutes, and stay: {why}"
         return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, _KEPT, text))
     if facts.task_pods:

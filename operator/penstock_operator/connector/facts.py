@@ -10,6 +10,7 @@ from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.pod_facts import JobPod, TaskPod
+from penstock_operator.connector.refusals import Refusal
 from penstock_operator.connector.secrets import Secrets
 from penstock_operator.rollout.share import OPEN, Place
 from penstock_operator.settings import Rollout
@@ -56,7 +57,7 @@ class Facts:
         has_claimed: its claim of the name stands in Kafka.
         run_by: another operator, whose pods and plans are there; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
-        refusals: why the API server refused a pod a moment ago, by pod name: reason and sentence.
+        refusals: pods that the API server refused, by name.
         slot: whether one more job pod of this connector may live.
         job_deadline: seconds that a job pod may take, from its creation until a node has it, and from then on to its end.
         patience: seconds after which a pod that does not go is taken to be on a node that is away.
@@ -90,7 +91,7 @@ class Facts:
     has_claimed: bool = False
     run_by: str = ""
     kafka_trouble: str | None = None
-    refusals: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
     slot: bool = True
     job_deadline: float = 120.0
     patience: float = 30.0

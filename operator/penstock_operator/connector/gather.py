@@ -16,6 +16,7 @@ from penstock_operator.connector.facts import ActiveTopic, Facts
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
+from penstock_operator.connector.refusals import Refusal, present
 from penstock_operator.connector.verdict import Verdict
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
@@ -43,7 +44,8 @@ class Remembered:
         looking: the last run came to no decision.
         reported: the trouble that the status tells of, and the generation that it was told of.
         run_by: another operator, whose pods and plans are there; empty: none, or nobody has looked.
-        refusals: why the API server refused a pod, by name: reason, sentence.
+        refusals: pods that the API server refused, by name.
+        living: how many of its pods there are.
         namespace_ends: it said so.
         logs: of short pods that ended, by uid: what an answer in it comes to depends on the configuration now.
         plans: that were read, by the ConfigMap's uid; None: it holds none that can be read.
@@ -57,7 +59,8 @@ class Remembered:
     looking: bool = False
     reported: tuple[Verdict, int] | None = None
     run_by: str = ""
-    refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+    living: int = 0
     namespace_ends: bool = False
     logs: dict[str, str] = field(default_factory=dict)
     plans: dict[str, Plan | None] = field(default_factory=dict)
@@ -94,6 +97,7 @@ async def facts(
     theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != ours}
     mine = [p for p in pods if p.owner == own.uid and p.uid not in theirs]
     jobs = tuple(p for p in mine if isinstance(p, JobPod))
+    remembered.refusals = present(remembered.refusals, own.generation, now)
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
     remembered.logs = logs

@@ -3,7 +3,7 @@
 A job pod has a deadline. One that no node takes by then is deleted, so that its slot is free for others; one that runs is
 ended by its kubelet. One that was told to go and does not is on a node that is away: it is left alone there, and the next
 one gets another name. Whatever the reason, the next try comes after a pause that doubles to a minute, for ever; after a
-preparation that was refused again and again, every five minutes.
+preparation that was refused again and again, every five minutes. A pod that the API server refuses is none: `refusals`.
 """
 
 import itertools
@@ -15,6 +15,7 @@ from penstock.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.names import digest, job_name
 from penstock_operator.connector.pod_facts import JobPod, Phase
+from penstock_operator.connector.refusals import Refusal
 
 __all__ = ["PREPARE_FAILED", "JobFacts", "JobStep", "name_of", "step"]
 
@@ -43,7 +44,7 @@ class JobFacts:
         answers: by pod name, of those that ended; None: none could be read from its log.
         memory: of pods before it that brought no answer.
         slot: whether one more job pod of this connector may live.
-        refusal: why the API server refused the pod a moment ago: reason, sentence.
+        refusal: the API server refused the pod.
         deadline: seconds that a node has to take the pod, and the pod to end from then on.
         patience: seconds after which a pod that should have ended is taken to be on a node that is away.
         now: seconds since 1970.
@@ -56,7 +57,7 @@ class JobFacts:
     answers: Mapping[str, JobAnswer | None]
     memory: JobMemory
     slot: bool
-    refusal: tuple[str, str] | None
+    refusal: Refusal | None
     deadline: float
     patience: float
     now: float
@@ -119,11 +120,13 @@ def _follow(facts: JobFacts, pod: JobPod | None, away: Sequence[JobPod]) -> JobS
         )
     if pod is None:
         if facts.refusal is not None:
-            return _failed(facts, *facts.refusal)
+            reason, message = facts.refusal.reason, facts.refusal.message
+            if (left := facts.refusal.again_at - facts.now) > 0:
+                return JobStep(memory, reason=reason, message=message, again=left)
         if memory.retry_at is not None and memory.retry_at > facts.now:
             return JobStep(memory, reason=reason, message=message, again=memory.retry_at - facts.now)
         if not facts.slot:
-            if not memory.attempts:
+            if not memory.attempts and facts.refusal is None:
                 message = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
             return JobStep(memory, None, None, (), reason, message, again=_SLOT_WAIT, queued=True)
         return JobStep(memory, None, facts.name, tuple(away), reason, message)  # gone already, but for their requests

@@ -20,7 +20,9 @@ from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.failed_run import report
 from penstock_operator.connector.figures import figures
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
+from penstock_operator.connector.pod_facts import Phase
 from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.refusals import QUOTA, with_room
 from penstock_operator.connector.template_policy import judged
 from penstock_operator.connector.withdrawal import End, end_of, leave, let_go
 from penstock_operator.context import Context
@@ -126,6 +128,10 @@ class Reconciler:
         shown = replace(decision, verdict=over(decision.verdict, remembered.trouble.verdict))
         applied: Applied = await apply(document, facts, shown, maker, context, remembered)
         context.metrics.connector(key, figures(facts, shown))
+        living = sum(p.phase is not Phase.ENDED for p in (*facts.task_pods, *facts.job_pods)) + applied.created
+        before, remembered.living = remembered.living, living
+        if living < before:
+            self._room(key, context)
         # With its tasks' pods too: the topic may not have been there, or not been seen, when they were created.
         writes = decision.create or facts.task_pods or _has_written(connector, context)
         if writes and facts.name_refusal is None and facts.deleting is None:
@@ -141,6 +147,14 @@ class Reconciler:
             await context.run(context.status.forget, connector.connect_name)
         waits = [w for w in (decision.again, applied.again, told, look) if w is not None]
         return min(waits, default=None)
+
+    def _room(self, key: Key, context: Context) -> None:
+        """A pod of the namespace has gone, and no other came in its place: what a quota refused there may be tried."""
+        for other in {key, *context.connectors.of_namespace(key.namespace)}:
+            known = self._remembered.get(other)
+            if known is not None and any(r.reason == QUOTA for r in known.refusals.values()):
+                known.refusals = with_room(known.refusals)
+                context.wake(other)
 
     async def _states(self, facts: Facts, decision: Decision, context: Context) -> float | None:
         """Write Kafka Connect's states, where Kafka is there; nothing else waits for them. When to try again."""
@@ -199,6 +213,7 @@ class Reconciler:
             await context.run(context.status.forget, name)
         self._remembered.pop(key, None)
         context.connectors.forget(key)
+        self._room(key, context)
         return None
 
 

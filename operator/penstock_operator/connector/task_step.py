@@ -16,6 +16,7 @@ from penstock.resources import Restart
 from penstock_operator.connector.memory import EXPECTED, TaskMemory
 from penstock_operator.connector.names import pod_name
 from penstock_operator.connector.pod_facts import SILENT, Ended, Phase, TaskPod
+from penstock_operator.connector.refusals import Refusal
 
 __all__ = ["TaskFacts", "TaskStep", "step"]
 
@@ -40,7 +41,7 @@ class TaskFacts:
         acted: the generation that a report must name to count for the state that is asked for.
         policy: `spec.restart`.
         asked: a restart of it was asked for just now.
-        refusal: why the API server refused its pod a moment ago: reason, sentence.
+        refusal: the API server refused its pod.
         patience: seconds after which a pod that was told to go, and has not, is on a node that is away.
         now: seconds since 1970.
     """
@@ -53,7 +54,7 @@ class TaskFacts:
     acted: int
     policy: Restart
     asked: bool
-    refusal: tuple[str, str] | None
+    refusal: Refusal | None
     patience: float
     now: float
 
@@ -114,7 +115,7 @@ def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
         if memory.reason in EXPECTED:
             return _begin(facts, memory.to("Restarting", now, memory.reason, memory.message))
         if not memory.pod_uid:  # never seen: the pod was not created, or not yet
-            return TaskStep(_pending(facts, None), create=memory.incarnation)
+            return _create(facts)
         return _ended(facts, None, restarts.End.LOST, "Deleted", f"pod {memory.pod} was deleted", at=facts.now)
     if current.ended is not None:
         return _ended_pod(facts, current, current.ended)
@@ -127,6 +128,15 @@ def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
     if memory.reason == "RestartRequested":  # asked for, written down, not done yet
         return _end(facts, current, memory.reason, memory.message)
     return TaskStep(_alive(facts, current))
+
+
+def _create(facts: TaskFacts) -> TaskStep:
+    """The pod of the life that has begun, unless it was refused a moment ago."""
+    refusal, memory = facts.refusal, _pending(facts, None)
+    waits = refusal is not None and refusal.life == facts.life and not facts.asked
+    if refusal is not None and waits and refusal.again_at > facts.now:
+        return TaskStep(memory, again=refusal.again_at - facts.now)
+    return TaskStep(memory, create=memory.incarnation)
 
 
 def _begin(facts: TaskFacts, memory: TaskMemory) -> TaskStep:
@@ -258,7 +268,9 @@ def _alive(facts: TaskFacts, pod: TaskPod) -> TaskMemory:
 
 def _pending(facts: TaskFacts, pod: TaskPod | None, reason: str = "Starting") -> TaskMemory:
     memory = facts.memory
-    hindrance = facts.refusal or (pod.hindrance if pod is not None else None)
+    hindrance = pod.hindrance if pod is not None else None
+    if pod is None and facts.refusal is not None:
+        hindrance = facts.refusal.reason, facts.refusal.message
     state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
     if hindrance is not None:
         return memory.to("Pending", facts.now, *hindrance)

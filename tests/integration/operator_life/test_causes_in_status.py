@@ -102,8 +102,7 @@ def test_a_cause_is_written_once_however_often_it_is_tried_again(
     with obstacle(site, make(site, "configmaps"), "configmaps"):
         site.change("orders", config={"file": "/data/b"})
         told(site, "Admission")
-        if make is webhook:  # of what is refused the job counts its tries, by and by
-            stays(site, proxy, tries=refusals(proxy, "POST", "/configmaps"))
+        stays(site, proxy, tries=refusals(proxy, "POST", "/configmaps"))
     site.settled("orders", seconds=AFTER)
     site.check()
 
@@ -194,6 +193,44 @@ def test_what_passes_within_seconds_is_no_news(site: Site, proxy: Proxy) -> None
     site.change("orders", config={"file": "/data/b"})
     site.until("orders", settled, "settled", AFTER)
     assert not [s for s in seen if "ApiServerUnavailable" in s]
+    site.check()
+
+
+@pytest.mark.parametrize("make", [policy, webhook])
+def test_pods_of_tasks_that_are_refused_are_tried_more_and_more_seldom_and_at_once_after_an_edit(
+    site: Site, proxy: Proxy, make: Callable[[Site, str], list[Json]]
+) -> None:
+    running(site, proxy)
+    with obstacle(site, make(site, "pods"), "pods"):
+        site.kubelet.vanish(f"{site.namespace}/orders-0-1")
+        told(site, "Admission")
+        tries = refusals(proxy, "POST", "/pods")
+        stays(site, proxy, tries=tries)
+        before = tries()
+        site.change("orders", template={"labels": {"team": "a"}})
+        operator = site.operators[0]
+        operator.until(lambda: tries() > before, "tried at once", WITHIN)
+    site.settled("orders", seconds=AFTER)
+    site.check()
+
+
+def test_a_pod_that_goes_makes_room_for_one_that_a_quota_refused(site: Site, proxy: Proxy) -> None:
+    """Whoever has it: nobody waits for minutes, and the one that was restarted keeps its place."""
+    running(site, proxy)
+    site.create("others")
+    site.settled("others")
+    (full,) = quota(site, "pods")
+    with obstacle(site, [full], "pods"):
+        site.kubelet.vanish(f"{site.namespace}/others-0-1")
+        told(site, "False QuotaExceeded", "ResourceQuota", name="others")
+        tries = refusals(proxy, "POST", "/pods")
+        stays(site, proxy, tries=tries, name="others")
+        site.change("orders", tasksMax=1)  # its job pod has no room either, but stopping needs none
+        site.change("orders", state="Stopped")
+        count = {"status": {"used": {"count/pods": "1"}}}  # as the quota controller does
+        site.kubelet.pods.until(lambda pods: not any("/orders-" in k for k in pods), "its pods are gone")
+        site.api.merge({**full, "metadata": full["metadata"]}, count, part="status")
+        site.settled("others", seconds=AFTER)
     site.check()
 
 

@@ -122,9 +122,11 @@ def test_a_pod_that_the_namespace_refuses_is_tried_more_and_more_seldom_and_agai
     site.operator(proxy.kubeconfig).start()
     site.create("orders")
     assert "maximum memory usage per Pod is 64Mi" in says(site, "orders", "64Mi")
-    site.until("orders", lambda b: b["status"].get("job", {}).get("attempts", 0) >= 3, "three tries")
+    version = site.get("orders")["metadata"]["resourceVersion"]
+    proxy.wait_for(lambda a: a.method == "POST" and a.path.endswith("/pods") and a.code == 403, count=4)
     refused = [a for a in proxy.asked if a.method == "POST" and a.path.endswith("/pods") and a.code == 403]
     assert len(refused) <= 5
+    assert site.get("orders")["metadata"]["resourceVersion"] == version  # told once
     site.api.delete(limits)
     site.settled("orders", seconds=120)
     assert site.requests() == []

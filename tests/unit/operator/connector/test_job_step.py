@@ -9,6 +9,7 @@ from penstock.job import Action, Finding, JobAnswer, Outcome
 from penstock_operator.connector.job_step import JobFacts, JobStep, name_of, step
 from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.pod_facts import Ended, JobPod, Phase
+from penstock_operator.connector.refusals import Refusal
 
 NAME = "in-plan-1"
 
@@ -118,18 +119,15 @@ def test_a_pod_for_something_else_goes() -> None:
     assert (found.create, found.delete) == (NAME, (other,))
 
 
-def test_a_refused_pod_is_tried_again_after_a_pause_that_grows_to_a_minute_and_never_ends() -> None:
-    refusal = ("QuotaExceeded", "exceeded quota: pods")
-    memory, now, pauses = JobMemory(NAME), 1_000.0, []
-    for _ in range(40):
-        assert step(facts(now=now, memory=memory)).create == NAME
-        found = step(facts(now=now, memory=memory, refusal=refusal))
-        assert (found.create, told(found)) == (None, refusal)
-        assert found.again is not None
-        pauses.append(found.again)
-        memory, now = found.memory, now + found.again
-    assert pauses[:6] == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
-    assert set(pauses[6:]) == {60.0}
+def test_a_refused_pod_is_tried_when_its_pause_is_over_and_says_why_meanwhile() -> None:
+    """It is no try of the job: the status is not written for each."""
+    refusal = Refusal("QuotaExceeded", "exceeded quota: pods", 3, again_at=1_008.0)
+    found = step(facts(now=1_000.0, refusal=refusal))
+    assert (found.create, found.again, found.memory) == (None, 8.0, JobMemory(NAME))
+    assert told(found) == (refusal.reason, refusal.message)
+    found = step(facts(now=1_008.0, refusal=refusal))
+    assert (found.create, found.memory) == (NAME, JobMemory(NAME))
+    assert told(found) == (refusal.reason, refusal.message)
 
 
 def test_who_waits_for_a_slot_says_so() -> None:

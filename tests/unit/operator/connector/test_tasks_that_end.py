@@ -6,6 +6,7 @@ import pytest
 
 from penstock_operator.connector.decision import CreateTask
 from penstock_operator.connector.pod_facts import TaskPod
+from penstock_operator.connector.refusals import Refusal
 
 from .world import World
 
@@ -273,10 +274,31 @@ def test_a_pod_that_cannot_start_tells_why(reason: str, message: str) -> None:
 def test_a_pod_that_the_api_server_refuses_tells_why() -> None:
     world = running()
     world.vanish("orders-in-0-1")
-    world.refusals = {"orders-in-0-2": ("QuotaExceeded", "exceeded quota: pods")}
+    name, text = "orders-in-0-2", "exceeded quota: pods"
+    world.refusals = {name: Refusal("QuotaExceeded", text)}
     world.reconcile()
+    life = world.life(world.plans[-1], 0)
+    world.refusals = {name: Refusal("QuotaExceeded", text, 1, world.now + 2, 1, life)}
+    found = world.reconcile()
+    assert (found.create, found.again) == ((), 2.0)
+    told = "False QuotaExceeded: task 0: exceeded quota: pods"
+    assert world.condition("Ready") == told
+    world.now += 2
     assert world.reconcile().create  # it is tried again
-    assert world.condition("Ready") == "False QuotaExceeded: task 0: exceeded quota: pods"
+    assert world.condition("Ready") == told
+
+
+def test_a_refused_pod_is_tried_at_once_for_another_template_and_when_a_restart_is_asked_for() -> None:
+    world = running()
+    world.vanish("orders-in-0-1")
+    world.refusals = {"orders-in-0-2": Refusal("AdmissionDenied", "no", 8, world.now + 300, 1, "of another template")}
+    world.reconcile()
+    assert world.reconcile().create
+    life = world.life(world.plans[-1], 0)
+    world.refusals = {"orders-in-0-2": Refusal("AdmissionDenied", "no", 8, world.now + 300, 1, life)}
+    assert not world.reconcile().create
+    world.annotations = {"penstock.dev/restart-tasks": "a 0"}
+    assert world.reconcile().create
 
 
 def test_trouble_that_a_running_task_reports_is_told_and_passes() -> None:

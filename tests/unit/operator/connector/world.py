@@ -24,6 +24,7 @@ from penstock_operator.connector.notes import Note, notes
 from penstock_operator.connector.plans import Plan, Shape, asked, due, manifest, own, release, stored
 from penstock_operator.connector.pod_facts import Ended, JobPod, Phase, TaskPod, timestamp
 from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.refusals import Refusal
 from penstock_operator.connector.secrets import Secrets
 from penstock_operator.connector.status import same, status
 from penstock_operator.rollout.share import OPEN, Place
@@ -78,7 +79,7 @@ class World:
     secrets: Secrets = field(default_factory=Secrets)
     name_refusal: NameRefusal | None = None
     has_claimed: bool = False
-    refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
+    refusals: dict[str, Refusal] = field(default_factory=dict)
     kafka_trouble: str | None = None
     template: str = ""
     values: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,59 @@
+"""Pods that the API server refused (a quota, admission, a right that is missing), and when each is tried again. Pure.
+
+The pause doubles to five minutes, for ever, for pods of tasks as for job pods. Another generation of the Connector, another
+plan, or room that a pod has left in a quota, is another chance at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+__all__ = ["QUOTA", "Refusal", "after", "present", "with_room"]
+
+QUOTA: Final = "QuotaExceeded"
+_FIRST: Final = 2.0
+_LONGEST: Final = 300.0
+_FORGOTTEN: Final = 600.0
+"""Seconds after which a pod that was due is not wanted any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Of one pod.
+
+    Attributes:
+        reason: one word.
+        message: a sentence.
+        tries: in a row.
+        again_at: seconds since 1970.
+        generation: of the Connector when it was tried.
+        life: of a task's pod, what it was to be made from.
+    """
+
+    reason: str
+    message: str
+    tries: int = 1
+    again_at: float = 0.0
+    generation: int = 0
+    life: str = ""
+
+
+def after(before: Refusal | None, reason: str, message: str, *, now: float, generation: int, life: str = "") -> Refusal:
+    """One more try was refused."""
+    tries = 1 if before is None or (before.generation, before.life) != (generation, life) else before.tries + 1
+    pause: float = min(_LONGEST, _FIRST * 2.0 ** min(tries - 1, 16))
+    return Refusal(reason, message, tries, now + pause, generation, life)
+
+
+def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dict[str, Refusal]:
+    """Those that still count, by the pod's name; of another generation's the pod may be tried at once."""
+    return {
+        name: r if r.generation == generation else replace(r, again_at=now)
+        for name, r in refusals.items()
+        if now < r.again_at + _FORGOTTEN
+    }
+
+
+def with_room(refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
+    """The same where a pod has gone: what a quota refused may be tried at once."""
+    return {name: replace(r, again_at=0.0) if r.reason == QUOTA else r for name, r in refusals.items()}

@@ -1,0 +1,36 @@
+"""When a pod that the API server refused is tried again: one rule for pods of tasks and for job pods."""
+
+from dataclasses import replace
+
+from penstock_operator.connector.refusals import Refusal, after, present, with_room
+
+
+def test_the_pause_doubles_to_five_minutes_and_never_ends() -> None:
+    refusal, pauses = None, []
+    for _ in range(40):
+        refusal = after(refusal, "QuotaExceeded", "full", now=1_000.0, generation=1)
+        pauses.append(refusal.again_at - 1_000.0)
+    assert pauses[:8] == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
+    assert set(pauses[8:]) == {300.0}
+
+
+def test_another_generation_or_another_life_begins_the_row_anew() -> None:
+    before = Refusal("AdmissionDenied", "no", 9, 2_000.0, generation=1, life="a")
+    assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, life="a").tries == 10
+    assert after(before, "AdmissionDenied", "no", now=0.0, generation=2, life="a").tries == 1
+    assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, life="b").tries == 1
+
+
+def test_another_generation_is_another_chance_at_once() -> None:
+    refusal = Refusal("AdmissionDenied", "no", 9, 2_000.0, generation=1)
+    assert present({"a": refusal}, 1, 1_800.0) == {"a": refusal}
+    assert present({"a": refusal}, 2, 1_800.0) == {"a": replace(refusal, again_at=1_800.0)}
+
+
+def test_a_refusal_of_a_pod_that_nobody_wants_any_more_is_forgotten() -> None:
+    assert present({"a": Refusal("AdmissionDenied", "no", 9, 2_000.0, 1)}, 1, 2_600.0) == {}
+
+
+def test_room_is_a_chance_for_what_a_quota_refused_alone() -> None:
+    full, denied = Refusal("QuotaExceeded", "full", 9, 2_000.0, 1), Refusal("AdmissionDenied", "no", 9, 2_000.0, 1)
+    assert with_room({"a": full, "b": denied}) == {"a": replace(full, again_at=0.0), "b": denied}
