@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
 from penstock.life import Standing
+from penstock.status_snapshot import StatusSnapshot
 from penstock.taskspec import TaskSpec
 
 __all__ = ["Action", "Finding", "JobAnswer", "JobRequest", "Outcome", "PlanAnswer"]
@@ -46,6 +47,7 @@ class JobRequest(_Part):
         secrets_dir: where `${secret:<name>:<key>}` is found.
         prepare: PLAN only: no task of the connector is alive, so prepare as well.
         task: PREPARE only: the first task of the plan.
+        status: what the operator has read of the status topic; None: the pod reads all of it.
     """
 
     api_version: Literal["penstock.dev/job/v1"] = "penstock.dev/job/v1"
@@ -56,6 +58,7 @@ class JobRequest(_Part):
     secrets_dir: str | None = None
     prepare: bool = False
     task: TaskSpec | None = None
+    status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
 
     def to_json(self) -> str:
         """As the file holds it."""

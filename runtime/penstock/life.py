@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
+from penstock.status_snapshot import StatusSnapshot
 from penstock.taskspec import TaskSpec, TaskState
 
 __all__ = ["Life", "Standing"]
@@ -35,6 +36,7 @@ class Life(_Part):
         incarnation: the lives of this task, counted over all plans.
         token: unique per life.
         state: what to do from the first moment on.
+        status: what the operator had read of the status topic when it made the pod.
     """
 
     api_version: Literal["penstock.dev/life/v1"] = "penstock.dev/life/v1"
@@ -44,6 +46,7 @@ class Life(_Part):
     incarnation: int = Field(ge=1)
     token: str
     state: TaskState = TaskState.RUNNING
+    status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
 
     def of(self, spec: TaskSpec) -> TaskSpec:
         """The task spec of this life."""
@@ -53,7 +56,7 @@ class Life(_Part):
             token=self.token,
             plan=self.standing.plan,
         )
-        return live.model_copy(update={"state": self.state})
+        return live.model_copy(update={"state": self.state, "status": self.status})
 
     def to_json(self) -> str:
         """As the environment variable holds it."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
+from penstock.status_snapshot import StatusSnapshot
 
 __all__ = ["API_VERSION", "PluginReference", "SparkSpec", "SparkStart", "TaskSpec", "TaskState"]
 
@@ -82,6 +83,8 @@ class TaskSpec(_Part):
             `predicates.<alias>`.
         worker: the worker configuration as written, variables unresolved.
         secrets_dir: where `${secret:<name>:<key>}` is `<secrets_dir>/<name>/<key>`; None: there are no secrets.
+        state: what to do from the first moment on.
+        status: what was read of the status topic for this life; None: it reads for itself.
     """
 
     api_version: Literal["penstock.dev/task/v1"] = API_VERSION
@@ -99,6 +102,7 @@ class TaskSpec(_Part):
     spark: SparkSpec = SparkSpec()
     secrets_dir: str | None = None
     state: TaskState = TaskState.RUNNING
+    status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
 
     @property
     def id(self) -> str:

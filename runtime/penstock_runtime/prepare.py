@@ -11,14 +11,16 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.life import Standing
 from penstock.report import Report, report_key
+from penstock.status_snapshot import StatusSnapshot
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine.incarnation import TransactionalIds, all_ids
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.admin import Admin
-from penstock_runtime.kafka.compacted import Entry, NoSuchTopic, StatusWriter, read_to_end
+from penstock_runtime.kafka.compacted import Entry, NoSuchTopic, StatusWriter, read_on, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks, named_ids
+from penstock_runtime.kafka.topic_position import TopicPosition
 
 __all__ = ["Place", "announce", "fence", "prepare"]
 
@@ -50,11 +52,12 @@ class Place:
         return cls(setup.spec.connector, setup.worker.group_id, setup.settings, setup.shared, setup.status_topic)
 
 
-def prepare(setup: Setup) -> Standing:
+def prepare(setup: Setup, known: StatusSnapshot | None = None) -> Standing:
     """Make ready what the tasks of one connector need.
 
     Args:
         setup: of one of its tasks.
+        known: what the operator has read of the status topic about it.
 
     Returns:
         The place of this plan, greater than those of all before it.
@@ -101,9 +104,9 @@ def prepare(setup: Setup) -> Standing:
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
     if setup.exactly_once:
-        return fence(Place.of(setup), setup.spec.tasks)
+        return fence(Place.of(setup), setup.spec.tasks, known=known)
     # By the clock: without ids that are fenced, records alone tell which plan is newer, also when the topic was lost.
-    return _supersede(Place.of(setup), setup.spec.tasks, least=int(time.time())).standing
+    return _supersede(Place.of(setup), setup.spec.tasks, least=int(time.time()), known=known).standing
 
 
 def _appear(settings: ClientSettings, topic: str) -> None:
@@ -120,7 +123,7 @@ def _appear(settings: ClientSettings, topic: str) -> None:
             return
 
 
-def fence(place: Place, tasks: int = 0, *, transactional: bool = True) -> Standing:
+def fence(place: Place, tasks: int = 0, *, transactional: bool = True, known: StatusSnapshot | None = None) -> Standing:
     """Shut out every process of every task that a connector had: partitions may move between tasks.
 
     The new plan's records stand before anything is fenced, for the tasks that were and for those that will be; a plan
@@ -131,6 +134,7 @@ def fence(place: Place, tasks: int = 0, *, transactional: bool = True) -> Standi
         tasks: how many there will be.
         transactional: lives before may have had ids that no record names: those of old records do not. Without, only named
             ids are fenced, and who may not use any need not be allowed to.
+        known: as for `prepare`.
 
     Returns:
         The place of the plan that those will belong to.
@@ -139,7 +143,7 @@ def fence(place: Place, tasks: int = 0, *, transactional: bool = True) -> Standi
         Superseded: somebody else starts the same connector at this moment, and is the greater.
         RetriableError, ConnectError: Kafka is away, or refuses.
     """
-    recorded = _supersede(place, tasks, transactional=transactional)
+    recorded = _supersede(place, tasks, transactional=transactional, known=known)
     if recorded.ids:
         transactions.fence(place.settings, recorded.ids)
         log.info("Fenced %d transactional ids of earlier lives of %s", len(recorded.ids), place.connector)
@@ -159,16 +163,21 @@ class _Recorded:
     ids: list[str]
 
 
-def _supersede(place: Place, tasks: int, *, transactional: bool = False, least: int = 0) -> _Recorded:
+def _supersede(
+    place: Place, tasks: int, *, transactional: bool = False, least: int = 0, known: StatusSnapshot | None = None
+) -> _Recorded:
     """Write a new plan's records for the tasks that were and for those that will be.
 
     Every life of an earlier plan finds them when it looks, and leaves. Arguments and errors are those of `fence`;
     `least` is the least generation.
     """
     name = place.connector
-    entries = read_to_end(place.shared, place.status_topic)
+    entries = [] if known is None else known.entries()
+    news, position = read_on(place.shared, place.status_topic, TopicPosition.of(known))
+    entries += news
     before = incarnated_tasks(entries, name)
-    standing = Standing(generation=max(least, 1 + _generation(entries, name)), plan=uuid.uuid4().hex)
+    greatest = max(_generation(entries, name), 0 if known is None else known.generation)
+    standing = Standing(generation=max(least, 1 + greatest), plan=uuid.uuid4().hex)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     drivers = {  # as the lives before named them: `group.id` may have been another
         t: {
@@ -189,7 +198,8 @@ def _supersede(place: Place, tasks: int, *, transactional: bool = False, least: 
             ]
             writer.write(place.status_topic, records)
             written |= slots.keys()
-            for task, found in incarnated_tasks(read_to_end(place.shared, place.status_topic), name).items():
+            news, position = read_on(place.shared, place.status_topic, position)
+            for task, found in incarnated_tasks(news, name).items():
                 if (found.generation, found.plan) > (standing.generation, standing.plan):
                     raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")
                 slots[task] = max(found.slots, slots.get(task, 0))

@@ -357,5 +357,7 @@ def _task(
         incarnation = Incarnation(
             spec.incarnation, 0, spec.token, setup.cores + 1, generation=spec.generation, plan=spec.plan
         )
-        life = Life(setup.settings, setup.shared, setup.status_topic, setup.ids, incarnation)
+        life = Life(
+            setup.settings, setup.shared, setup.status_topic, setup.ids, incarnation, known=spec.status
+        )  # fmt: skip
     return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark)

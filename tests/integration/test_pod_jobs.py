@@ -12,6 +12,7 @@ from penstock.exit_codes import ExitCode
 from penstock.job import Action, JobAnswer, Outcome
 from penstock.life import Standing
 from penstock.report import LastWord
+from penstock.status_snapshot import StatusSnapshot
 from penstock.taskspec import TaskSpec, TaskState
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
@@ -278,3 +279,14 @@ def test_a_plan_warns_of_tasks_that_its_plugin_never_makes(pods: Pods) -> None:
     assert str(warning).startswith(
         "spec.tasksMax: has no effect above 1: FileStreamSink always runs as one task, not as 3."
     )
+
+
+def test_a_preparation_goes_on_from_what_its_request_says_was_read(pods: Pods) -> None:
+    resource = sink(pods, "t")
+    task = pods.answer(Action.PLAN, resource, prepare=True).plan
+    assert task is not None
+    known = StatusSnapshot(topic_id="of a topic that is gone", ends=(1, 2), generation=5_000_000_000)
+    for action, more in ((Action.PLAN, {"prepare": True}), (Action.PREPARE, {"task": task.tasks[0]})):
+        standing = pods.answer(action, resource, status=known, **more).standing
+        assert standing is not None
+        assert standing.generation > known.generation

@@ -242,6 +242,30 @@ def test_a_life_that_ended_before_it_fenced_leaves_the_ids_of_the_one_before_to_
     assert named_ids([entry], world.name, 0) == {f"third-{world.name}-0"}
 
 
+def test_a_start_that_failed_while_it_fenced_fences_every_id_when_it_is_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else who holds an id under the worker's earlier `group.id` could commit behind the new life's back."""
+    world.began(1, group="first")
+    fenced: list[str] = []
+    real = transactions.fence
+
+    def fails_at_first(settings: ClientSettings, ids: Any) -> None:
+        if not fenced:
+            fenced.append("")
+            raise RetriableError("Kafka is away for a moment")
+        fenced.extend(ids)
+        real(settings, ids)
+
+    monkeypatch.setattr(transactions, "fence", fails_at_first)
+    life = world.life(2, group="second")
+    with pytest.raises(RetriableError):
+        life.begin(world.writer)
+    life.begin(world.writer)
+    assert f"first-{world.name}-0" in fenced
+    life.close()
+
+
 def test_at_least_once_a_life_of_an_older_plan_leaves_also_where_it_begins_last(world: World) -> None:
     older = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "a", 0, 7, "b"), fences=False)
     newer = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "b", 0, 8, "a"), fences=False)

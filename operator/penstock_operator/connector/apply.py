@@ -167,7 +167,8 @@ async def _status(
 async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> bool:
     """Create a pod; False: it is a job pod, and there is no slot for it."""
     if isinstance(wish, CreateTask):
-        pod = maker.task(wish.plan, wish.task, wish.incarnation, wish.standing, wish.state)
+        status = context.status.snapshot(maker.connector.connect_name, wish.task)
+        pod = maker.task(wish.plan, wish.task, wish.incarnation, wish.standing, wish.state, status)
         await _create_pod(key, pod, maker, context)
         return True
     with context.job_slots.making(f"{key.namespace}/{wish.name}", key) as room:
@@ -197,7 +198,7 @@ def _request(wish: CreateJob, maker: Maker, context: Context) -> JobRequest:
     return JobRequest(
         action=wish.action, id=wish.key, connector=maker.document(), worker=dict(context.settings.worker),
         secrets_dir=SECRETS_DIR if maker.shape.secrets or maker.shape_of(wish.plan).secrets else None,
-        prepare=wish.prepare, task=task,
+        prepare=wish.prepare, task=task, status=context.status.snapshot(maker.connector.connect_name),
     )  # fmt: skip
 
 

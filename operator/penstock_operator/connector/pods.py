@@ -8,6 +8,7 @@ from penstock import pod_layout as layout
 from penstock.job import Action, JobRequest
 from penstock.life import Life, Standing
 from penstock.resources import Connector
+from penstock.status_snapshot import StatusSnapshot
 from penstock.taskspec import TaskState
 from penstock_operator.connector import names
 from penstock_operator.connector.job_volumes import sharable
@@ -88,12 +89,16 @@ class Maker:
             plan.digest(task), plan.secrets, shape.image, shape.secrets, resources, shape.contexts, template
         )  # fmt: skip
 
-    def task(self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState) -> dict[str, Any]:
-        """A task's pod."""
+    def task(
+        self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState,
+        status: StatusSnapshot | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A task's pod, which need not read again what `status` holds."""
         own = self.connector.metadata
         life = Life(
             connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
             incarnation=incarnation, token=f"{own.uid}/{standing.generation}/{task}/{incarnation}", state=state,
+            status=status,
         )  # fmt: skip
         pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), life)
         annotations = {

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -21,11 +21,13 @@ from penstock_operator.kafka.clients import admin_properties, consumer_propertie
 from penstock_operator.kafka.writer import Entry
 from penstock_operator.settings import Worker
 
-__all__ = ["Lost", "Reader"]
+__all__ = ["Lost", "Place", "Reader"]
 
 _ASK_SECONDS: Final = 10.0
 """More than `fetch.wait.max.ms`: a question may stand behind a request for records that there are none of."""
 _POLL_SECONDS: Final = 1.0
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Zero: a broker from before topics had ids."""
 _MOST: Final = 1_000
 _LOOK_EVERY: Final = 30.0
 _LOOK_EVERY_IN_TROUBLE: Final = 2.0
@@ -43,6 +45,18 @@ _GONE: Final = frozenset(
 
 Heard = Callable[[KafkaError | None], None]
 """Told of every error of the client, and with None of every sign that all is well. May raise `Lost`."""
+
+
+class Place(NamedTuple):
+    """Up to where a topic was read.
+
+    Attributes:
+        topic_id: Kafka's own.
+        ends: by partition, the first offset that was not read.
+    """
+
+    topic_id: str
+    ends: tuple[int, ...]
 
 
 class Lost(Exception):
@@ -72,6 +86,7 @@ class Reader:
         self._consumer = Consumer(consumer_properties(worker, self._errors.append))
         self._admin = AdminClient(admin_properties(worker))
         self._id: str | None = None
+        self._ends: dict[int, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +95,13 @@ class Reader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._consumer.close()
+
+    @property
+    def place(self) -> Place | None:
+        """Up to where the records that were given have been taken; None: the broker tells no id of the topic."""
+        if self._id is None or self._id == _NO_ID:
+            return None
+        return Place(self._id, tuple(self._ends[p] for p in sorted(self._ends)))
 
     def partitions(self, heard: Heard) -> list[int] | None:
         """Those of the topic; empty: there is no such topic; None: nobody answered."""
@@ -101,6 +123,7 @@ class Reader:
         """Every record up to the end that each partition has when it is reached."""
         self._id = self._topic_id()
         self._consumer.assign([TopicPartition(self._topic, p, OFFSET_BEGINNING) for p in partitions])
+        self._ends = dict.fromkeys(partitions, 0)
         left = set(partitions)
         asked = time.monotonic()
         while left and not self._stopping.is_set():
@@ -108,9 +131,10 @@ class Reader:
             for message in messages:
                 error = message.error()
                 if error is None:
-                    yield from _entry(message)
+                    yield from self._entry(message)
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                     left.discard(message.partition() or 0)
+                    self._ends[message.partition() or 0] = message.offset() or 0
                 else:
                     self._check(error, heard)
             self._turn()
@@ -130,7 +154,7 @@ class Reader:
             for message in self._poll():
                 error = message.error()
                 if error is None:
-                    yield from _entry(message)
+                    yield from self._entry(message)
                 elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
                     self._check(error, heard)
             is_well = self._pass_on(heard) and is_well
@@ -138,6 +162,14 @@ class Reader:
             if time.monotonic() - asked > (_LOOK_EVERY if is_well else _LOOK_EVERY_IN_TROUBLE):
                 is_well = self._look(partitions, heard)
                 asked = time.monotonic()
+
+    def _entry(self, message: Message) -> Iterator[Entry]:
+        key = message.key()
+        if key is not None:
+            yield bytes(key), message.value()
+        # Not before whoever reads this has taken the record. An offset may be less than one before, where a broker that
+        # had not all of the log became its leader.
+        self._ends[message.partition() or 0] = (message.offset() or 0) + 1
 
     def _poll(self) -> list[Message]:
         kept, self._kept = self._kept, []
@@ -208,9 +240,3 @@ _CONSEQUENCES: Final = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._TIME
 
 def _vagueness(error: KafkaError) -> bool:
     return error.code() == KafkaError._TRANSPORT  # noqa: SLF001
-
-
-def _entry(message: Message) -> Iterator[Entry]:
-    key = message.key()
-    if key is not None:
-        yield bytes(key), message.value()

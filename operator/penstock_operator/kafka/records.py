@@ -1,7 +1,8 @@
 """The latest of each key of the status topic that matters to the operator. Pure.
 
-Ours (`penstock.report`): reports, controls, claims. Kafka Connect's: active topics, and states, without their traces. Of a
-record of ours that cannot be read nothing is kept; a state that cannot be read is known by its key, to be removed.
+Ours: reports, controls, claims (`penstock.report`), incarnations (`penstock.incarnation`), of which the greatest counts.
+Kafka Connect's: active topics, and states, without their traces. Of a record of ours that cannot be read nothing is kept; a
+state that cannot be read is known by its key, to be removed.
 """
 
 import json
@@ -10,12 +11,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from penstock.incarnation import incarnation_key, merged
 from penstock.report import Claim, Control, Report, claim_key, control_key
 from penstock.status_records import Status
 
 __all__ = ["ActiveTopic", "Records", "connector_of"]
 
-_OURS: Final = ("penstock-report", "penstock-control", "penstock-claim")
+_OURS: Final = ("penstock-report", "penstock-control", "penstock-claim", "penstock-incarnation")
+_LIVES: Final = b'["penstock-incarnation"'
 _BETWEEN: Final = ":connector-"
 _UNREADABLE: Final = Status("")
 
@@ -41,10 +44,12 @@ class _Of:
     ours: dict[bytes, bytes] = field(default_factory=dict)
     topics: dict[bytes, bytes] = field(default_factory=dict)
     states: dict[bytes, Status] = field(default_factory=dict)
+    lives: dict[bytes, bytes] = field(default_factory=dict)
+    """Incarnation records: nobody reads them here, and none is ever removed."""
 
     @property
     def empty(self) -> bool:
-        return not (self.ours or self.topics or self.states)
+        return not (self.ours or self.topics or self.states or self.lives)
 
 
 class Records:
@@ -71,6 +76,19 @@ class Records:
         if of.empty:
             del self._of[name]
         return name if changed else None
+
+    def carried(self, connector: str, task: int | None = None) -> Sequence[tuple[bytes, bytes]]:
+        """What pods need of this name that do not read the topic from its beginning: a task, or who shuts out all tasks.
+
+        Incarnation records, and for a task what it is told; in place of several of one key the one that stands for all.
+        """
+        of = self._of.get(connector)
+        if of is None:
+            return ()
+        if task is None:
+            return list(of.lives.items())
+        wanted = ((incarnation_key(connector, task), of.lives), (control_key(connector), of.ours))
+        return [(key, kept[key]) for key, kept in wanted if key in kept]
 
     def names(self) -> Collection[str]:
         """Those with reports, a control or a claim."""
@@ -168,6 +186,10 @@ def _in_ours(text: str) -> str | None:
 def _put(of: _Of, key: bytes, value: bytes | None) -> bool:
     if key.startswith((b"status-connector-", b"status-task-")):
         return _put_state(of, key, value)
+    if key.startswith(_LIVES):
+        if value is not None:  # whoever reads the topic passes over tombstones of these, too
+            of.lives[key] = merged(of.lives.get(key), value)
+        return False
     kept = of.topics if key.startswith(b"status-topic-") else of.ours
     if value is None:
         return kept.pop(key, None) is not None

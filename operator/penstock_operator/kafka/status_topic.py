@@ -11,8 +11,9 @@ from confluent_kafka import KafkaError, KafkaException
 from penstock.errors import ConfigError
 from penstock.report import Claim, Control, Report
 from penstock.status_records import Status
+from penstock.status_snapshot import StatusSnapshot
 from penstock_operator.errors import Unavailable
-from penstock_operator.kafka.reader import Lost, Reader
+from penstock_operator.kafka.reader import Lost, Place, Reader
 from penstock_operator.kafka.records import ActiveTopic, Records
 from penstock_operator.kafka.troubles import credentials_refused, sentence
 from penstock_operator.kafka.writer import Entry, Writer
@@ -27,6 +28,13 @@ _LONGEST_PAUSE: Final = 15.0
 _PAUSE_WITHOUT_TOPIC: Final = 2.0
 _STATE_SECONDS: Final = 3.0
 """A state that comes late is a lie: its client gives it up before whoever writes it goes on."""
+_CARRIED: Final = 64 << 10
+"""Characters of records that a short pod's request may hold, of 1 MiB that a ConfigMap holds."""
+_CARRIED_BY_TASK: Final = 8 << 10
+
+
+def _nowhere() -> None:
+    return None
 
 
 class StatusTopic:
@@ -54,6 +62,8 @@ class StatusTopic:
         self._on_turn = on_turn
         self._lock = threading.Lock()
         self._records = Records()
+        self._place: Callable[[], Place | None] = _nowhere
+        """Up to where `_records` were read."""
         self._exists = False
         self._stopping = threading.Event()
         self._hurry = threading.Event()
@@ -115,6 +125,30 @@ class StatusTopic:
         """Kafka Connect's states of the connector and of its tasks, by key, whoever wrote them."""
         with self._lock:
             return self._records.states(connector)
+
+    def snapshot(self, connector: str, task: int | None = None) -> StatusSnapshot | None:
+        """What was read of a connector, and up to where, for a pod that goes on from there.
+
+        Args:
+            connector: its Connect name.
+            task: for this task alone; None: for whoever shuts out all of them.
+
+        Returns:
+            None: the topic is not known well enough, or it is too much for a pod's request; the pod reads all of it.
+        """
+        with self._lock:
+            place = self._place()
+            if place is None:
+                return None
+            records = self._records.carried(connector, task)
+            generation = max((r.standing.generation for r in self._records.reports(connector).values()), default=0)
+        try:
+            texts = tuple((key.decode(), value.decode()) for key, value in records)
+        except UnicodeDecodeError:
+            return None
+        if sum(len(key) + len(value) for key, value in records) > (_CARRIED if task is None else _CARRIED_BY_TASK):
+            return None
+        return StatusSnapshot(topic_id=place.topic_id, ends=place.ends, records=texts, generation=generation)
 
     def names(self) -> Collection[str]:
         """Every Connect name with reports, a control or a claim."""
@@ -210,7 +244,7 @@ class StatusTopic:
                     break
                 if partitions is not None:
                     self._exists = False
-                    self._take(Records(), is_all=True)
+                    self._take(Records(), _nowhere, is_all=True)
                 self._has_looked()
                 if self._hurry.wait(_PAUSE_WITHOUT_TOPIC) and not self._stopping.is_set():
                     self._hurry.clear()
@@ -221,7 +255,7 @@ class StatusTopic:
                 fresh.put(key, value)
             if self._stopping.is_set():
                 return
-            self._take(fresh, is_all=True)
+            self._take(fresh, lambda: reader.place, is_all=True)
             self._exists = True
             self._has_looked()
             for key, value in reader.news(partitions, self._heard):
@@ -235,10 +269,10 @@ class StatusTopic:
             self._looks += 1
             self._looked.notify_all()
 
-    def _take(self, fresh: Records, *, is_all: bool) -> None:
+    def _take(self, fresh: Records, place: Callable[[], Place | None], *, is_all: bool) -> None:
         """Show these from now on."""
         with self._lock:
-            before, self._records = self._records, fresh
+            before, self._records, self._place = self._records, fresh, place
         for name in {*before.all_names(), *fresh.all_names()}:
             if not before.same(fresh, name):
                 self._on_change(name)

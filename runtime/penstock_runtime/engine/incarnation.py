@@ -18,10 +18,12 @@ a sink writes its record before it reads the offsets of its group, and looks bef
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from penstock.errors import Superseded
+from penstock.status_snapshot import StatusSnapshot
 from penstock_runtime.kafka import transactions
-from penstock_runtime.kafka.compacted import Entry, StatusWriter, Tail, read_to_end
+from penstock_runtime.kafka.compacted import Entry, StatusWriter, Tail
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import (
     Incarnation,
@@ -29,8 +31,12 @@ from penstock_runtime.kafka.status_topic import (
     latest_incarnation,
     named_ids,
 )
+from penstock_runtime.kafka.topic_position import TopicPosition
 
 __all__ = ["Life", "TransactionalIds", "all_ids"]
+
+_ANSWER: Final = 30.0
+"""Seconds that an answer may take where the task waits for it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ class Life:
         ids: this task's transactional ids.
         incarnation: what this process acts for.
         fences: whether it writes in transactions.
+        known: what the operator had read when it made this life's pod; None: all of the record's partition is read once.
     """
 
     def __init__(
@@ -85,6 +92,7 @@ class Life:
         incarnation: Incarnation,
         *,
         fences: bool = True,
+        known: StatusSnapshot | None = None,
     ) -> None:
         self.settings = settings
         self.records = records
@@ -93,10 +101,13 @@ class Life:
         self.current = incarnation
         self._fences = fences
         self._key = incarnation_key(ids.connector, ids.task)
-        self._named = frozenset((ids.driver,)) if fences else frozenset()
+        self._own = frozenset((ids.driver,)) if fences else frozenset[str]()
+        self._named = self._own
         """The drivers' ids that its record names: what a life before it may still hold is fenced by the life after it, too,
         should this one end before it has fenced it."""
-        self._tail = Tail(records, status_topic, self._key)
+        self._tail = Tail(records, status_topic, self._key, TopicPosition.of(known))
+        self._seen = [] if known is None else [e for e in known.entries() if e[0] == self._key]
+        """Its own key's records that were read, until nothing follows from them any more."""
 
     def begin(self, writer: StatusWriter) -> None:
         """Rules 1 and 2 at the start of a life. The driver's own id is left to its own producer, which fences it.
@@ -110,15 +121,16 @@ class Life:
         self._refuse_older_than(found)
         if found is not None:
             self.current = replace(self.current, slots=max(self.current.slots, found.slots))
-        earlier = named_ids(entries, self.ids.connector, self.ids.task) - self._named
-        own, self._named = self._named, self._named | earlier
+        earlier = named_ids(entries, self.ids.connector, self.ids.task) - self._own
+        self._named = self._own | earlier
         self._write(writer)
         if self._fences:
             slots = self.current.slots
             transactions.fence(self.settings, [*self.ids.slots(slots), *all_ids(earlier, slots)])
             if earlier:  # nobody can write with them any more
-                self._named = own
+                self._named = self._own
                 self._write(writer)
+        self._seen.clear()
 
     def refence(self, writer: StatusWriter) -> None:
         """Rule 4. Raises as `begin` does."""
@@ -134,6 +146,7 @@ class Life:
             Superseded: a newer life, or a newer fence of this one, exists.
         """
         self._refuse_older_than(self._latest(self._entries()))
+        self._seen.clear()
 
     def look(self, writer: StatusWriter, seconds: float = 2.0) -> None:
         """Rule 3 while nothing else leads to it, for a few small requests: see what has come since the last look.
@@ -146,8 +159,9 @@ class Life:
             Superseded: as `check`.
             RetriableError, ConnectError: Kafka is away, or refuses; nothing is known.
         """
-        news = [e for e in self._tail.news(seconds) if e[0] == self._key]
-        self._refuse_older_than(self._latest(news))
+        news = self._news(seconds)
+        self._refuse_older_than(self._latest(self._seen))
+        self._seen.clear()
         if (news and news[-1] != self._entry()) or (not news and self._tail.begun):
             self._write(writer)
 
@@ -159,7 +173,13 @@ class Life:
         return latest_incarnation(entries, self.ids.connector, self.ids.task)
 
     def _entries(self) -> list[Entry]:
-        return read_to_end(self.records, self.status_topic, key=self._key)
+        self._news(_ANSWER)
+        return [*self._seen]
+
+    def _news(self, seconds: float) -> list[Entry]:
+        news = [e for e in self._tail.news(seconds) if e[0] == self._key]
+        self._seen += news
+        return news
 
     def _entry(self) -> Entry:
         return self.current.entry(self.ids.connector, self.ids.task, ids=self._named)

@@ -385,4 +385,4 @@ def at_least_once(setup: Setup) -> Life:
     """Of a task that writes in no transactions, as sinks do, too."""
     spec = setup.spec
     own = Incarnation(spec.incarnation, 0, spec.token, 0, generation=spec.generation, plan=spec.plan)
-    return Life(setup.settings, setup.shared, setup.status_topic, setup.ids, own, fences=False)
+    return Life(setup.settings, setup.shared, setup.status_topic, setup.ids, own, fences=False, known=spec.status)

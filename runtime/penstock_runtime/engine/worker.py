@@ -157,9 +157,12 @@ def deliver(data: bytes) -> bytes:
         task = msgspec.msgpack.decode(data, type=_Payload)
         process, setup = _process(task)
         if task.life is not None:
-            process.take_over(
-                Life(setup.settings, setup.shared, setup.status_topic, setup.ids, Incarnation(*task.life))
-            )
+            own = Incarnation(*task.life)
+            life = Life(setup.settings, setup.shared, setup.status_topic, setup.ids, own, known=setup.spec.status)
+            try:
+                process.take_over(life)
+            finally:
+                life.close()
         work = [
             (InputPartition(part, {SourcePartition(p): o for p, o in offsets}), entries)
             for part, offsets, entries in task.work

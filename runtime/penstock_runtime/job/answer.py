@@ -45,12 +45,12 @@ def _done(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
     match request.action:
         case Action.PLAN:
             found = validated(request)
-            standing = prepared(found.first) if request.prepare and found.first is not None else None
+            standing = prepared(found.first, request.status) if request.prepare and found.first is not None else None
             return done.model_copy(update={"plan": found.answer, "standing": standing}), found.warnings
         case Action.PREPARE:
             if request.task is None:
                 raise ConfigError(Problem("task", "is missing: Prepare needs the first task of the plan"))
-            return done.model_copy(update={"standing": prepared(request.task)}), ()
+            return done.model_copy(update={"standing": prepared(request.task, request.status)}), ()
         case Action.RESET_OFFSETS:
             message, warnings = reset(request)
             return done.model_copy(update={"message": message}), warnings

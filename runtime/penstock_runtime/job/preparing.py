@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from penstock.errors import ConfigError, ConnectError, Superseded
 from penstock.life import Standing
+from penstock.status_snapshot import StatusSnapshot
 from penstock.taskspec import TaskSpec
 from penstock_runtime.engine.setup import Setup
 from penstock_runtime.kafka.reach import reach
@@ -49,8 +50,12 @@ class Complaints:
         return next((t for t in reversed(heard) if "_ALL_BROKERS_DOWN" not in t), heard[-1] if heard else None)
 
 
-def prepared(task: TaskSpec) -> Standing:
+def prepared(task: TaskSpec, known: StatusSnapshot | None = None) -> Standing:
     """The standing of the plan that this is the first task of.
+
+    Args:
+        task: likewise.
+        known: what was read of the status topic before.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -60,7 +65,7 @@ def prepared(task: TaskSpec) -> Standing:
     complaints = Complaints()
     setup = Setup.of(task, slots_dir=Path(os.devnull), on_error=complaints)
     setup = replace(setup, shared=replace(setup.shared, on_error=complaints))
-    return with_kafka(lambda: prepare(setup), setup.shared, setup.settings, complaints=complaints)
+    return with_kafka(lambda: prepare(setup, known), setup.shared, setup.settings, complaints=complaints)
 
 
 def with_kafka(work: Callable[[], T], *settings: ClientSettings, complaints: Complaints) -> T:

@@ -15,6 +15,7 @@ from penstock.errors import ConfigError, ConnectError, Problem
 from penstock.job import JobRequest
 from penstock.offsets import Offset, SourcePartition
 from penstock.resources import UNNAMED, Connector
+from penstock.status_snapshot import StatusSnapshot
 from penstock.variables import resolve
 from penstock.worker_config import WorkerConfig
 from penstock_runtime.engine.setup import Setup, client_settings
@@ -86,7 +87,7 @@ def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
 
     def work() -> bool | None:
         try:
-            return _reset(target)
+            return _reset(target, request.status)
         except _Refused as e:
             refusal.append(e)
             return None
@@ -101,10 +102,10 @@ class _Refused(Exception):
     """The plugin's word; nothing was reset."""
 
 
-def _reset(target: _Target) -> bool:
+def _reset(target: _Target, known: StatusSnapshot | None) -> bool:
     name = target.place.connector
     try:
-        fence(target.place, transactional=target.transactional)
+        fence(target.place, transactional=target.transactional, known=known)
     except NoSuchTopic:
         log.info("There is no status topic, so there is nobody to shut out")
     writes: list[tuple[ClientSettings, str, list[tuple[bytes, None]]]] = []

@@ -16,11 +16,12 @@ from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.marks import ends, filled, first_since, marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.topic_position import TopicPosition, topic_id
 from penstock_runtime.liveness import LOOP
 
 __all__ = [
-    "NO_GROUP", "Entry", "NoSuchTopic", "Stamped", "StatusWriter", "Tail", "partitions", "read_to_end", "stamped_until_end",
-    "until_end",
+    "NO_GROUP", "Entry", "NoSuchTopic", "Stamped", "StatusWriter", "Tail", "partitions", "read_on", "read_to_end",
+    "stamped_until_end", "until_end",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,43 @@ class NoSuchTopic(ConnectError):
 def read_to_end(settings: ClientSettings, topic: str, **how: Any) -> list[Entry]:
     """`until_end` as a list, for topics that hold little."""
     return list(until_end(settings, topic, **how))
+
+
+def read_on(
+    settings: ClientSettings, topic: str, since: TopicPosition | None
+) -> tuple[list[Entry], TopicPosition | None]:
+    """What has come to a topic since it was read up to a position, and the position that it is read to now.
+
+    Where the position is not of this topic, or not in it any more, all that the topic holds.
+
+    Args:
+        settings: how to connect.
+        topic: must exist.
+        since: None: read all of it.
+
+    Returns:
+        The records, as `until_end`; the position is None where the broker tells no id of the topic.
+
+    Raises:
+        RetriableError, ConnectError: as `until_end`.
+    """
+    config = settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
+    with translating(f"Reading topic '{topic}'"):
+        consumer = Consumer({**config, "fetch.wait.max.ms": 50, "isolation.level": "read_committed"})
+        try:
+            wanted = [TopicPartition(topic, p) for p in partitions(consumer, topic)]
+            found = {of.partition: place for of, place in marks(consumer, wanted, _SECONDS / 2).items()}
+            own = topic_id(
+                settings, topic
+            )  # asked last: of a topic made anew before it, no end is taken for the old one's
+            if since is None or since.topic_id != own:
+                since = TopicPosition("", ())
+            starts = {p: since.start(p, low, high) for p, (low, high) in found.items()}
+            ends = {p: high for p, (low, high) in found.items() if high > max(starts[p], low)}
+            entries = [_entry(m) for m in _read(consumer, topic, starts, ends, _SECONDS)]
+        finally:
+            consumer.close()
+    return entries, None if own is None else TopicPosition(own, tuple(found[p][1] for p in sorted(found)))
 
 
 def until_end(
@@ -203,11 +241,19 @@ class Tail:
 
     Connects with the first question, and keeps its connection.
 
+    Args:
+        settings: how to connect.
+        topic: must exist.
+        key: whose partition.
+        since: somebody has read the topic up to there: the first call begins there where that still is the same topic.
+
     Attributes:
-        begun: whether the last call read the topic from its beginning: always the first one, later where it was made anew.
+        begun: whether the last call read the topic from its beginning: the first one, unless `since` holds; later where it
+            was made anew.
     """
 
-    def __init__(self, settings: ClientSettings, topic: str, key: bytes) -> None:
+    def __init__(self, settings: ClientSettings, topic: str, key: bytes, since: TopicPosition | None = None) -> None:
+        self._since = since
         self._settings = settings
         self._topic = topic
         self._key = key
@@ -240,11 +286,13 @@ class Tail:
                 self.begun = False
                 return []
             low, end = marks(consumer, [here], seconds)[here]
-            begins = not same or not low <= self._at < end
+            start = self._at if same and low <= self._at < end else OFFSET_BEGINNING
+            if self._since is not None and self._since.topic_id == topic_id(self._settings, self._topic):
+                start = self._since.start(here.partition, low, end)
+            begins = start == OFFSET_BEGINNING
             entries, last = [], None
             try:
-                wanted = {here.partition: end} if end > low else {}
-                start = OFFSET_BEGINNING if begins else self._at
+                wanted = {here.partition: end} if end > max(start, low) else {}
                 for message in _read(consumer, self._topic, {here.partition: start}, wanted, seconds):
                     entries.append(_entry(message))
                     last = message.timestamp()[1]
@@ -254,7 +302,7 @@ class Tail:
                 self._time = _time_of(consumer, here, last, seconds)
             elif begins:
                 self._time = None
-        self._of, self._at, self.begun = count, end, begins
+        self._of, self._at, self.begun, self._since = count, end, begins, None
         return entries
 
     def _is_same(self, consumer: Consumer, here: TopicPartition, seconds: float) -> bool:

@@ -8,12 +8,14 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError
+from penstock.sink import TopicPartition
 from penstock_runtime.kafka.compacted import NO_GROUP, Entry, partitions
 from penstock_runtime.kafka.consumers import available
 from penstock_runtime.kafka.errors import translated, translating
-from penstock_runtime.kafka.marks import filled
+from penstock_runtime.kafka.marks import marks
 from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.topic_position import TopicPosition, topic_id
 
 __all__ = ["Follower"]
 
@@ -28,9 +30,18 @@ class Follower:
     """Reads the partitions of some keys from their beginning, and goes on. Connects with the first `poll`.
 
     A broker that is away is waited for; the client finds it again by itself.
+
+    Args:
+        settings: how to connect.
+        topic: must exist.
+        keys: whose partitions.
+        since: somebody has read the topic up to there: begin there where that still is the same topic.
     """
 
-    def __init__(self, settings: ClientSettings, topic: str, keys: Sequence[bytes]) -> None:
+    def __init__(
+        self, settings: ClientSettings, topic: str, keys: Sequence[bytes], since: TopicPosition | None = None
+    ) -> None:
+        self._since = since
         self._settings = settings
         self._topic = topic
         self._keys = keys
@@ -88,9 +99,18 @@ class Follower:
         if self._behind is None:
             count = len(partitions(self._consumer, self._topic, _LOOK_SECONDS))
             mine = sorted({partition_of(key, count) for key in self._keys})
-            ends = filled(self._consumer, self._topic, mine, _LOOK_SECONDS)
-            self._consumer.assign([Position(self._topic, p, OFFSET_BEGINNING) for p in mine])
-            self._behind = ends
+            found = marks(self._consumer, [TopicPartition(self._topic, p) for p in mine], _LOOK_SECONDS)
+            since = self._since
+            if since is not None and since.topic_id != topic_id(self._settings, self._topic):
+                since = None
+            starts = {
+                of.partition: OFFSET_BEGINNING if since is None else since.start(of.partition, *place)
+                for of, place in found.items()
+            }
+            self._consumer.assign([Position(self._topic, p, start) for p, start in starts.items()])
+            self._behind = {
+                of.partition: high for of, (low, high) in found.items() if high > max(starts[of.partition], low)
+            }
         return self._consumer
 
     def _reached(self, partition: int, offset: int) -> None:

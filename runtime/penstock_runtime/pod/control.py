@@ -13,6 +13,7 @@ from penstock.taskspec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted import Entry
 from penstock_runtime.kafka.follow import Follower
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.topic_position import TopicPosition
 from penstock_runtime.pod.reports import PodReports
 from penstock_runtime.pod.wanted import Wanted
 
@@ -48,9 +49,11 @@ class Controls:
         self._wanted = Wanted.of(life)
         self._control_key = control_key(spec.connector)
         self._report_key = report_key(spec.connector, spec.task)
-        self._follower = Follower(settings, topic, [self._control_key, self._report_key])
+        known = spec.status
+        self._follower = Follower(settings, topic, [self._control_key, self._report_key], TopicPosition.of(known))
         self._live = False
         self._obey(self._wanted)
+        self._take(() if known is None else known.entries())
 
     def begin(self, deadline: float, stopping: threading.Event) -> None:
         """Read what is there now, then follow in a thread.

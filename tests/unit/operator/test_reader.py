@@ -19,6 +19,12 @@ class Message:
     def value(self) -> bytes:
         return b"value"
 
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return 7
+
 
 class Endless:
     """A client of a topic that always holds more."""

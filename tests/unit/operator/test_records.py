@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from penstock.incarnation import Incarnation
 from penstock.life import Standing
 from penstock.report import Claim, Control, Report, claim_key, control_key, report_key
 from penstock.status_records import Status
+from penstock.taskspec import TaskState
 from penstock_operator.kafka.records import ActiveTopic, Records, connector_of
 
 NAME = "shop.orders-in"
@@ -35,7 +37,7 @@ def topic(name: str, connector: str = NAME, task: int = 0) -> tuple[bytes, bytes
         (b"status-connector-shop.a", "shop.a"),
         (b"status-task-shop.a-12", "shop.a"),
         (b"status-task-with-dashes-in-it-0", "with-dashes-in-it"),
-        (b'["penstock-incarnation","shop.a",0]', None),
+        (b'["penstock-incarnation","shop.a",0]', "shop.a"),
         (b'["penstock-report"', None),
         (b'["penstock-report",7,0]', None),
         (b'["penstock-report"]', None),
@@ -157,3 +159,35 @@ def test_names_are_found_by_who_claims_them_for_as_long_as_that_is_so() -> None:
         records.put(claim_key(name), None)
     assert not records.claimed("shop", "one", "u1")
     assert not records._claimed
+
+
+def test_incarnation_records_are_carried_told_to_nobody_and_never_removed() -> None:
+    records = Records()
+    life = Incarnation(1, 0, "t", 2, 7, "p").entry(NAME, 0)
+    assert records.put(*life) is None
+    assert records.put(life[0], None) is None
+    assert records.carried(NAME) == [life]
+    assert not records.keys(NAME)
+    assert not records.names()
+    assert not records.all_names()
+
+
+def test_a_task_is_carried_its_own_record_and_what_it_is_told() -> None:
+    records = Records()
+    lives = [Incarnation(1, 0, "t", 2, 7, "p").entry(NAME, task) for task in range(3)]
+    told = control_key(NAME), Control(connector_uid="u", generation=1, state=TaskState.PAUSED).to_value()
+    for key, value in (*lives, told, (report_key(NAME, 1), report(1))):
+        records.put(key, value)
+    assert records.carried(NAME, 1) == [lives[1], told]
+    assert records.carried(NAME) == lives
+    assert records.carried("shop.other") == ()
+
+
+@pytest.mark.parametrize("value", [b"{broken", b"[]", b"7", b'{"incarnation":"x"}', b"null"])
+def test_an_incarnation_that_cannot_be_read_stops_nobody(value: bytes) -> None:
+    records = Records()
+    key, good = Incarnation(1, 0, "t", 2, 7, "p").entry(NAME, 0)
+    records.put(key, good)
+    records.put(key, value)
+    records.put(key, good)
+    assert records.carried(NAME) == [(key, good)]
