@@ -1,14 +1,12 @@
 """The work queue: every key once, one run per key at a time, so many runs at once, back-off for those that fail.
 
 Keys that somebody waits for go before the rest: ten thousand connectors that are looked at after a start, or that somebody
-else creates, hold up no change of one that is there. The rest always gets its part.
+else creates, hold up no change of one that is there. The rest always gets its part. Among both, namespaces take turns.
 
 Used in one event loop's thread. Times are of its clock, seconds.
 """
 
 import asyncio
-import heapq
-import itertools
 import logging
 import random
 from collections.abc import Awaitable, Callable
@@ -18,6 +16,7 @@ from typing import Final
 from penstock_operator.backoff import backoff
 from penstock_operator.errors import NotYet, OperatorError
 from penstock_operator.key import Key
+from penstock_operator.lane import Lane
 from penstock_operator.metrics import QueueFigures
 
 __all__ = ["WorkQueue", "current_key"]
@@ -64,11 +63,10 @@ class WorkQueue:
         self._on_done = on_done
         self._due: dict[Key, float] = {}
         # By whether they are urgent. These may hold what `_due` no longer says.
-        self._order: dict[bool, list[tuple[float, int, Key]]] = {True: [], False: []}
+        self._lanes = {urgent: self._lane(urgent=urgent) for urgent in (True, False)}
         self._urgent: set[Key] = set()
         self._known: set[Key] = set()
         self._runs = 0
-        self._numbers = itertools.count()
         self._running: dict[Key, float] = {}
         self._begun: dict[Key, asyncio.Task[None]] = {}  # without those that are created and have not done a step
         self._tasks: set[asyncio.Task[None]] = set()
@@ -161,7 +159,7 @@ class WorkQueue:
         self._due[key] = when
         if urgent:
             self._urgent.add(key)
-        heapq.heappush(self._order[urgent], (when, next(self._numbers), key))
+        self._lanes[urgent].put(key, when)
         self._news.set()
 
     async def _schedule(self) -> None:
@@ -176,47 +174,26 @@ class WorkQueue:
 
     def _begin_what_is_due(self) -> float | None:
         """Begin runs while there are slots; seconds until the next key is due, None: something else must happen first."""
-        later: dict[bool, list[tuple[float, int, Key]]] = {True: [], False: []}
-        try:
-            while len(self._running) < self._slots and not self._blockers:
-                waits: list[float] = []
-                for urgent in self._turns():
-                    if (wait := self._begin_one(urgent, later[urgent])) is None:
-                        break
-                    waits.append(wait)
-                else:
-                    return min((w for w in waits if w != float("inf")), default=None)
-            return None
-        finally:
-            for urgent, entries in later.items():
-                for entry in entries:
-                    heapq.heappush(self._order[urgent], entry)
+        while len(self._running) < self._slots and not self._blockers:
+            now = self._loop.time()
+            lanes = [self._lanes[urgent] for urgent in self._turns()]
+            key = next((key for lane in lanes if (key := lane.take(now)) is not None), None)
+            if key is None:
+                wait = min(lane.wait(now) for lane in lanes)
+                return None if wait == float("inf") else wait
+            self._begin(key)
+        return None
 
     def _turns(self) -> tuple[bool, ...]:
         """Which keys are taken first now."""
         return (False, True) if self._runs % _TURN == _TURN - 1 else (True, False)
 
-    def _begin_one(self, urgent: bool, later: list[tuple[float, int, Key]]) -> float | None:
-        """None: one was begun; else the seconds until one is due.
+    def _lane(self, *, urgent: bool) -> Lane:
+        def counts(key: Key, when: float) -> bool:
+            # One that runs is put there again when it has ended.
+            return self._due.get(key) == when and (key in self._urgent) == urgent and key not in self._running
 
-        Args:
-            urgent: of which keys.
-            later: takes entries of keys that run: their turn comes when these have ended.
-        """
-        order = self._order[urgent]
-        while order:
-            when, _, key = order[0]
-            if self._due.get(key) != when or (key in self._urgent) != urgent:
-                heapq.heappop(order)
-            elif (wait := when - self._loop.time()) > 0:
-                return wait
-            else:
-                entry = heapq.heappop(order)
-                if key not in self._running:
-                    self._begin(key)
-                    return None
-                later.append(entry)
-        return float("inf")
+        return Lane(counts)
 
     def _begin(self, key: Key) -> None:
         del self._due[key]
@@ -257,12 +234,12 @@ class WorkQueue:
         finally:
             self._ended_now(key)
             self._on_done(outcome, self._loop.time() - begun)
-        if again is not None:
-            self._put(key, self._loop.time() + again, urgent=True)
-        if key in self._due:  # it may have woken itself
-            when, urgent = max(self._due.pop(key), self._not_before(key)), key in self._urgent
-            self._urgent.discard(key)
-            self._put(key, when, urgent=urgent)
+            if again is not None:
+                self._put(key, self._loop.time() + again, urgent=True)
+            if key in self._due:  # it may have woken itself, or have been interrupted
+                when, urgent = max(self._due.pop(key), self._not_before(key)), key in self._urgent
+                self._urgent.discard(key)
+                self._put(key, when, urgent=urgent)
 
     def _not_before(self, key: Key) -> float:
         return self._ended[key] + _COOL if self._failures.get(key, 0) >= _HOT else 0.0

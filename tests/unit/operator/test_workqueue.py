@@ -475,3 +475,65 @@ def test_a_key_that_waits_for_its_turn_is_worked_on_once_when_somebody_comes_to_
 
     with_queue(worked, test)
     assert worked.times(A) == [0.0, 5.0, 125.0]
+
+
+@pytest.mark.parametrize("urgent", [True, False])
+def test_a_namespace_whose_keys_are_changed_without_an_end_holds_up_no_other(*, urgent: bool) -> None:
+    noisy = [Key("noisy", str(n)) for n in range(100)]
+    quiet = [Key(f"quiet-{n}", "c") for n in range(5)]
+    queues: list[WorkQueue] = []
+
+    async def then(key: Key, run: int) -> float | None:
+        await asyncio.sleep(1)
+        if key.namespace == "noisy":
+            (queues[0].hurry if urgent else queues[0].add)(key)
+        return None
+
+    worked = Worked(then)
+
+    async def test(queue: WorkQueue) -> None:
+        queues.append(queue)
+        for key in (*noisy, *quiet):
+            queue.add(key)
+        await asyncio.sleep(600)
+        for _ in range(3):
+            for key in quiet:
+                (queue.hurry if urgent else queue.add)(key)
+            begun = asyncio.get_running_loop().time()
+            before = len(worked.runs)
+            await asyncio.sleep(30)
+            waited = [at - begun for key, at in worked.runs[before:] if key in quiet]
+            assert len(waited) == len(quiet)
+            assert max(waited) <= 8
+        seen = {key for key, _ in worked.runs}
+        assert set(noisy) <= seen, "nor do they stand still"
+
+    with_queue(worked, test)
+
+
+def test_namespaces_take_turns_and_within_one_who_waits_longest_goes_first() -> None:
+    worked = Worked()
+    keys = [Key("a", "1"), Key("a", "2"), Key("a", "3"), Key("b", "1"), Key("b", "2"), Key("c", "1")]
+
+    async def test(queue: WorkQueue) -> None:
+        for key in keys:
+            queue.add(key)
+        await asyncio.sleep(20)
+
+    with_queue(worked, test, slots=1)
+    assert [f"{key.namespace}{key.name}" for key, _ in worked.runs] == ["a1", "b1", "c1", "a2", "b2", "a3"]
+
+
+def test_a_key_that_is_put_again_while_it_runs_is_worked_on_once_more_in_its_lane() -> None:
+    worked = Worked()
+
+    async def test(queue: WorkQueue) -> None:
+        queue.add(A)
+        await asyncio.sleep(0.2)
+        queue.add(A, 0.5)  # its time comes while it runs
+        await asyncio.sleep(0.2)
+        queue.hurry(A)
+        await asyncio.sleep(20)
+
+    with_queue(worked, test)
+    assert worked.times(A) == [0.0, 1.0]
