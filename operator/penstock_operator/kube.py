@@ -71,7 +71,7 @@ class Kube:
 
     def list(
         self, kind: Kind, namespace: str | None, *, labels: Mapping[str, str] | None = None, fields: str = "",
-        bodies: bool = True,
+        bodies: bool = True, most: int | None = None,
     ) -> Objects:  # fmt: skip
         """All objects of a kind, of one namespace or (None) of all; each with `apiVersion` and `kind`.
 
@@ -81,15 +81,16 @@ class Kube:
             labels: that they must carry.
             fields: a field selector.
             bodies: False: only their metadata.
+            most: no more than so many, by name.
         """
         doing = f"Listing {kind.plural} of {namespace or 'all namespaces'}"
-        query = {"limit": str(_PAGE)}
+        query = {"limit": str(min(_PAGE, most or _PAGE))}
         if labels:
             query["labelSelector"] = ",".join(f"{n}={v}" for n, v in labels.items())
         if fields:
             query["fieldSelector"] = fields
         for _ in range(2):
-            found = self._pages(kind, namespace, query, doing, JSON if bodies else METADATA_LIST)
+            found = self._pages(kind, namespace, query, doing, JSON if bodies else METADATA_LIST, most)
             if found is not None:
                 return found
         raise Unavailable(f"{doing}: the list changed faster than it could be read")
@@ -298,7 +299,7 @@ class Kube:
         return self._request("PATCH", kind, path, doing, body=manifest, content_type=_APPLY, query=query, verb="apply")
 
     def _pages(
-        self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str, accept: str
+        self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str, accept: str, most: int | None
     ) -> Objects | None:
         found: Objects = []
         more = ""
@@ -310,8 +311,8 @@ class Kube:
             body = _object(answer, doing)
             found += ({**item, "apiVersion": kind.api_version, "kind": kind.kind} for item in body.get("items") or ())
             more = body.get("metadata", {}).get("continue") or ""
-            if not more:
-                return found
+            if not more or (most is not None and len(found) >= most):
+                return found[:most]
 
 
 def _absent(answer: Answer, kind: Kind) -> bool:

@@ -1,7 +1,7 @@
 """Everything that a decision rests on, looked up live."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from penstock_operator.connector.api_trouble import ApiTrouble
 from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.facts import ActiveTopic, Facts
 from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
 from penstock_operator.connector.refusals import Refusal, present
@@ -32,6 +33,10 @@ log = logging.getLogger(__name__)
 _LABEL_LENGTH: Final = 63
 _ANSWER_BYTES: Final = 4 << 20
 _LOG_PATIENCE: Final = 60.0
+_MOST_LISTED: Final = 32
+"""ConfigMaps with the labels of a Connector's plans that are looked at; the operator keeps two, three for a moment."""
+_MOST_READ: Final = 8
+"""Of them, how many are read."""
 
 
 @dataclass
@@ -48,9 +53,9 @@ class Remembered:
         living: how many of its pods there are.
         namespace_ends: it said so.
         logs: of short pods that ended, by uid: what an answer in it comes to depends on the configuration now.
-        plans: that were read, by the ConfigMap's uid; None: it holds none that can be read.
         restless: how many runs in a row have ended with the wish for the next one at once.
         queued: it waits for a slot for a job pod.
+        crowded: too many ConfigMaps carry the labels of its plans.
         own: its uid, and the name in Kafka that it owned last; empty: it has owned none.
     """
 
@@ -63,15 +68,16 @@ class Remembered:
     living: int = 0
     namespace_ends: bool = False
     logs: dict[str, str] = field(default_factory=dict)
-    plans: dict[str, Plan | None] = field(default_factory=dict)
     restless: int = 0
     queued: bool = False
+    crowded: bool = False
     own: tuple[str, str] = ("", "")
 
 
 async def facts(
-    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, trouble: str | None
-) -> Facts:
+    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, trouble: str | None,
+    cache: PlanCache,
+) -> Facts:  # fmt: skip
     """Gather.
 
     Args:
@@ -80,6 +86,7 @@ async def facts(
         context: the outside.
         remembered: from earlier runs for this Connector.
         trouble: why the operator cannot read the status topic, once that has lasted.
+        cache: plans that were read.
 
     Raises:
         OperatorError: the API server does not answer as it should.
@@ -110,6 +117,8 @@ async def facts(
     asked = plans.asked(connector, settings.worker, settings.images.runtime, about, memory.restarted)
     own_secrets = secrets.look((r for r in wanted if not r.worker), found, context.hmac_key)
     shape = plans.Shape.of(settings, about.names)
+    due = plans.due(asked, shape)
+    stored = await _plans_in(maps, (memory.plan, due), own.uid or "", key, context, remembered)
     name, status = connector.connect_name, context.status
     refusal = await _refusal(connector, document, key, context, memory)
     if refusal is None:
@@ -119,7 +128,7 @@ async def facts(
         connector=connector,
         memory=memory,
         now=now,
-        due=plans.due(asked, shape),
+        due=due,
         asked=asked,
         own=plans.own(connector, own_secrets, memory.restarted),
         shape=shape,
@@ -128,7 +137,7 @@ async def facts(
         deleting=instant(document["metadata"].get("deletionTimestamp")),
         finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
         namespace_ends=remembered.namespace_ends,
-        plans=await _plans(context, key, [m for m in maps if names.label(m, names.OPERATOR_LABEL) == ours], remembered),
+        plans=await _plans(context, key, stored, cache),
         task_pods=tuple(p for p in mine if isinstance(p, TaskPod)),
         job_pods=jobs,
         foreign_pods=tuple(p.name for p in pods if p.owner != own.uid),
@@ -222,28 +231,64 @@ async def _secrets(
     }
 
 
-def _plan_maps(context: Context, key: Key, uid: str) -> list[dict[str, Any]]:
-    """Those that keep plans of a Connector, whoever made them, without what is in them."""
+def _plan_maps(context: Context, key: Key, uid: str, name: str | None = None) -> list[dict[str, Any]]:
+    """Those that keep plans of a Connector, whoever made them, without what is in them; of one name, or not too many."""
     labels = {names.UID_LABEL: uid, names.ROLE_LABEL: "plan"}
-    return context.kube.list(CONFIG_MAP, key.namespace, labels=labels, bodies=False)
+    fields = "" if name is None else f"metadata.name={name}"
+    return context.kube.list(
+        CONFIG_MAP, key.namespace, labels=labels, fields=fields, bodies=False, most=_MOST_LISTED
+    )  # fmt: skip
 
 
-async def _plans(
-    context: Context, key: Key, maps: Sequence[Mapping[str, Any]], remembered: Remembered
-) -> tuple[Plan, ...]:
+async def _plans_in(
+    maps: Sequence[Mapping[str, Any]], hashes: Collection[str], uid: str, key: Key, context: Context,
+    remembered: Remembered,
+) -> list[Mapping[str, Any]]:  # fmt: skip
+    """Those of this operator that are to be read: of the plans that are asked for, and the newest.
+
+    Args:
+        maps: that carry the labels of the Connector's plans.
+        hashes: of the plans that are asked for: found by name where so many others are in the way.
+        uid: the Connector's.
+        key: likewise.
+        context: the outside.
+        remembered: of the Connector.
+    """
+    wanted = {names.plan_name(key.name, one) for one in hashes if one}
+    crowded = len(maps) >= _MOST_LISTED
+    if crowded and not remembered.crowded:
+        log.warning(
+            "%s: %d or more ConfigMaps carry the labels of its plans, of which the operator makes two; most are not read: "
+            "remove what others have labelled %s=%s", key, len(maps), names.UID_LABEL, uid,
+        )  # fmt: skip
+    remembered.crowded = crowded
+    found = {m["metadata"]["name"]: m for m in maps}
+    for name in sorted(wanted - found.keys()) if crowded else ():
+        found |= {m["metadata"]["name"]: m for m in await context.run(_plan_maps, context, key, uid, name)}
+
+    def rank(one: Mapping[str, Any]) -> tuple[bool, str]:
+        return one["metadata"]["name"] in wanted, str(one["metadata"].get("creationTimestamp") or "")
+
+    ours = [m for m in found.values() if names.label(m, names.OPERATOR_LABEL) == context.settings.release.label]
+    return sorted(ours, key=rank, reverse=True)[:_MOST_READ]
+
+
+async def _plans(context: Context, key: Key, maps: Sequence[Mapping[str, Any]], cache: PlanCache) -> tuple[Plan, ...]:
     """The plans that are stored. Each is read once: they may be large, and are immutable."""
-    kept: dict[str, Plan | None] = {}
+    known, kept = cache.of(key), dict[str, CachedPlan]()
+
     for found in maps:
         own = found["metadata"]["uid"]
-        if own in remembered.plans:
-            kept[own] = remembered.plans[own]
+        if own in known:
+            kept[own] = known[own]
         else:
             whole = await context.run(context.kube.get, CONFIG_MAP, key.namespace, found["metadata"]["name"])
             # Else it is gone, and perhaps another has its name.
             if whole is not None and whole["metadata"]["uid"] == own:
-                kept[own] = plans.stored(whole)
-    remembered.plans = kept
-    return tuple(sorted((p for p in kept.values() if p is not None), key=lambda p: p.created))
+                size = sum(len(str(text)) for text in (whole.get("data") or {}).values())
+                kept[own] = CachedPlan(plans.stored(whole), size)
+    cache.keep(key, kept)
+    return tuple(sorted((c.plan for c in kept.values() if c.plan is not None), key=lambda p: p.created))
 
 
 def _topics(found: Iterable[KafkaTopic]) -> tuple[ActiveTopic, ...]:

@@ -217,7 +217,7 @@ def stored(config_map: Mapping[str, Any]) -> Plan | None:
             about.get("restarted", ""), digests if len(digests) == len(tasks) else _digests(tasks),
             about.get("answersHealth") is True,
         )  # fmt: skip
-    except (KeyError, ValueError, TypeError, AttributeError, ConfigError):
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError, ConfigError):  # whoever wrote it
         return None
 
 

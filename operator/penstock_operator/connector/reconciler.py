@@ -20,6 +20,7 @@ from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.failed_run import report
 from penstock_operator.connector.figures import figures
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
+from penstock_operator.connector.plan_cache import PlanCache
 from penstock_operator.connector.pod_facts import Phase
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.refusals import QUOTA, with_room
@@ -47,6 +48,7 @@ class Reconciler:
 
     def __init__(self) -> None:
         self._remembered: dict[Key, gather.Remembered] = {}
+        self._plans = PlanCache()
         self._trouble = KafkaTrouble()
 
     async def __call__(self, key: Key, context: Context) -> float | None:
@@ -111,7 +113,7 @@ class Reconciler:
         connector = judged(connector, context.settings)
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
         remembered.looking = True
-        facts = await gather.facts(connector, document, context, remembered, trouble)
+        facts = await gather.facts(connector, document, context, remembered, trouble, self._plans)
         remembered.looking = False
         if facts.run_by:
             context.places.put(key, None)
@@ -212,6 +214,7 @@ class Reconciler:
         for name in gather.left_behind(context, key, self._remembered.get(key, gather.Remembered())):
             await context.run(context.status.forget, name)
         self._remembered.pop(key, None)
+        self._plans.drop(key)
         context.connectors.forget(key)
         self._room(key, context)
         return None
