@@ -53,6 +53,8 @@ def _portion(value: Any) -> int | str:
     raise ValueError('must be a number of Connectors, or a share of them from "1%" to "100%"')
 
 
+Size = Annotated[str, Field(pattern=r"^([0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?)?$", strict=True)]
+"""Of a volume, as Kubernetes writes it; empty: no bound."""
 Portion = Annotated[int | str, PlainValidator(_portion)]
 Names = Annotated[tuple[str, ...], AfterValidator(_once)]
 Text = Annotated[str, AfterValidator(_filled)]
@@ -183,6 +185,7 @@ class Task(_Part):
     termination_grace_period_seconds: Count = 30
     node_lost_seconds: Count = 30
     liveness_probe: bool = False
+    temporary_size: Size = "10Gi"
     pod_security_context: dict[str, Any] = {
         "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
         "seccompProfile": {"type": "RuntimeDefault"},

@@ -77,6 +77,7 @@ task:
   terminationGracePeriodSeconds: {{ int64 .Values.task.terminationGracePeriodSeconds }}
   nodeLostSeconds: {{ int64 .Values.task.nodeLostSeconds }}
   livenessProbe: {{ .Values.task.livenessProbe }}
+  temporarySize: {{ quote .Values.task.temporarySize }}
   podSecurityContext:
     {{- toYaml .Values.task.podSecurityContext | nindent 4 }}
   securityContext:

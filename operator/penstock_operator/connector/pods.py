@@ -29,6 +29,8 @@ _CONTAINER_FIELDS: Final = frozenset(
 _OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
 """Of `spec.template`, what a task may need and a job pod does not."""
 _SCRATCH: Final = "scratch"
+_REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+"""Else the autoscaler keeps a node for each: it does not know their owner's kind, and they have a local volume."""
 
 
 def metadata(
@@ -193,7 +195,8 @@ class Maker:
 
     def _spec(self, container: str, module: str, file: str, shape: Shape, *, tells_missing: bool) -> dict[str, Any]:
         mounts = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
-        volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {}}]
+        size = self.settings.task.temporary_size
+        volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {"sizeLimit": size} if size else {}}]
         for number, name in enumerate(shape.secrets):
             volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
             mounts.append(
@@ -233,8 +236,7 @@ class Maker:
             spec = merged(spec, {"containers": [{"name": container, **inner}]})
         meta = dict(pod["metadata"])
         meta["labels"] = {**labels, **meta["labels"]}  # ours select the pods: they are not for the taking
-        if annotations or "annotations" in meta:
-            meta["annotations"] = {**annotations, **meta.get("annotations", {})}
+        meta["annotations"] = {**_REPLACEABLE, **annotations, **meta.get("annotations", {})}
         return {**pod, "metadata": meta, "spec": spec}
 
 

@@ -33,7 +33,7 @@ OTHERS: Mapping[str, Any] = {
     "operator.podLabels": {"a": "b"}, "operator.podAnnotations": {"a": "b"}, "operator.env": [{"name": "A", "value": "b"}],
     "operator.nodeSelector": {"a": "b"}, "operator.tolerations": [{"operator": "Exists"}],
     "operator.affinity": {"podAffinity": {}},
-    "operator.temporarySize": "1Mi", "serviceAccount.annotations": {"a": "b"}, "metrics.service.annotations": {"a": "b"},
+    "operator.temporarySize": "1Mi", "task.temporarySize": "1Gi", "serviceAccount.annotations": {"a": "b"}, "metrics.service.annotations": {"a": "b"},
     "metrics.serviceMonitor.interval": "1m", "metrics.podMonitor.interval": "1m",
     "metrics.serviceMonitor.labels": {"a": "b"}, "metrics.podMonitor.labels": {"a": "b"},
     "metrics.alerts.labels": {"a": "b"},

@@ -1,5 +1,6 @@
 """The pods that the operator makes: secure by default, merged with what users add, the same for the same facts."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +17,12 @@ from penstock_operator.settings import Settings
 
 from .world import tasks_of
 
-SETTINGS = Settings.of(
-    {
-        "release": {"name": "penstock", "namespace": "penstock-system"},
-        "worker": {"bootstrap.servers": "kafka:9092"},
-        "images": {"runtime": "penstock-runtime:0.1.0", "pullSecrets": ["registry"]},
-    }
-)
+DOCUMENT: dict[str, Any] = {
+    "release": {"name": "penstock", "namespace": "penstock-system"},
+    "worker": {"bootstrap.servers": "kafka:9092"},
+    "images": {"runtime": "penstock-runtime:0.1.0", "pullSecrets": ["registry"]},
+}
+SETTINGS = Settings.of(DOCUMENT)
 STANDING = Standing(generation=3, plan="p")
 
 
@@ -68,6 +68,24 @@ def test_a_pod_asks_for_nothing_that_the_restricted_level_forbids(pod: dict[str,
 def test_a_pod_has_no_token_for_the_api_server_and_ends_for_good(pod: dict[str, Any]) -> None:
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert pod["spec"]["restartPolicy"] == "Never"
+
+
+@pytest.mark.parametrize("make", [task_pod, job_pod], ids=["task", "job"])
+def test_a_pod_holds_up_no_node_that_an_autoscaler_wants_to_empty_unless_its_connector_says_so(
+    make: Callable[..., dict[str, Any]],
+) -> None:
+    mark = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+    assert make()["metadata"]["annotations"][mark] == "true"
+    assert make(template={"annotations": {mark: "false"}})["metadata"]["annotations"][mark] == "false"
+
+
+@pytest.mark.parametrize(("given", "volume"), [({}, {"sizeLimit": "10Gi"}), ({"temporarySize": "2Gi"}, {"sizeLimit": "2Gi"}),
+                                               ({"temporarySize": ""}, {})])  # fmt: skip
+def test_a_pods_tmp_is_bounded_as_the_release_says(given: dict[str, str], volume: dict[str, str]) -> None:
+    settings = Settings.of({**DOCUMENT, "task": given})
+    made = maker(settings=settings)
+    for pod in (made.task(plan(), 1, 4, STANDING, TaskState.RUNNING), made.job("orders-in-plan-1", Action.PLAN, "1")):
+        assert {"name": "scratch", "emptyDir": volume} in pod["spec"]["volumes"]
 
 
 def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
