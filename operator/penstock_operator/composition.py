@@ -25,6 +25,7 @@ from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
 from penstock_operator.kube import Kube
+from penstock_operator.late_kinds import LateKinds
 from penstock_operator.lease import Lease, LeaseLost
 from penstock_operator.metrics import Metrics
 from penstock_operator.pool import Pool
@@ -89,6 +90,7 @@ class Operator:
         self._loop_heart = Heart("event loop", _STILL)
         self._kopf_heart = Heart("event loop of kopf", _STILL)
         self._streams: Streams | None = None
+        self._late: LateKinds | None = None
         self._status: StatusTopic | None = None
         self._context: Context | None = None
         self._failure: BaseException | None = None
@@ -126,6 +128,8 @@ class Operator:
                     watching = self._begin(kinds)
                     tasks.append(self._task("resync", self._after_first_list()))
                     tasks.append(self._task("rollout", self._count_places()))
+                    assert self._late is not None
+                    tasks += (self._task(kind.plural, self._late.follow(kind)) for kind in (POLICY, PLUGIN_VERSION))
                     await self._stopping.wait()
         finally:
             await self._end(watching, tasks)
@@ -153,14 +157,12 @@ class Operator:
         return False
 
     async def _kinds(self) -> list[Kind] | None:
-        """What to watch; None: told to end before the CRDs were there."""
-        optional = [POLICY, PLUGIN_VERSION]
+        """What to watch from the beginning on; None: told to end before the CRDs were there."""
         told = False
         while not self._stopping.is_set():
             try:
                 if await self._pool(self._kube.serves, CONNECTOR):
-                    found = [kind for kind in optional if await self._pool(self._kube.serves, kind)]
-                    return [CONNECTOR, POD, *found, *([SECRET] if self._settings.secrets.watch else [])]
+                    return [CONNECTOR, POD, *([SECRET] if self._settings.secrets.watch else [])]
                 if not told:
                     told = True
                     log.warning("The API server knows no %s: install the CRDs of this release", CONNECTOR.plural)
@@ -216,6 +218,15 @@ class Operator:
             beat=self._kopf_heart.beat,
         )  # fmt: skip
         watching.start(lambda: self._from_thread(self._watching_ended, watching))
+
+        def watch(kind: Kind) -> Watching:
+            streams = Streams([kind], self._settings.watch_namespaces)
+            return Watching(
+                self._kube.server, self._settings, events, deliver=self._from_thread, kinds=[kind], streams=streams,
+                is_late=True,
+            )  # fmt: skip
+
+        self._late = LateKinds(lambda kind: self._pool(self._kube.serves, kind), watch)
         return watching
 
     # While it runs
@@ -348,9 +359,12 @@ class Operator:
     async def _end(self, watching: Watching | None, tasks: list[asyncio.Task[None]]) -> None:
         if watching is not None:
             ending = self._loop.run_in_executor(None, watching.stop)
+            late = self._loop.run_in_executor(None, self._late.stop) if self._late is not None else None
             grace = _STOP_SECONDS if self._lease.is_held else 0.0
             await asyncio.gather(*(queue.stop(grace) for queue in (self.queue, *self._unused.values())))
             await ending
+            if late is not None:
+                await late
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)

@@ -17,6 +17,7 @@ from penstock_operator.connector.names import CONNECTOR_LABEL, MANAGED_BY, OPERA
 from penstock_operator.index import ConnectorIndex
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
+from penstock_operator.late_kinds import LATE_THREAD
 from penstock_operator.session import open_session
 from penstock_operator.settings import Settings
 from penstock_operator.streams import Streams
@@ -144,6 +145,7 @@ class Watching:
         kinds: those that the API server knows.
         streams: told of every sign of life.
         beat: called every second from kopf's event loop.
+        is_late: the kinds may go, and come again: that they end the watch is no fault.
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class Watching:
         kinds: Collection[Kind],
         streams: Streams,
         beat: Callable[[], None] = lambda: None,
+        is_late: bool = False,
     ) -> None:
         self._server = server
         self._settings = settings
@@ -164,6 +167,7 @@ class Watching:
         self._kinds = kinds
         self._streams = streams
         self._beat = beat
+        self._is_late = is_late
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._on_end: Callable[[], None] = lambda: None
@@ -179,11 +183,13 @@ class Watching:
                 asyncio.run(self._operator())
             except BaseException as e:  # the thread's end is told, whatever it was
                 self.error = e
-                log.critical("Watching has ended: %s", e, exc_info=e)
+                if not self._is_late:
+                    log.critical("Watching has ended: %s", e, exc_info=e)
             finally:
                 on_end()
 
-        self._thread = threading.Thread(target=run, name="kopf", daemon=True)
+        name = LATE_THREAD if self._is_late else "kopf"
+        self._thread = threading.Thread(target=run, name=name, daemon=True)
         self._thread.start()
 
     @property

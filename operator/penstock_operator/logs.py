@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final
 
+from penstock_operator.late_kinds import LATE_THREAD
 from penstock_operator.workqueue import current_key
 
 __all__ = ["JsonLines", "Seldom", "configure"]
@@ -60,6 +61,8 @@ class Seldom(logging.Filter):
         """Whether this one is ours, or new."""
         if not record.name.startswith(_REPEATING):
             return True
+        if record.threadName == LATE_THREAD and record.levelno >= logging.ERROR:  # `late_kinds` says it
+            return False
         text = re.sub(r"[0-9]+", "0", record.getMessage())
         now = self._clock()
         if now - self._seen.get(text, -self._seconds) < self._seconds:

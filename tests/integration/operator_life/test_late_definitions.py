@@ -1,0 +1,66 @@
+"""Definitions that come after the operator has begun are found, and those that go end nothing else."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from ..cluster_api.api import ApiRefused
+from ..cluster_api.conftest import ROOT
+from .site import Site
+from .unused_kinds import SPECS, manifest, observed
+
+Json = dict[str, Any]
+PLURALS = {"TopicCreationPolicy": "topiccreationpolicies", "PluginVersion": "pluginversions"}
+
+
+def served(site: Site, plural: str) -> bool:
+    try:
+        site.api.call("GET", f"/apis/penstock.dev/v1alpha1/namespaces/{site.namespace}/{plural}")
+    except ApiRefused:
+        return False
+    return True
+
+
+@pytest.fixture
+def definitions(site: Site) -> Iterator[dict[str, Json]]:
+    """Those of kinds that the operator can do without; they are put back."""
+    known = {
+        kind: yaml.safe_load((ROOT / "crds" / f"{plural}.penstock.dev.yaml").read_text())
+        for kind, plural in PLURALS.items()
+    }
+    yield copy.deepcopy(known)
+    for definition in known.values():
+        site.api.apply(definition, manager="kubectl")
+
+
+def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definitions: dict[str, Json]) -> None:
+    for definition in definitions.values():
+        site.api.delete(definition)
+    operator = site.operator().start().ready()
+    operator.until(lambda: all(not served(site, p) for p in PLURALS.values()), "they are gone")
+    operator.until(lambda: operator.logged("knows no pluginversions: their CRD is not there"), "it is told")
+    for kind, plural in PLURALS.items():
+        site.api.apply(definitions[kind], manager="kubectl")
+        operator.until(lambda p=plural: served(site, p), f"{plural} are served")  # type: ignore[misc]
+        site.api.create(manifest(site, kind))
+        observed(site, kind, 1)
+    site.create("orders")
+    site.settled("orders")
+    site.api.delete(definitions["PluginVersion"])
+    operator.until(
+        lambda: sum("knows no pluginversions" in str(n.get("message")) for n in operator.lines()) == 2, "it is told", 90
+    )
+    site.change("orders", state="Paused")
+    site.settled("orders", "Paused")
+    assert operator.probe("healthz")[0] == 200
+    site.api.apply(definitions["PluginVersion"], manager="kubectl")
+    operator.until(lambda: served(site, "pluginversions"), "served again")
+    site.api.create(manifest(site, "PluginVersion"))
+    observed(site, "PluginVersion", 1)
+    assert operator.starts == 1
+    for kind in SPECS:
+        site.api.delete(manifest(site, kind))
+    site.check()
