@@ -26,6 +26,7 @@ Page = Callable[[], tuple[int, str, bytes]]
 """Status, content type, body."""
 
 _SECONDS: Final = 5.0
+_PIECE: Final = 64 << 10
 
 
 class Heart:
@@ -97,7 +98,8 @@ class Server:
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                for at in range(0, len(body), _PIECE):  # each in time: a large page takes a slow reader longer
+                    self.wfile.write(body[at : at + _PIECE])
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
                 log.debug(format, *args)

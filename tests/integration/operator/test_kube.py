@@ -72,6 +72,9 @@ def test_a_list_is_read_page_by_page_and_names_its_kind(
     assert [f["metadata"]["name"] for f in found] == [f"c{n}" for n in range(5)]
     assert {(f["kind"], f["apiVersion"]) for f in found} == {("ConfigMap", "v1")}
     assert metrics.requests()["list", "ConfigMap", "200"] == 3
+    first = kube.list(CONFIG_MAP, namespace, labels={"app.kubernetes.io/managed-by": "penstock"}, most=3)
+    assert [f["metadata"]["name"] for f in first] == ["c0", "c1", "c2"]
+    assert metrics.requests()["list", "ConfigMap", "200"] == 5
     assert kube.list(CONFIG_MAP, namespace, fields="metadata.name=c3")[0]["metadata"]["name"] == "c3"
     assert kube.list(POD, namespace) == []
     assert isinstance(kube.list(CONFIG_MAP, None), list)

@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+import socket
+import time
 import urllib.error
 import urllib.request
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock_operator import logs
+from penstock_operator import logs, probes
 from penstock_operator.composition import identity
 from penstock_operator.event_memory import EventMemory, event
 from penstock_operator.key import Key
@@ -300,3 +302,22 @@ def test_a_container_that_starts_again_in_its_pod_is_the_same_operator() -> None
     pod = {"PENSTOCK_POD_NAME": "penstock-0", "PENSTOCK_POD_UID": "1234"}
     assert identity(pod) == identity(pod) == "penstock-0_1234"
     assert identity({}) != identity({})
+
+
+def test_a_page_of_thousands_of_connectors_is_sent_whole_to_a_reader_that_is_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that reads nothing at all is let go."""
+    monkeypatch.setattr(probes, "_SECONDS", 2.0)
+    body = b"x" * (16 << 20)
+    server = Server(0, {"/metrics": lambda: (200, "text/plain", body)})
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            read = 0
+            while piece := client.recv(256 << 10, socket.MSG_WAITALL):
+                read += len(piece)
+                time.sleep(0.05)
+        assert read > len(body)
+    finally:
+        server.close()
