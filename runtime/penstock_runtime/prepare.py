@@ -114,7 +114,7 @@ def _appear(settings: ClientSettings, topic: str) -> None:
     deadline = time.monotonic() + _APPEARS
     while True:
         try:
-            read_to_end(settings, topic, key=b"", servers=settings.bootstrap)
+            read_to_end(settings, topic, servers=settings.bootstrap)
         except (NoSuchTopic, RetriableError):
             if time.monotonic() > deadline:
                 raise

@@ -14,16 +14,21 @@ older. The same look is how a life that writes nothing learns that it is over.
 
 A life that delivers at least once, as sinks do, has no ids to fence, and keeps the other rules so that it learns that, too:
 a sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
+
+The status topic may get partitions at any time, and the key lies in another one from then on. So a record is looked for as
+`Tail` does, in all of them, and is written to the partition where it lies now.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from penstock.errors import Superseded
+from penstock.errors import RetriableError, Superseded
 from penstock.status_snapshot import StatusSnapshot
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted import Entry, StatusWriter, Tail
+from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import (
     Incarnation,
@@ -37,6 +42,9 @@ __all__ = ["Life", "TransactionalIds", "all_ids"]
 
 _ANSWER: Final = 30.0
 """Seconds that an answer may take where the task waits for it."""
+_PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds after a record that was written and is not there, before it is written again: brokers may hear of a topic's new
+partitions one after the other."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +167,11 @@ class Life:
             Superseded: as `check`.
             RetriableError, ConnectError: Kafka is away, or refuses; nothing is known.
         """
-        news = self._news(seconds)
+        self._seen += self._tail.news(seconds)
         self._refuse_older_than(self._latest(self._seen))
         self._seen.clear()
-        if (news and news[-1] != self._entry()) or (not news and self._tail.begun):
+        last = self._tail.last
+        if self._tail.begun if last is None else last != self._entry():
             self._write(writer)
 
     def close(self) -> None:
@@ -173,26 +182,26 @@ class Life:
         return latest_incarnation(entries, self.ids.connector, self.ids.task)
 
     def _entries(self) -> list[Entry]:
-        self._news(_ANSWER)
+        self._seen += self._tail.news(_ANSWER)
         return [*self._seen]
-
-    def _news(self, seconds: float) -> list[Entry]:
-        news = [e for e in self._tail.news(seconds) if e[0] == self._key]
-        self._seen += news
-        return news
 
     def _entry(self) -> Entry:
         return self.current.entry(self.ids.connector, self.ids.task, ids=self._named)
 
     def _write(self, writer: StatusWriter) -> None:
         entry = self._entry()
-        while True:
-            writer.write(self.status_topic, [entry])
-            entries = self._entries()
-            self._refuse_older_than(self._latest(entries))
-            last = next((e for e in reversed(entries) if e[0] == entry[0]), None)
-            if last == entry:
+        for pause in _PAUSES:
+            count = writer.partitions(self.status_topic)
+            writer.write(self.status_topic, [entry], partition=partition_of(self._key, count))
+            self._refuse_older_than(self._latest(self._entries()))
+            if self._tail.last == entry:
                 return
+            time.sleep(pause)
+        raise RetriableError(
+            f"Topic '{self.status_topic}' does not keep the record of task {self.ids.connector}-{self.ids.task}: it was "
+            f"written {len(_PAUSES)} times, and never was the last of its key. Check that the topic's cleanup.policy is "
+            f"compact, and that nobody else writes under this connector's name."
+        )
 
     def _refuse_older_than(self, found: Incarnation | None) -> None:
         if found is not None and found > self.current:

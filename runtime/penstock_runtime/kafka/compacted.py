@@ -33,6 +33,8 @@ NO_GROUP: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
 """A client must name a group, and asks for its coordinator, though readers here have none: who may not use the group of
 that name may read all the same, as with Kafka Connect."""
 _PASSED_OVER: Final = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, NO_GROUP)  # noqa: SLF001 (librdkafka's names)
+_BY_KEY: Final = -1
+"""librdkafka's RD_KAFKA_PARTITION_UA."""
 _SECONDS: Final = 60.0
 _TOLD: Final = 15.0
 """Seconds between two lines about a long reading."""
@@ -105,7 +107,6 @@ def until_end(
     settings: ClientSettings,
     topic: str,
     *,
-    key: bytes | None = None,
     servers: str | None = None,
     past_open: bool = False,
 ) -> Iterator[Entry]:
@@ -116,7 +117,6 @@ def until_end(
     Args:
         settings: how to connect.
         topic: must exist.
-        key: read only the partition that this key lies in.
         servers: of another cluster than the consumers'.
         past_open: the topic is written in transactions, and one that is open, whoever's, hides what was committed behind
             it: wait for its end (`transaction.timeout.ms` at most).
@@ -125,7 +125,7 @@ def until_end(
         RetriableError: nothing came for a minute: the brokers do not answer, or a transaction stays open.
         ConnectError: no such topic, not authorised.
     """
-    for message in _until_end(settings, topic, key=key, servers=servers, past_open=past_open):
+    for message in _until_end(settings, topic, servers=servers, past_open=past_open):
         yield _entry(message)
 
 
@@ -139,7 +139,6 @@ def _until_end(
     settings: ClientSettings,
     topic: str,
     *,
-    key: bytes | None = None,
     servers: str | None = None,
     past_open: bool = False,
 ) -> Iterator[Message]:
@@ -151,8 +150,6 @@ def _until_end(
         consumer = Consumer({**config, "isolation.level": "read_committed"})
         try:
             wanted = partitions(consumer, topic)
-            if key is not None:
-                wanted = [partition_of(key, len(wanted))]
             if past_open:  # a client's isolation level is also that of the ends that it is told
                 other = Consumer({**config, "isolation.level": "read_uncommitted"})
                 try:
@@ -215,7 +212,7 @@ def _records(messages: Iterable[Message], topic: str, ends: dict[int, int]) -> I
             raise translated(error, f"Reading topic '{topic}'")
 
 
-def partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) -> list[int]:
+def partitions(client: Consumer | Producer, topic: str, seconds: float = _SECONDS / 2) -> list[int]:
     """The partitions of a topic.
 
     Raises:
@@ -224,7 +221,7 @@ def partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) ->
         ConnectError: not authorised.
     """
     with translating(f"Reading topic '{topic}'"):
-        metadata = consumer.list_topics(topic, timeout=seconds).topics[topic]
+        metadata = client.list_topics(topic, timeout=seconds).topics[topic]
     if metadata.error is not None:
         ours = translated(metadata.error, f"Reading topic '{topic}'")
         if metadata.error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
@@ -234,22 +231,26 @@ def partitions(consumer: Consumer, topic: str, seconds: float = _SECONDS / 2) ->
 
 
 class Tail:
-    """What comes to the partition of one key, asked for now and then: three small requests while nothing has come.
+    """What comes under one key, asked for now and then: three small requests while nothing has come.
 
     A topic that somebody has made anew may hold as many records as before, or more: so it is also asked where the records
     of the last one's time begin. A topic of another time, or with other partitions, is read from its beginning.
+
+    The first call looks into all partitions, later ones into the key's alone. A topic that gets partitions keeps its records
+    where they are, and for some minutes some producers write by the old number: from then on all are looked into again.
 
     Connects with the first question, and keeps its connection.
 
     Args:
         settings: how to connect.
         topic: must exist.
-        key: whose partition.
+        key: of the records.
         since: somebody has read the topic up to there: the first call begins there where that still is the same topic.
 
     Attributes:
-        begun: whether the last call read the topic from its beginning: the first one, unless `since` holds; later where it
-            was made anew.
+        begun: whether the last call read the key's partition from its beginning: the first one, unless `since` holds; later
+            where the topic was made anew or got partitions.
+        last: the last record of the key that the last call found in the partition where it lies now.
     """
 
     def __init__(self, settings: ClientSettings, topic: str, key: bytes, since: TopicPosition | None = None) -> None:
@@ -258,15 +259,18 @@ class Tail:
         self._topic = topic
         self._key = key
         self._consumer: Consumer | None = None
+        self._first = 0
+        """How many partitions the topic had when all of them were read first."""
         self._of = 0
-        """How many partitions the topic had."""
-        self._at = 0
+        """How many it has."""
+        self._at: dict[int, int] = {}
         self._time: tuple[int, int] | None = None
         """Milliseconds since 1970, and the first offset of that time or a later one: what tells this topic from another."""
         self.begun = False
+        self.last: Entry | None = None
 
     def news(self, seconds: float) -> list[Entry]:
-        """The records since the last call, all of them in the first; of any key in this partition.
+        """The records of the key since the last call, all of them in the first; oldest first within each partition.
 
         Args:
             seconds: how long an answer may take.
@@ -280,34 +284,42 @@ class Tail:
                 self._consumer = Consumer({**config, "isolation.level": "read_committed", "fetch.wait.max.ms": 50})
             consumer = self._consumer
             count = len(partitions(consumer, self._topic, seconds))
-            here = TopicPartition(self._topic, partition_of(self._key, count))
-            same = count == self._of and self._is_same(consumer, here, seconds)
-            if same and ends(consumer, [here], seconds)[here] == self._at:
-                self.begun = False
+            own = TopicPartition(self._topic, partition_of(self._key, count))
+            here = [own] if count == self._first else [TopicPartition(self._topic, p) for p in range(count)]
+            same = count == self._of and self._is_same(consumer, own, seconds)
+            if same and all(self._at.get(of.partition) == end for of, end in ends(consumer, here, seconds).items()):
+                self.begun, self.last = False, None
                 return []
-            low, end = marks(consumer, [here], seconds)[here]
-            start = self._at if same and low <= self._at < end else OFFSET_BEGINNING
+            found = {of.partition: between for of, between in marks(consumer, here, seconds).items()}
+            goes_on = same and all(low <= self._at.get(p, -1) <= end for p, (low, end) in found.items())
+            starts = {p: self._at[p] if goes_on else OFFSET_BEGINNING for p in found}
             if self._since is not None and self._since.topic_id == topic_id(self._settings, self._topic):
-                start = self._since.start(here.partition, low, end)
-            begins = start == OFFSET_BEGINNING
-            entries, last = [], None
+                starts = {p: self._since.start(p, low, end) for p, (low, end) in found.items()}
+            wanted = {p: end for p, (low, end) in found.items() if end > max(starts[p], low)}
+            entries, last, time_of_last = [], None, 0
             try:
-                wanted = {here.partition: end} if end > max(start, low) else {}
-                for message in _read(consumer, self._topic, {here.partition: start}, wanted, seconds):
-                    entries.append(_entry(message))
-                    last = message.timestamp()[1]
+                for message in _read(consumer, self._topic, starts, wanted, seconds):
+                    lies_here = message.partition() == own.partition
+                    if lies_here:
+                        time_of_last = message.timestamp()[1]
+                    if message.key() == self._key:
+                        entries.append(_entry(message))
+                        last = entries[-1] if lies_here else last
             finally:
                 consumer.unassign()  # what is assigned is fetched, all the time
-            if last is not None and last > 0:
-                self._time = _time_of(consumer, here, last, seconds)
+            begins = starts[own.partition] == OFFSET_BEGINNING
+            if time_of_last > 0:
+                self._time = _time_of(consumer, own, time_of_last, seconds)
             elif begins:
                 self._time = None
-        self._of, self._at, self.begun, self._since = count, end, begins, None
+        self._first, self._of, self._since = self._first or count, count, None
+        self._at = {p: end for p, (_, end) in found.items()}
+        self.begun, self.last = begins, last
         return entries
 
-    def _is_same(self, consumer: Consumer, here: TopicPartition, seconds: float) -> bool:
+    def _is_same(self, consumer: Consumer, own: TopicPartition, seconds: float) -> bool:
         """Whether the last record that was read is still there; compaction may have taken it, and then all is read anew."""
-        return self._time is None or first_since(consumer, here, self._time[0], seconds) == self._time[1]
+        return self._time is None or first_since(consumer, own, self._time[0], seconds) == self._time[1]
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -333,23 +345,33 @@ class StatusWriter:
         with translating("Starting a producer"):
             self._producer = Producer({**config, **_ONE_BY_ONE})
 
-    def write(self, topic: str, entries: Iterable[Entry], *, timeout: float = 30.0) -> None:
+    def partitions(self, topic: str) -> int:
+        """How many partitions a topic has now: what is written goes by them from then on. Raises as `partitions`."""
+        return len(partitions(self._producer, topic))
+
+    def write(self, topic: str, entries: Iterable[Entry], *, timeout: float = 30.0, partition: int = _BY_KEY) -> None:
         """Write records and wait for their acknowledgement; in smaller portions where the topic takes no such batch.
+
+        Args:
+            topic: where to.
+            entries: the records.
+            timeout: seconds.
+            partition: where they go; without it, where their keys lie.
 
         Raises:
             RetriableError: not acknowledged in time; they may still arrive.
             ConnectError: refused.
         """
         entries = list(entries)
-        failed = self._written(topic, entries, timeout)
+        failed = self._written(topic, entries, timeout, partition)
         if len(entries) > 1 and any(e.code() == KafkaError.MSG_SIZE_TOO_LARGE for e in failed):
             middle = len(entries) // 2
-            self.write(topic, entries[:middle], timeout=timeout)
-            self.write(topic, entries[middle:], timeout=timeout)
+            self.write(topic, entries[:middle], timeout=timeout, partition=partition)
+            self.write(topic, entries[middle:], timeout=timeout, partition=partition)
         elif failed:
             raise translated(failed[0], f"Writing to topic '{topic}'")
 
-    def _written(self, topic: str, entries: Iterable[Entry], timeout: float) -> list[KafkaError]:
+    def _written(self, topic: str, entries: Iterable[Entry], timeout: float, partition: int) -> list[KafkaError]:
         failed: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, message: Any) -> None:
@@ -358,7 +380,7 @@ class StatusWriter:
 
         with translating(f"Writing to topic '{topic}'"):
             for key, value in entries:
-                self._producer.produce(topic, key=key, value=value, on_delivery=delivered)
+                self._producer.produce(topic, key=key, value=value, partition=partition, on_delivery=delivered)
             if self._producer.flush(timeout):
                 self._producer.purge()
                 raise RetriableError(f"Writing to topic '{topic}': no answer from {self._settings.bootstrap}")
