@@ -55,6 +55,7 @@ class Stamped(NamedTuple):
     value: bytes | None
     timestamp: int
     offset: int
+    partition: int = 0
 
 
 class NoSuchTopic(ConnectError):
@@ -132,7 +133,7 @@ def until_end(
 def stamped_until_end(settings: ClientSettings, topic: str, **how: Any) -> Iterator[Stamped]:
     """As `until_end`, with times and places."""
     for message in _until_end(settings, topic, **how):
-        yield Stamped(*_entry(message), message.timestamp()[1], message.offset() or 0)
+        yield Stamped(*_entry(message), message.timestamp()[1], message.offset() or 0, message.partition() or 0)
 
 
 def _until_end(

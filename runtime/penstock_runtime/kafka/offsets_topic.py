@@ -4,7 +4,8 @@ Written compact and unescaped (no white space, `é` as two bytes). Kafka Connect
 compared as structures, and a partition that was read is written back with the bytes that were read, so that Connect finds
 it again (connect-semantics 1). Of several byte forms of one partition, which may lie in several partitions of the topic,
 the one with the newest timestamp holds; the others get tombstones when it is written next, together with it. All of them
-are known, for a reset must reach each.
+are known, for a reset must reach each. So it is with one key, too, which lies in another partition of the topic once that
+has got more: the last record of each partition counts, and of those the newest.
 """
 
 import json
@@ -92,9 +93,9 @@ def fold(connector: str, entries: Iterable[Stamped]) -> StoredOffsets:
 
     A malformed record is logged and passed over, as Kafka Connect does; one of another connector is none of ours.
     """
-    live: dict[SourcePartition, dict[bytes, tuple[tuple[int, int, bytes], Offset]]] = {}
+    records: dict[SourcePartition, dict[bytes, dict[int, tuple[int, int, Offset | None]]]] = {}
     name = _json(connector)
-    for key, value, timestamp, place in entries:
+    for key, value, timestamp, place, lies_in in entries:
         if not key.startswith(b"[" + name) and connector.encode() not in key and b"\\" not in key:
             continue
         try:
@@ -108,13 +109,15 @@ def fold(connector: str, entries: Iterable[Stamped]) -> StoredOffsets:
         except (ValueError, TypeError, AttributeError, ConnectError):
             log.warning("Ignoring a malformed record in the offsets topic: key %r", key[:200])
             continue
-        forms = live.setdefault(partition, {})
-        if offset is None:
-            forms.pop(key, None)
-        else:
-            forms[key] = ((timestamp, place, key), offset)
+        records.setdefault(partition, {}).setdefault(key, {})[lies_in] = (timestamp, place, offset)
     stored = StoredOffsets(connector)
-    for partition, forms in live.items():
+    for partition, keys in records.items():
+        forms: dict[bytes, tuple[tuple[int, int, bytes], Offset]] = {}
+        for key, last in keys.items():
+            # Of one time, the one in the partition that was new, and so holds less.
+            timestamp, place, offset = max(last.values(), key=lambda one: (one[0], -one[1]))
+            if offset is not None:
+                forms[key] = ((timestamp, place, key), offset)
         if forms:
             newest = max(forms, key=lambda k: forms[k][0])
             stored.keys[partition], stored.offsets[partition] = newest, forms[newest][1]

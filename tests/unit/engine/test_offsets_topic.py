@@ -71,6 +71,18 @@ def test_the_last_record_of_a_key_holds() -> None:
     }
 
 
+@pytest.mark.parametrize("value", [b'{"i":2}', None])
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_of_two_partitions_of_a_topic_that_grew_the_newest_record_of_a_key_holds(
+    newer_first: bool, value: bytes | None
+) -> None:
+    key = b'["c",{"p":"a"}]'
+    before = [Stamped(key, b'{"i":0}', 300, 8, partition=0), Stamped(key, b'{"i":1}', 100, 9, partition=0)]
+    after = [Stamped(key, value, 200, 0, partition=3)]
+    stored = fold_stamped("c", [*after, *before] if newer_first else [*before, *after])
+    assert stored.offsets == ({SourcePartition({"p": "a"}): {"i": 2}} if value else {})
+
+
 FORMS = b'["c",{"a":1,"b":2}]', b'["c",{"b":2,"a":1}]'
 BOTH = SourcePartition({"a": 1, "b": 2})
 
