@@ -1,12 +1,13 @@
 """The folder that a sink writes to, or what keeps its lines until then, is full: told, and nothing is lost or doubled."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .lab import Lab
+from .lab import Lab, failed
 from .running import manifest, new_name, next_life, until
 
 RECORD = "x" * 90
@@ -94,3 +95,35 @@ def test_a_source_goes_on_though_the_disk_of_its_log_is_full(lab: Lab, tmp_path:
     until(lambda: lab.values(topic) == ["a", "b"], what=task.last_words)
     task.terminate()
     assert task.await_exit() == 0
+
+
+def test_a_spark_sink_at_a_full_disk_fails_with_the_folder_named_and_goes_on_once_there_is_room(
+    lab: Lab, small: Path
+) -> None:
+    topic, folder = lab.topic(), small / "out"
+    schema = {"type": "struct", "fields": [{"field": "v", "type": "string"}]}
+    config = {"topics": topic, "format": "json", "path": folder, "value.converter": "JsonConverter"}
+    spec = lab.spec(manifest(new_name(), "SparkSink", config), {"offset.flush.interval.ms": "200"})
+
+    def write(texts: list[str]) -> None:
+        lab.produce(topic, *(json.dumps({"schema": schema, "payload": {"v": t}}) for t in texts))
+
+    def shown() -> list[str]:
+        return sorted(json.loads(line)["v"] for f in folder.glob("*.json") for line in f.read_text().splitlines())
+
+    write(values(10))
+    task = lab.processes.task(spec)
+    lab.wait_committed(spec.connector, topic, 10)
+    assert shown() == values(10)
+    ballast = fill(small)
+    write(values(1500)[10:])
+    message = failed(task)
+    assert str(folder) in message
+    assert "No space left on device" in message
+    assert lab.committed(spec.connector, topic) == 10
+    assert shown() == values(10)
+    ballast.unlink()
+    task = lab.processes.task(next_life(spec))
+    lab.wait_committed(spec.connector, topic, 1500)
+    assert shown() == values(1500)
+    task.stop()
