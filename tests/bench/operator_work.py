@@ -76,8 +76,12 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
         settled = threading.Event()
         with ThreadPoolExecutor(1) as beside:
             changes = beside.submit(_changes_until, settled, site)
-            stopped = settled_all(site, operator, resting, "Stopped", created(site, resting, state="Stopped"), _LIMIT)
-            settled.set()
+            try:
+                stopped = settled_all(
+                    site, operator, resting, "Stopped", created(site, resting, state="Stopped"), _LIMIT
+                )
+            finally:  # else who interrupts this waits for changes without an end
+                settled.set()
             meanwhile = changes.result()
         running = settled_all(site, operator, working, "Running", created(site, working), _LIMIT)
         again = restart(operator, 1 + size.stopped + size.running, _LIMIT)
