@@ -59,6 +59,28 @@ def test_a_sink_waits_for_a_deleted_topic_and_reads_the_new_one_from_its_beginni
     task.stop()
 
 
+@pytest.mark.parametrize("count", [2, 3, 2000])
+def test_a_sink_reads_a_topic_that_was_made_anew_at_once_from_its_beginning(
+    lab: Lab, tmp_path: Path, count: int
+) -> None:
+    topic, file = lab.topic(), tmp_path / "out"
+    lab.produce(topic, "old 0", "old 1", "old 2")
+    resource = manifest(
+        new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter",
+        consumer_override_metadata_max_age_ms=10_000,
+    )  # fmt: skip
+    name, task = lab.start(resource)
+    lab.wait_committed(name, topic, 3)
+    delete(lab.servers, topic)
+    until(lambda: topic not in topics(lab.servers))
+    create(lab.servers, topic)
+    expected = [f"new {n}" for n in range(count)]
+    lab.produce(topic, *expected)
+    until(lambda: set(expected) <= set(file.read_text().splitlines()), what=task.last_words)  # in which order ever
+    lab.wait_committed(name, topic, count)
+    task.stop()
+
+
 def test_a_task_whose_topic_goes_before_its_offsets_are_committed_goes_on(lab: Lab) -> None:
     topic, other = lab.topic(), lab.topic()
     resource = lab.sink_manifest(f"{topic},{other}", commits="retriable")  # the first two times

@@ -198,7 +198,7 @@ class SinkWorld(World):
             return
         number = len(self._next) + 1
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        admin.create_partitions([NewPartitions(TOPIC, number)])[TOPIC].result(30)
+        admin.create_partitions([NewPartitions(TOPIC, number)])[TOPIC].result(120)
         until(lambda: len(self._producer.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == number)
         self._next[number - 1] = 0
 

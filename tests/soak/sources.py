@@ -280,7 +280,7 @@ class LimitsWorld(OutsideWorld):
             return
         self._streams += 1
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
-        admin.create_partitions([NewPartitions(TOPIC, self._streams)])[TOPIC].result(30)
+        admin.create_partitions([NewPartitions(TOPIC, self._streams)])[TOPIC].result(120)
         self.outside.grow(self._streams)
         self._partitions = self._streams
         self.follow()

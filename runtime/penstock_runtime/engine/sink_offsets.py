@@ -105,8 +105,12 @@ class SinkOffsets:
         """
         return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items()}
 
-    def take(self, partitions: Sequence[TopicPartition]) -> None:
+    def take(self, partitions: Sequence[TopicPartition], *, first: Collection[TopicPartition] = ()) -> None:
         """Begin with new partitions, where the sink stored offsets with its data, else where the group stands.
+
+        Args:
+            partitions: these.
+            first: of a topic that was made anew: what the group holds there, if anything, is a place in the topic before.
 
         Raises:
             ConnectError: the group has members: somebody else runs this connector; or nobody says where to begin.
@@ -115,13 +119,13 @@ class SinkOffsets:
             self.commit()
         self._fence.check()
         self._refuse_members()
-        committed = self._consumer.committed(partitions)
+        committed = {**self._consumer.committed(partitions), **dict.fromkeys(first, 0)}
         if committed:  # what it holds already; refused when the group has members, which may not be asked everywhere
             self._consumer.commit(committed)
         # Found out now, not when reading begins: what comes to a task that is paused, or is lost before its first record,
         # is no record of before.
-        first = [tp for tp in partitions if tp not in committed] if self._consumer.reset == "latest" else []
-        ends = self._consumer.ends(first)
+        unknown = [tp for tp in partitions if tp not in committed] if self._consumer.reset == "latest" else []
+        ends = self._consumer.ends(unknown)
         stored = self._sink.open(partitions)
         found = {tp: stored.get(tp, committed.get(tp)) for tp in partitions}
         nowhere = [tp for tp, offset in found.items() if offset is None]

@@ -97,6 +97,8 @@ class SinkTask:
         self._doubtful = False
         """A batch was begun, and not ended: nobody but the sink can know how much of it is written."""
         self._waiting_for: str | None = None
+        self._ids: dict[str, str] = {}
+        """Of topics, as they were when they were taken."""
 
     def run(self) -> None:
         """Until `stopping`, or an error.
@@ -409,14 +411,21 @@ class SinkTask:
             existing, topics=setup.topics, matches=setup.topic_matches, task=setup.spec.task,
             tasks=setup.spec.tasks,
         )  # fmt: skip
+        topics = {tp.topic for tp in mine}
+        ids = self._consumer.topic_ids(topics) if topics else {}
+        anew = {topic for topic, id_ in ids.items() if self._ids.get(topic, id_) != id_}
         self._next_refresh = self._clock() + setup.metadata_seconds
-        known = set(self._offsets.positions)
-        gone, new = sorted(known - set(mine)), [tp for tp in mine if tp not in known]
+        known = {tp for tp in self._offsets.positions if tp.topic not in anew}
+        gone = sorted(self._offsets.positions.keys() - known | known - set(mine))
+        new = [tp for tp in mine if tp not in known]
+        if anew:
+            log.warning("Deleted and made anew: %s. Each is read from its beginning", ", ".join(sorted(anew)))
         if gone:
             log.warning("Partitions are gone: %s", ", ".join(f"{t}-{p}" for t, p in gone))
             self._offsets.drop(gone)
         if new:
-            self._offsets.take(new)
+            self._offsets.take(new, first={tp for tp in new if tp.topic in anew})
+        self._ids = {topic: id_ for topic, id_ in {**self._ids, **ids}.items() if topic in topics}
         if gone or new:
             self._assign()
             self._reports.partitions(len(self._offsets.positions))

@@ -14,9 +14,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import translated, translating
+from penstock_runtime.kafka.reach import connecting
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Admin", "batch_limits", "cluster_id"]
+__all__ = ["Admin", "batch_limits", "cluster_id", "topic_ids"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
@@ -63,6 +64,24 @@ def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, i
             found[resource.name] = int(answer.result()["max.message.bytes"].value)
         except (KafkaException, KeyError, TypeError) as e:  # no such topic, not authorised, not told
             log.debug("The limits of topic '%s' are not known: %s", resource.name, e)
+    return found
+
+
+def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]:
+    """What tells a topic from another that had its name before, as far as the brokers tell; asked as a consumer would.
+
+    Raises:
+        ConnectError: no client can be made.
+    """
+    with translating("Asking for the ids of topics"):
+        client = AdminClient({**settings.for_admin(), **connecting(settings.consumer)})
+        asked = client.describe_topics(TopicCollection(list(topics)), request_timeout=_SHORTLY)
+    found: dict[str, str] = {}
+    for topic, answer in asked.items():
+        try:
+            found[topic] = str(answer.result().topic_id)
+        except KafkaException as e:  # gone, not authorised, no answer
+            log.debug("The id of topic '%s' is not known: %s", topic, e)
     return found
 
 

@@ -25,6 +25,7 @@ from confluent_kafka import TopicPartition as Position
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
 from penstock.unread_headers import RawHeader
+from penstock_runtime.kafka.admin import topic_ids
 from penstock_runtime.kafka.commits import GroupCommits
 from penstock_runtime.kafka.doubt import Doubt
 from penstock_runtime.kafka.errors import passing, translated, translating
@@ -166,6 +167,10 @@ class RecordConsumer:
         with translating(f"Asking {self._servers} for its topics"):
             topics = self._consumer.list_topics(timeout=_SECONDS).topics
         return {name: len(t.partitions) for name, t in topics.items() if t.error is None}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """As `admin.topic_ids`."""
+        return topic_ids(self._settings, topics)
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """As `GroupCommits.committed`."""
