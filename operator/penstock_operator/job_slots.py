@@ -7,10 +7,14 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from penstock_operator.key import Key
 
 __all__ = ["JobSlots", "granted"]
+
+_OVERTAKEN: Final = 3
+"""So many urgent connectors in a row may go before one that has waited longer."""
 
 
 def granted(most: int, held: Mapping[str, int], waiting: Sequence[Key]) -> tuple[Key, ...]:
@@ -41,7 +45,9 @@ class JobSlots:
     """The slots of a release: taken by job pods that live and by those that are about to be created.
 
     A slot is taken by the pod's name and given back by it; taking twice is once. A connector that waits keeps its place
-    until it has taken a slot or withdraws.
+    until it has taken a slot or withdraws. Where several namespaces or connectors have an equal right to a slot, those go
+    first for which a user waits (urgent: a new connector, an own edit, a deletion). After `_OVERTAKEN` of them have gone
+    before one that waited longer, the one that waits longest has its turn, whatever it waits for.
 
     Args:
         most: slots.
@@ -52,24 +58,27 @@ class JobSlots:
         self._most = most
         self._wake = wake
         self._taken: dict[str, Key] = {}
-        # By namespace, in the order of waiting: since when, whether it was woken.
-        self._waiting: dict[str, dict[Key, tuple[int, bool]]] = {}
+        # By namespace and urgency, in the order of waiting: since when, whether it was woken.
+        self._waiting: dict[tuple[str, bool], dict[Key, tuple[int, bool]]] = {}
         self._numbers = itertools.count()
+        self._overtaking = 0  # urgent ones in a row that went before one that waited longer
 
     def adopt(self, pods: Mapping[str, Key]) -> None:
         """Count pods that live already, `<namespace>/<name>`, as after a restart; more than there are slots, too."""
         self._taken.update(pods)
 
-    def room(self, key: Key) -> bool:
+    def room(self, key: Key, *, urgent: bool = True) -> bool:
         """Whether this connector would get a slot now."""
         if len(self._taken) >= self._most:
             return False
-        return key in self._granted(key)
+        return key in self._granted((key, urgent))
 
-    def take(self, pod: str, key: Key) -> bool:
+    def take(self, pod: str, key: Key, *, urgent: bool = True) -> bool:
         """Take a slot for a pod; False: there is none for this connector now."""
-        if pod not in self._taken and not self.room(key):
-            return False
+        if pod not in self._taken:
+            if not self.room(key, urgent=urgent):
+                return False
+            self._overtaking = self._overtaking + self._overtakes(key) if urgent else 0
         self._taken[pod] = key
         self._leave(key)
         return True
@@ -88,10 +97,13 @@ class JobSlots:
         if gone:
             self._call()
 
-    def wait(self, key: Key) -> None:
+    def wait(self, key: Key, *, urgent: bool = True) -> None:
         """Wake this connector once there is a slot for it."""
-        queue = self._waiting.setdefault(key.namespace, {})
-        queue[key] = queue[key][0] if key in queue else next(self._numbers), False
+        number = self._number(key)
+        if key not in self._waiting.get((key.namespace, urgent), {}):  # else it keeps its place
+            self._leave(key)
+        queue = self._waiting.setdefault((key.namespace, urgent), {})
+        queue[key] = next(self._numbers) if number is None else number, False
         self._call()
 
     def withdraw(self, key: Key) -> None:
@@ -103,35 +115,54 @@ class JobSlots:
         return len(self._taken)
 
     @contextmanager
-    def making(self, pod: str, key: Key) -> Iterator[bool]:
+    def making(self, pod: str, key: Key, *, urgent: bool = True) -> Iterator[bool]:
         """Take a slot, and give it back if creating the pod fails."""
-        taken = self.take(pod, key)
+        taken = self.take(pod, key, urgent=urgent)
         try:
             yield taken
         except BaseException:
             self.give_back(pod)
             raise
 
-    def _granted(self, *more: Key) -> tuple[Key, ...]:
+    def _granted(self, *more: tuple[Key, bool]) -> tuple[Key, ...]:
         held = Counter(key.namespace for key in self._taken.values())
         # Of a namespace no more than there are slots: ten thousand that wait there cost the others nothing.
-        first = [(n, k) for q in self._waiting.values() for k, (n, _) in itertools.islice(q.items(), self._most)]
-        waiting = [key for _, key in sorted(first)]
-        return granted(self._most, held, [*waiting, *(k for k in more if k not in self._waiting.get(k.namespace, ()))])
+        waiting = [
+            (not urgent, number, key)
+            for (_, urgent), queue in self._waiting.items()
+            for key, (number, _) in itertools.islice(queue.items(), self._most)
+        ]
+        waiting += [(not urgent, next(self._numbers), key) for key, urgent in more if self._number(key) is None]
+        by_age = self._overtaking >= _OVERTAKEN
+        waiting.sort(key=lambda entry: entry[1:] if by_age else entry)
+        return granted(self._most, held, [key for _, _, key in waiting])
+
+    def _number(self, key: Key) -> int | None:
+        """Since when a connector waits; None: it does not."""
+        found = (self._waiting.get((key.namespace, urgent), {}).get(key) for urgent in (True, False))
+        return next((entry[0] for entry in found if entry is not None), None)
+
+    def _overtakes(self, key: Key) -> bool:
+        """Whether a connector that is not urgent has waited longer than this one."""
+        own = self._number(key)
+        first = (next(iter(q.values()))[0] for (_, urgent), q in self._waiting.items() if not urgent)
+        return any(own is None or number < own for number in first)
 
     def _leave(self, key: Key) -> bool:
         """Whether it has waited."""
-        queue = self._waiting.get(key.namespace, {})
-        found = queue.pop(key, None)
-        if found is not None and not queue:
-            del self._waiting[key.namespace]
-        return found is not None
+        left = False
+        for place in ((key.namespace, True), (key.namespace, False)):
+            queue = self._waiting.get(place, {})
+            left = queue.pop(key, None) is not None or left
+            if not queue:
+                self._waiting.pop(place, None)
+        return left
 
     def _call(self) -> None:
         if not self._waiting or len(self._taken) >= self._most:
             return
         for key in self._granted():
-            queue = self._waiting[key.namespace]
+            queue = next(q for urgent in (True, False) if key in (q := self._waiting.get((key.namespace, urgent), {})))
             number, woken = queue[key]
             if not woken:
                 queue[key] = number, True

@@ -88,8 +88,9 @@ class ConnectorSpec(Part):
         description="The connector's configuration, as Kafka Connect has it: flat properties whose values are strings, "
         "numbers or booleans; write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
         "predicates, errors.* and topic.creation.*. Keep secrets out of it: ${secret:<name>:<key>} stands for a key "
-        "of a Secret of this namespace and is resolved in the task only. connector.class, connector.plugin.version, "
-        "tasks.max and name are fields of this resource (class, version, tasksMax, metadata.name) and refused here.",
+        "of a Secret of this namespace and is resolved in the task only; of at most 256 Secrets. connector.class, "
+        "connector.plugin.version, tasks.max and name are fields of this resource (class, version, tasksMax, "
+        "metadata.name) and refused here.",
     )
     topic_creation_policy: Reference | None = Field(
         None,

@@ -20,7 +20,8 @@ TEMPLATE_TEXT: Final = (
     "lists, tolerations for one, replace Penstock's. Labels and annotations that Penstock sets stay. What would break "
     "a task is no field here: its image and command, restartPolicy, the network and processes of the host, and other "
     "containers, since the pod ends with its task (write a sidecar as one of initContainers with restartPolicy: "
-    "Always). A change replaces the pods."
+    "Always). At most 64 KiB, as JSON. The platform says what it may ask for (podSecurity.level of the release). A change "
+    "replaces the pods."
 )
 _REFUSED: Final = {
     "containers": "its task is the pod's one container; a sidecar is one of initContainers with restartPolicy: Always",

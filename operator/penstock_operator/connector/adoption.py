@@ -10,6 +10,7 @@ from typing import Final
 from penstock.resources import State
 from penstock_operator.connector.decision import Decision, valid
 from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.holding import as_they_are
 from penstock_operator.connector.life_of import LifeOf
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Phase, instant
@@ -40,27 +41,30 @@ def running(facts: Facts, plan: Plan | None, life: LifeOf, asked: Requests, plan
     last = facts.plan(facts.memory.plan)
     goes_on = last is not None and (facts.is_prepared(last) or not last.tasks)
     facts = replace(facts, memory=planned.memory)
+    is_own = facts.is_own_change
+    is_checked = planned.config.valid is not None or facts.memory.job.attempts > 0
+    # What was changed together is done together: the template waits while the plan that belongs to it is first made.
+    tasks = as_they_are(facts) if asked.all or (plan is None and is_own and not is_checked) else life
     if last is None or not goes_on:
         chosen = plan or last
-        return planned if chosen is None else _with(facts, plan, chosen, life, asked, planned)
-    is_own = facts.memory.own != facts.own
+        return planned if chosen is None else _with(facts, plan, chosen, tasks, asked, planned)
     if plan is None:
         if not is_own and planned.config.valid is None and not facts.secrets.missing:
             text = f"{planned.verdict.message}; the last good configuration goes on"
             pending = Pending(planned.verdict.reason, text, planning=True)
             planned = replace(planned, config=valid(last), pending=pending)
-        return _with(facts, None, last, life, asked, planned)
+        return _with(facts, None, last, tasks, asked, planned)
     if plan.hash == last.hash or is_own or not _ends_pods(last, plan, life):
         rollout = None if is_own else facts.memory.rollout
-        return _with(facts, plan, plan, life, asked, planned, rollout)
+        return _with(facts, plan, plan, tasks, asked, planned, rollout)
     if _unpulled(facts):  # there is nothing left to go on with
-        return _with(facts, plan, plan, life, asked, planned, Record(facts.release, facts.now, counts=False))
-    held = _with(facts, None, last, life, asked, planned)
+        return _with(facts, plan, plan, tasks, asked, planned, Record(facts.release, facts.now, counts=False))
+    held = _with(facts, None, last, tasks, asked, planned)
     place = _place(facts)
     if not place.free:
         return replace(held, pending=Pending(place.reason, place.message))
     counts = held.verdict.kind is Kind.READY and facts.connector.spec.state is State.RUNNING
-    return _with(facts, plan, plan, life, asked, planned, Record(facts.release, facts.now, counts))
+    return _with(facts, plan, plan, tasks, asked, planned, Record(facts.release, facts.now, counts))
 
 
 def followed(facts: Facts, life: LifeOf, found: Decision) -> Decision:

@@ -80,7 +80,7 @@ async def apply(
     for wish in decision.create:
         name = _name(own.name, wish)
         try:
-            if await _create(key, wish, maker, context):
+            if await _create(key, wish, facts, maker, context):
                 created += 1
                 remembered.refusals.pop(name, None)
             else:
@@ -164,17 +164,18 @@ async def _status(
     return {**document, "metadata": written["metadata"]}
 
 
-async def _create(key: Key, wish: CreateJob | CreateTask, maker: Maker, context: Context) -> bool:
+async def _create(key: Key, wish: CreateJob | CreateTask, facts: Facts, maker: Maker, context: Context) -> bool:
     """Create a pod; False: it is a job pod, and there is no slot for it."""
     if isinstance(wish, CreateTask):
         status = context.status.snapshot(maker.connector.connect_name, wish.task)
         pod = maker.task(wish.plan, wish.task, wish.incarnation, wish.standing, wish.state, status)
         await _create_pod(key, pod, maker, context)
         return True
-    with context.job_slots.making(f"{key.namespace}/{wish.name}", key) as room:
+    with context.job_slots.making(f"{key.namespace}/{wish.name}", key, urgent=facts.is_urgent) as room:
         if room:
             await _put(key, maker.request(wish.name, _request(wish, maker, context)), context)
-            await _create_pod(key, maker.job(wish.name, wish.action, wish.key, wish.plan), maker, context)
+            pod = maker.job(wish.name, wish.action, wish.key, wish.plan, plain=wish.plain)
+            await _create_pod(key, pod, maker, context)
         return room
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "conflict",
     "is_allowed",
     "is_of",
+    "leaving",
     "may_be_of",
     "older",
     "reserved",
@@ -132,10 +133,27 @@ def may_be_of(claim: Claim, release: Release) -> bool:
     return claim.operator in ("", release.operator) and claim.cluster in (None, release.cluster)
 
 
-def claimant(claim: Claim, release: Release) -> tuple[str, str]:
-    """Who claims a name that is not ours, in words, and what to do where nobody is there any more."""
+def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[str, str]:
+    """Who claims a name that is not ours, in words, and what to do where nobody is there any more.
+
+    Args:
+        claim: of the name.
+        release: that asks.
+        is_seen: whether it may look for that Connector, if it is of this cluster.
+    """
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
-    if claim.cluster in (None, release.cluster):
+    if claim.cluster is None:
         return who, ""
+    if claim.cluster == release.cluster:
+        return who, "" if is_seen else (
+            f"; this operator may not see whether that Connector is still there: where it is gone, allow the operator to "
+            f"get Connectors in namespace {claim.namespace} (rbac.endingNamespaces), and the name is taken over"
+        )
     remedy = f"; where that cluster is no more, set clusterId of this release to {claim.cluster}"
     return f"{who} in cluster {claim.cluster}", remedy
+
+
+def leaving(claim: Claim, seconds: float) -> tuple[str, str]:
+    """Who claims a name and is gone, in words, and what follows."""
+    who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
+    return who, f"; that Connector is gone, and the name is taken over when it was for {seconds:.0f} s"

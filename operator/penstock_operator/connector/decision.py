@@ -40,6 +40,7 @@ class CreateJob:
         key: echoed in its answer.
         prepare: PLAN: prepare as well.
         plan: whose image it has; PREPARE: whose first task it prepares for. None: what is asked for now.
+        plain: without anything of the Connector's template.
     """
 
     name: str
@@ -47,6 +48,7 @@ class CreateJob:
     key: str
     prepare: bool = False
     plan: Plan | None = None
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,13 @@ def refused(facts: Facts, memory: Memory, problems: Sequence[str]) -> Decision:
 
 def valid(plan: Plan) -> Config:
     """The plugin has accepted the configuration, perhaps with warnings."""
-    return Config(True, "Valid", plan.warnings or ("the plugin accepts the configuration",))
+    warnings = list(plan.warnings)
+    if left := plan.left_behind:
+        warnings.append(
+            f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
+            f"count again should it be of that kind again"
+        )
+    return Config(True, "Valid", warnings or ("the plugin accepts the configuration",))
 
 
 def invalid(problems: Sequence[str]) -> Config:

@@ -10,6 +10,7 @@ from penstock_operator.connector.decision import CreateJob, Decision, config_kno
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import JobMemory, TaskMemory
 from penstock_operator.connector.names import digest
+from penstock_operator.connector.pod_facts import timestamp
 from penstock_operator.connector.requests import remembered, requests
 from penstock_operator.connector.verdict import Kind, Verdict
 
@@ -75,20 +76,37 @@ def deleting(facts: Facts) -> Decision:
         verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(facts.task_pods)}")
         return replace(found, verdict=verdict, again=left)
     key = digest(facts.connector.metadata.uid, "reset")
-    step = job_step.step(job_facts(facts, Action.RESET_OFFSETS, key))
+    job = job_facts(facts, Action.RESET_OFFSETS, key)
+    step = job_step.step(job)
     memory = replace(found.memory, job=step.memory)
     if step.answer is not None:
+        plan = facts.plan(facts.memory.plan)
         verdict = Verdict(Kind.UNDER_WAY, "Deleting", "its offsets are reset")
+        if plan is not None and plan.left_behind:
+            verdict = Verdict(Kind.UNDER_WAY, _KEPT, f"its offsets are reset, but {plan.left_behind} stay")
         return replace(found, memory=memory, verdict=verdict, delete=step.delete, finalizer=False)
-    create = (
-        ()
-        if step.create is None
-        else (CreateJob(step.create, Action.RESET_OFFSETS, key, plan=facts.plan(facts.memory.plan)),)
-    )
+    failed = step.memory.attempts + (job.refusal.tries if job.refusal is not None else 0)
+    create = () if step.create is None else (_reset_pod(facts, step.create, key, failed),)
+    message = step.message
+    if failed or message != job_step.DOING[Action.RESET_OFFSETS][1]:
+        end = timestamp(facts.deleting + RELEASED_AFTER)
+        message += f"; without a reset it goes at {end}, and at once with spec.deletion.offsets: Keep"
     return replace(
-        found, memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message), create=create,
+        found, memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, message), create=create,
         delete=step.delete, queued=step.queued, again=min(left, step.again if step.again is not None else left),
     )  # fmt: skip
+
+
+def _reset_pod(facts: Facts, name: str, key: str, failed: int) -> CreateJob:
+    """The pod that resets: like the tasks' pods at first, and at every second try as plain as can be.
+
+    A plain one has nothing of the template, which may be what the API server refuses or what no node can start, and the
+    image of the release, where that of the last plan may be gone. The template's own may yet be what it needs (a mounted
+    certificate), so that both are tried in turn.
+    """
+    if failed % 2:
+        return CreateJob(name, Action.RESET_OFFSETS, key, plain=True)
+    return CreateJob(name, Action.RESET_OFFSETS, key, plan=facts.plan(facts.memory.plan))
 
 
 def _kept(facts: Facts) -> tuple[str, str] | None:

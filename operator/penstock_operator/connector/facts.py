@@ -40,6 +40,8 @@ class Facts:
         due: the hash of what its plan depends on now: the plan's name.
         asked: the hash of what splitting it into tasks depends on now.
         own: the hash of what of that is its own, and not the release's.
+        own_toggled: the same with the other value of `onSecretChange`.
+        secrets_in_force: the hash of the secrets that its tasks are to have (`plans.in_force`).
         shape: of pods that are asked for now.
         release: the hash of what the release gives to every plan now.
         rollout: how Connectors are restarted for a change of the release.
@@ -54,6 +56,7 @@ class Facts:
         control: what its tasks were told last; of this uid only.
         secrets: what is known of the Secrets that it refers to.
         name_refusal: why it does not own its Connect name; None: it does.
+        name_unseen: why it is not known whether its Connect name is free, for one that never ran; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
         run_by: another operator, whose pods and plans are there; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
@@ -71,6 +74,8 @@ class Facts:
     asked: str
     shape: Shape
     own: str = ""
+    own_toggled: str = ""
+    secrets_in_force: str = ""
     release: str = ""
     rollout: Rollout = field(default_factory=Rollout)
     place: Place = OPEN
@@ -88,6 +93,7 @@ class Facts:
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
     name_refusal: NameRefusal | None = None
+    name_unseen: str = ""
     has_claimed: bool = False
     run_by: str = ""
     kafka_trouble: str | None = None
@@ -99,6 +105,23 @@ class Facts:
     def is_prepared(self, plan: Plan) -> bool:
         """Whether the last preparation still holds for the tasks of this plan."""
         return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
+
+    @property
+    def is_own_change(self) -> bool:
+        """Whether what is asked for differs from what the tasks have in what is the Connector's own.
+
+        A change of `onSecretChange` alone is none, as long as the tasks have the secrets that they are to have.
+        """
+        last, before = self.plan(self.memory.plan), self.memory.own
+        if before == self.own_toggled and last is not None and last.secrets == self.secrets_in_force:
+            return False
+        return before != self.own
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether a user waits for its job pods: it is new, deleted, or of another spec, or its tasks wait for them."""
+        last = self.plan(self.memory.plan)
+        return self.deleting is not None or self.is_own_change or last is None or not self.is_prepared(last)
 
     def plan(self, plan_hash: str) -> Plan | None:
         """A plan that is kept."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock.answer_line import Written, answer_in
@@ -37,6 +37,8 @@ _MOST_LISTED: Final = 32
 """ConfigMaps with the labels of a Connector's plans that are looked at; the operator keeps two, three for a moment."""
 _MOST_READ: Final = 8
 """Of them, how many are read."""
+_GONE_FOR: Final = 60.0
+"""Seconds for which the owner of a name must be gone before its claim, of another release, counts for nothing."""
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Remembered:
         queued: it waits for a slot for a job pod.
         crowded: too many ConfigMaps carry the labels of its plans.
         own: its uid, and the name in Kafka that it owned last; empty: it has owned none.
+        owner_gone: the uid of a Connector that claims its name and is gone, and when that was seen first.
     """
 
     uid: str = ""
@@ -72,6 +75,7 @@ class Remembered:
     queued: bool = False
     crowded: bool = False
     own: tuple[str, str] = ("", "")
+    owner_gone: tuple[str, float] = ("", 0.0)
 
 
 async def facts(
@@ -114,23 +118,28 @@ async def facts(
     looks = settings.secrets.watch and not secrets.too_many(connector.spec.config)
     found = await _secrets(context, key, wanted) if looks else None
     about = secrets.look(wanted, found, context.hmac_key)
-    asked = plans.asked(connector, settings.worker, settings.images.runtime, about, memory.restarted)
+    before = await _plans_in(maps, (memory.plan,), own.uid or "", key, context, remembered)
+    last = next((p for p in await _plans(context, key, before, cache) if p.hash == memory.plan), None)
+    asked = plans.asked(connector, settings.worker, settings.images.runtime, about, memory.restarted, last)
     own_secrets = secrets.look((r for r in wanted if not r.worker), found, context.hmac_key)
     shape = plans.Shape.of(settings, about.names)
     due = plans.due(asked, shape)
     stored = await _plans_in(maps, (memory.plan, due), own.uid or "", key, context, remembered)
     name, status = connector.connect_name, context.status
-    refusal = await _refusal(connector, document, key, context, memory)
+    refusal = await _refusal(connector, document, key, context, memory, remembered)
+    unseen = "" if status.caught_up and status.trouble is None else status.trouble or "the status topic is not read yet"
     if refusal is None:
         remembered.own = own.uid or "", name
     reports, control, claim = status.reports(name), status.control(name), status.claim(name)
-    return Facts(
+    gathered = Facts(
         connector=connector,
         memory=memory,
         now=now,
         due=due,
         asked=asked,
         own=plans.own(connector, own_secrets, memory.restarted),
+        own_toggled=plans.own(connector, own_secrets, memory.restarted, toggled=True),
+        secrets_in_force=plans.in_force(connector, about, last, memory.restarted),
         shape=shape,
         release=context.release,
         rollout=settings.rollout,
@@ -148,14 +157,15 @@ async def facts(
         control=control if control is not None and control.connector_uid == own.uid else None,
         secrets=about,
         name_refusal=refusal,
+        name_unseen="" if memory.has_run else unseen,
         has_claimed=claim is not None and claim.connector_uid == own.uid,
         run_by=remembered.run_by,
         kafka_trouble=trouble,
         refusals=dict(remembered.refusals),
-        slot=context.job_slots.room(key),
         job_deadline=float(settings.job.deadline_seconds),
         patience=float(settings.task.node_lost_seconds),
     )
+    return replace(gathered, slot=context.job_slots.room(key, urgent=gathered.is_urgent))
 
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
@@ -296,8 +306,9 @@ def _topics(found: Iterable[KafkaTopic]) -> tuple[ActiveTopic, ...]:
 
 
 async def _refusal(
-    connector: Connector, document: Mapping[str, Any], key: Key, context: Context, memory: Memory
-) -> NameRefusal | None:
+    connector: Connector, document: Mapping[str, Any], key: Key, context: Context, memory: Memory,
+    remembered: Remembered,
+) -> NameRefusal | None:  # fmt: skip
     """Why the Connector does not own its Connect name: it is reserved, or an older one has it, here or in Kafka."""
     name, status = connector.connect_name, context.status
     release, allowed = context.settings.release, context.settings.allowed_connect_names
@@ -314,16 +325,27 @@ async def _refusal(
         claim = None
     found = connect_names.older(own, others, claim)
     if isinstance(found, Claim):
-        if not connect_names.may_be_of(found, release) or await _lives(found, context):
-            return connect_names.conflict(name, *connect_names.claimant(found, release))
+        lives: bool | None = True
+        if connect_names.may_be_of(found, release) or found.cluster == release.cluster:
+            lives = await _lives(found, context)
+        if lives is not False:
+            return connect_names.conflict(name, *connect_names.claimant(found, release, is_seen=lives is not None))
+        # Its own release forgets the claim once the pods are gone too; one that was uninstalled never does.
+        if not connect_names.may_be_of(found, release):
+            uid, since = remembered.owner_gone
+            if uid != found.connector_uid:
+                since = context.clock()
+                remembered.owner_gone = found.connector_uid, since
+            if context.clock() - since < _GONE_FOR:
+                return connect_names.conflict(name, *connect_names.leaving(found, _GONE_FOR))
         found = connect_names.older(own, others, None)
     return None if found is None else connect_names.conflict(name, f"Connector {found}")
 
 
-async def _lives(claim: Claim, context: Context) -> bool:
-    """Whether the Connector that a claim of ours names is there, though no watch has told of it yet."""
+async def _lives(claim: Claim, context: Context) -> bool | None:
+    """Whether the Connector that a claim of this cluster names is there; None: this operator may not look."""
     try:
         there = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
     except Refused:  # in a namespace that is not this release's any more
-        return True
+        return None
     return there is not None and there["metadata"]["uid"] == claim.connector_uid

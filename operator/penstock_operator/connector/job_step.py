@@ -17,7 +17,7 @@ from penstock_operator.connector.names import digest, job_name
 from penstock_operator.connector.pod_facts import JobPod, Phase
 from penstock_operator.connector.refusals import Refusal
 
-__all__ = ["PREPARE_FAILED", "JobFacts", "JobStep", "name_of", "step"]
+__all__ = ["DOING", "PREPARE_FAILED", "JobFacts", "JobStep", "name_of", "step"]
 
 PREPARE_FAILED: Final = "PrepareFailed"
 """The reason where Kafka, as it is set up, refuses the preparation: a person must change something."""
@@ -111,7 +111,7 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def _follow(facts: JobFacts, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
-    memory, (reason, message) = facts.memory, _DOING[facts.action]
+    memory, (reason, message) = facts.memory, DOING[facts.action]
     if memory.attempts:
         reason, message = memory.reason, memory.message
     elif away:
@@ -159,7 +159,7 @@ def _overdue(facts: JobFacts, pod: JobPod) -> tuple[str, str]:
     return "NodeLost", f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
 
 
-_DOING: Final = {
+DOING: Final = {
     Action.PLAN: ("Planning", "the connector's plugin checks the configuration and splits it into tasks"),
     Action.PREPARE: ("Preparing", "internal topics are made ready, and earlier tasks shut out"),
     Action.RESET_OFFSETS: ("ResettingOffsets", "the connector's offsets are forgotten"),

@@ -68,7 +68,7 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
         config = unknown("is being checked")
         found = waiting(facts, step.reason, step.message, memory=memory, again=step.again, config=config)
         # Where no task lives, and none may come meanwhile, the same pod may shut out those that were.
-        prepare = not alive and not _goes_on(facts)
+        prepare = not alive and not _goes_on(facts) and not facts.name_unseen
         create = () if step.create is None else (CreateJob(step.create, Action.PLAN, due, prepare=prepare),)
         return None, replace(found, create=create, delete=step.delete, queued=step.queued)
     if step.answer.outcome is Outcome.INVALID or step.answer.plan is None:
@@ -90,10 +90,11 @@ def _goes_on(facts: Facts) -> bool:
 
 def _plan(facts: Facts, answer: JobAnswer) -> Plan:
     assert answer.plan is not None
-    restarts = facts.connector.spec.on_secret_change == "Restart"  # noqa: S105 (no password)
-    secrets = facts.secrets.hash if restarts else None
     warnings = tuple(map(str, answer.warnings))
-    return Plan.of(facts.asked, facts.shape, answer.plan, warnings, secrets, facts.memory.restarted)
+    last = facts.plan(facts.memory.plan)
+    return Plan.of(
+        facts.asked, facts.shape, answer.plan, warnings, facts.secrets_in_force, facts.memory.restarted, last
+    )
 
 
 def _jobs(facts: Facts) -> tuple[JobPod, ...]:

@@ -19,9 +19,11 @@ from penstock_operator.connector.pod_facts import instant
 from penstock_operator.connector.secrets import Secrets
 from penstock_operator.settings import Resources, Settings
 
-__all__ = ["Plan", "Shape", "asked", "due", "manifest", "own", "release", "stored"]
+__all__ = ["Plan", "Shape", "asked", "due", "in_force", "manifest", "own", "release", "stored"]
 
 _ABOUT: Final = "plan.json"
+_WHERE: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
+"""Offsets, by the kind of connector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class Plan:
         shape: of its tasks' pods; None: an earlier release kept it, which did not write that down.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
+        earlier_kinds: other kinds that this Connector had before, whose offsets stand under its name.
         answers_health: whether the runtime that made it answers for its tasks' health; an earlier release's does not.
     """
 
@@ -111,17 +114,20 @@ class Plan:
     restarted: str = ""
     digests: tuple[str, ...] = ()
     answers_health: bool = False
+    earlier_kinds: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, asked: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
-        restarted: str = "",
+        restarted: str = "", last: "Plan | None" = None,
     ) -> "Plan":  # fmt: skip
-        """The plan that a short pod made, which had that shape."""
+        """The plan that a short pod made, which had that shape; after the last one."""
+        before = () if last is None else (*last.earlier_kinds, last.kind)
         return cls(
             due(asked, shape), answer.kind, answer.class_name, answer.version, answer.tasks, warnings, secrets or "",
             asked=asked, shape=shape, restarted=restarted, digests=_digests(answer.tasks),
             answers_health=answer.answers_health,
+            earlier_kinds=tuple(sorted({*before} - {answer.kind})),
         )  # fmt: skip
 
     def shaped(self, shape: Shape) -> "Plan":
@@ -136,6 +142,11 @@ class Plan:
         """Equal for plans whose tasks may take over from each other one by one, without shutting out all of them."""
         return names.digest(connect_name, self.kind, self.class_name, len(self.tasks))
 
+    @property
+    def left_behind(self) -> str:
+        """What offsets of earlier kinds stand under its name and are not its own any more; empty: none."""
+        return " and ".join(f"those of its time as a {kind} ({_WHERE[kind]})" for kind in self.earlier_kinds)
+
     def versions(self, task: int) -> dict[str, str]:
         """The plugin versions of a task, by place."""
         return {place: ref.version for place, ref in self.tasks[task].plugins.items()}
@@ -147,8 +158,9 @@ def due(asked_for: str, shape: Shape) -> str:
 
 
 def asked(
-    connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = ""
-) -> str:
+    connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = "",
+    last: "Plan | None" = None,
+) -> str:  # fmt: skip
     """What splitting a connector into tasks depends on, as a hash: its plugin is asked again when it changes.
 
     Args:
@@ -157,24 +169,39 @@ def asked(
         runtime_image: that plans and runs it.
         secrets: what its references name: a missing one is planned with, too, so that all that is wrong is told.
         restarted: the last token that asked for a restart of the connector: that plans again, too.
+        last: the plan that its tasks are made from.
     """
     spec = connector.spec
-    restarts = spec.on_secret_change == "Restart"  # noqa: S105 (no password)
     return names.digest(
         spec.class_name, spec.version, dict(spec.config), spec.tasks_max, connector.connect_name, dict(worker),
         runtime_image, spec.spark.model_dump(mode="json"),
-        secrets.hash if restarts else None, secrets.missing, restarted,
+        in_force(connector, secrets, last, restarted) or None, secrets.missing, restarted,
     )  # fmt: skip
 
 
-def own(connector: Connector, secrets: Secrets, restarted: str = "") -> str:
+def in_force(connector: Connector, secrets: Secrets, last: "Plan | None", restarted: str = "") -> str:
+    """The hash of the secrets that a connector's tasks are to have; empty: nobody looks.
+
+    With `onSecretChange: Ignore` it stays that of the last plan, so that neither a changed Secret nor a change of the
+    field itself restarts anything. A restart of the connector takes up what the Secrets hold by then.
+    """
+    if connector.spec.on_secret_change == "Restart" or last is None or last.restarted != restarted:  # noqa: S105
+        return secrets.hash or ""
+    return last.secrets
+
+
+def own(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False) -> str:
     """Of that, what is the Connector's own and not the release's, as a hash: such a change waits for nobody.
 
     Args:
         connector: the resource.
         secrets: what the references of its own configuration name.
         restarted: as for `asked`.
+        toggled: as if `onSecretChange` had its other value.
     """
+    restarts = connector.spec.on_secret_change == "Restart"  # noqa: S105 (no password)
+    if restarts == toggled:
+        secrets = replace(secrets, hash=None)
     return asked(connector, {}, "", secrets, restarted)
 
 
@@ -190,6 +217,7 @@ def manifest(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets, "asked": plan.asked,
         "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
         "digests": list(plan.digests), "answersHealth": plan.answers_health,
+        "earlierKinds": list(plan.earlier_kinds),
     }  # fmt: skip
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
@@ -215,7 +243,7 @@ def stored(config_map: Mapping[str, Any]) -> Plan | None:
             # An earlier release split tasks for the same reasons, and kept neither a shape nor digests.
             about.get("asked") or about["hash"], None if shape is None else Shape.from_json(shape),
             about.get("restarted", ""), digests if len(digests) == len(tasks) else _digests(tasks),
-            about.get("answersHealth") is True,
+            about.get("answersHealth") is True, tuple(about.get("earlierKinds") or ()),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError, ConfigError):  # whoever wrote it
         return None

@@ -112,8 +112,18 @@ class Maker:
         found = pod["metadata"]
         return {**pod, "metadata": {**found, "annotations": {**found.get("annotations", {}), **annotations}}}
 
-    def job(self, name: str, action: Action, key: str, plan: Plan | None = None) -> dict[str, Any]:
-        """A short pod, which works on its request: one for the tasks of a plan has their image."""
+    def job(
+        self, name: str, action: Action, key: str, plan: Plan | None = None, *, plain: bool = False
+    ) -> dict[str, Any]:
+        """A short pod, which works on its request.
+
+        Args:
+            name: its own.
+            action: what it is to do.
+            key: echoed in its answer.
+            plan: for whose tasks it works, and whose image it has.
+            plain: without anything of the Connector's template.
+        """
         settings = self.settings
         resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
         shape = self.shape_of(plan)
@@ -129,6 +139,8 @@ class Maker:
         annotations = {names.ACTION_ANNOTATION: action.value, names.KEY_ANNOTATION: key}
         meta = metadata(self.connector, name, operator=self.operator, role="job", annotations=annotations)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        if plain:
+            return pod
         whole = self._with_template(pod, layout.JOB_CONTAINER, besides=_OF_TASKS)
         return {**whole, "spec": sharable(whole["spec"])}
 

@@ -144,7 +144,7 @@ class Reconciler:
             ))  # fmt: skip
         if decision.queued or applied.queued:
             remembered.queued = True
-            context.job_slots.wait(key)
+            context.job_slots.wait(key, urgent=facts.is_urgent)
         if decision.forget:
             await context.run(context.status.forget, connector.connect_name)
         waits = [w for w in (decision.again, applied.again, told, look) if w is not None]

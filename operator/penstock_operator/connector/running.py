@@ -22,6 +22,8 @@ from penstock_operator.connector.verdict import Kind, Verdict
 __all__ = ["run"]
 
 _KEPT_PLANS: Final = 2
+_LOOK: Final = 10.0
+"""Should nobody tell that the status topic can be read."""
 
 
 def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
@@ -53,6 +55,10 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
         going = tuple(p for p in alive if p.leaving is None)
         found = replace(found, delete=(*planned.delete, *going), again=_until_given_up(facts, alive))
         return _under_way(found, planned, "Restarting", text)
+    if facts.name_unseen:  # somebody's tasks may run under it, and would be shut out
+        reason = "Waiting" if facts.kafka_trouble is None else "KafkaUnavailable"
+        text = f"starts once it is known that nobody has the name {facts.connector.connect_name} in Kafka"
+        return _under_way(replace(found, again=_LOOK), planned, reason, f"{text}: {facts.name_unseen}")
     fence = plan.fence(facts.connector.connect_name)
     before = memory.standing.generation if memory.standing is not None else 0
     key = digest(

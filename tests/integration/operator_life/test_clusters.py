@@ -158,3 +158,27 @@ def test_two_releases_that_begin_at_once_in_one_namespace_come_to_one(make_site:
         ]
 
     site.kubelet.pods.until(lambda _: all(len(r) == 1 for r in runners()), "one operator for each")
+
+
+def test_a_name_of_a_release_that_was_uninstalled_is_taken_over_once_its_connector_is_gone(
+    make_site: Callable[..., Site],
+) -> None:
+    site = make_site(spaces=2)
+    own, elsewhere = site.namespaces
+    far = site.create("far", namespace=elsewhere)  # which no operator watches any more
+    cluster = site.api.call("GET", "/api/v1/namespaces/kube-system")["metadata"]["uid"]
+    claim = claim_of(site, cluster=cluster, uid=far["metadata"]["uid"])
+    claim = claim.model_copy(update={"namespace": elsewhere, "operator": f"{elsewhere}/gone"})
+    stand(site, "moved", claim)
+    site.operator(watch=[own]).start()
+    site.create("orders", connectName="moved")
+    refused = site.until("orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
+    assert f"belongs to Connector {elsewhere}/far of operator {elsewhere}/gone" in condition(refused, "Stalled")
+    assert site.kubelet.jobs == []
+    site.delete("far", namespace=elsewhere)
+    site.until("orders", lambda b: "that Connector is gone" in condition(b, "Stalled"), "it says so")
+    assert site.kubelet.jobs == []
+    body = site.settled("orders", seconds=150)
+    records = site.kubelet.records
+    records.until(lambda: (c := records.claim("moved")) and c.connector_uid == body["metadata"]["uid"], "its own claim")
+    site.check()

@@ -160,3 +160,38 @@ def test_a_preparation_that_is_refused_is_told_and_tried_more_and_more_seldom_un
     assert len(prepared) == 4
     assert site.requests() == []
     site.check()
+
+
+def test_own_edits_and_deletions_go_before_the_plans_of_a_release(site: Site) -> None:
+    first = site.operator(limits={"jobPods": 1}).start()
+    names = [f"c{n}" for n in range(8)]
+    for name in names:
+        site.create(name, deletion={"offsets": "Reset"} if name == "c6" else {})
+    for name in names:
+        site.settled(name)
+    assert first.stop() == 0
+    site.kubelet.hold(is_job)
+    before = len(site.kubelet.jobs)
+    site.operator(limits={"jobPods": 1}, images={"runtime": "runtime:2"}).start()
+    turn = "waits for its turn"
+
+    for name in names:
+        site.until(
+            name, lambda b: condition(b, "UpdatePending").startswith("True Planning"), "the release's plan is due"
+        )
+    site.kubelet.pods.until(lambda pods: any(map(is_job, pods.values())), "the slot is taken")
+    held = jobs(site)[0]["metadata"]["name"]
+    own = [n for n in ("c5", "c6", "c7") if not held.startswith(n)]
+    for name in own:
+        site.delete(name) if name == "c6" else site.change(name, config={"topic": "others"})
+    site.create("new")
+    for name in [*own, "new"]:
+        says(site, name, turn)
+    site.kubelet.let_go()
+    for name in [n for n in (*names, "new") if n != "c6"]:
+        site.settled(name, seconds=120)
+    site.gone("c6")
+    done = [job.partition("/")[2].split("-")[0] for job, _ in site.kubelet.jobs[before:]]
+    assert set(done[1:4]) <= {*own, "new"}  # and then one of the release has its turn
+    assert max(done.index(name) for name in [*own, "new"]) <= 5
+    site.check()

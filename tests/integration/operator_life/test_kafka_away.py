@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.job import JobAnswer, JobRequest, Outcome
+from penstock.job import Action, JobAnswer, JobRequest, Outcome
 from penstock.report import Claim, claim_key, report_key
+from penstock_operator.connector.names import ROLE_LABEL
 from penstock_runtime.embedded import EmbeddedKafka
 
 from .answers import template
@@ -71,6 +72,36 @@ def test_the_operator_starts_while_kafka_is_away(make_site: Callable[..., Site],
     own_kafka.start()
     site.settled("orders", seconds=120)
     assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))] == pods
+    site.check()
+
+
+def test_a_fresh_connector_starts_only_once_its_name_is_known_to_be_free(
+    make_site: Callable[..., Site], own_kafka: EmbeddedKafka
+) -> None:
+    site = make_site(servers=own_kafka.bootstrap_servers)  # whose short pods reach Kafka, as it seems to them
+    records = site.kubelet.records
+    records.make()
+    foreign = Claim(
+        connector_uid="x", namespace="elsewhere", name="orders", created="2020-01-01T00:00:00Z",
+        operator="elsewhere/penstock", cluster="elsewhere",
+    )  # fmt: skip
+    records.write(claim_key("taken"), foreign.to_value())
+    records.until(lambda: records.claim("taken"), "the claim")
+    own_kafka.kill()
+    site.operator().start()
+    site.create("orders")
+    site.create("copies", connectName="taken")
+    for name in ("orders", "copies"):
+        told = site.until(name, lambda b: condition(b, "Ready").startswith("False KafkaUnavailable"), "it says so", 90)
+        assert "starts once it is known that nobody has the name" in condition(told, "Ready")
+        assert condition(told, "ConfigValid").startswith("True")
+        assert condition(told, "Reconciling").startswith("True")
+    assert Action.PREPARE not in [action for _, action in site.kubelet.jobs]
+    assert not [p for p in site.kubelet.pods.objects.values() if p["metadata"]["labels"][ROLE_LABEL] == "task"]
+    own_kafka.start()
+    site.settled("orders", seconds=120)
+    site.until("copies", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused", 120)
+    assert site.kubelet.alive(site.key("copies")) == []
     site.check()
 
 

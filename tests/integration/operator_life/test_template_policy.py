@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from penstock.job import Action
+
 from .site import Site
 
 HOST: dict[str, Any] = {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}
@@ -80,9 +82,8 @@ def test_a_template_with_values_of_wrong_types_is_told_and_its_connector_can_be_
     assert site.kubelet.pods.objects == {}
     site.change("orders-0", template=None)
     site.settled("orders-0")
-    for number in range(len(WRONG)):
+    for number in range(len(WRONG)):  # offsets are reset by a pod without the template
         site.delete(f"orders-{number}")
-    site.change("orders-1", template=None)  # offsets are reset by a pod with the template, unless we have refused it
     for number in range(len(WRONG)):
         site.gone(f"orders-{number}")
     site.check()
@@ -93,4 +94,64 @@ def test_a_list_of_mounts_that_is_left_empty_is_none(site: Site) -> None:
     first = {"name": "first", "image": "x", "volumeMounts": None, "env": None}
     site.create("orders", template={"initContainers": [first]})
     site.settled("orders")
+    site.check()
+
+
+def resets(site: Site) -> list[str]:
+    return [pod for pod, action in site.kubelet.jobs if action is Action.RESET_OFFSETS]
+
+
+def test_a_template_that_the_api_server_refuses_does_not_hold_up_a_reset(site: Site) -> None:
+    site.operator().start()
+    site.create("orders", deletion={"offsets": "Reset"})
+    site.settled("orders")
+    # Ours allows it; the API server knows no such value.
+    site.change("orders", template={"affinity": {"nodeAffinity": "near"}})
+    site.until("orders", lambda b: "nodeAffinity" in condition(b, "Ready").get("message", ""), "refused")
+    site.delete("orders")
+    site.gone("orders")
+    assert len(resets(site)) == 1
+    assert site.requests() == []
+    site.check()
+
+
+def test_a_template_that_no_node_takes_does_not_hold_up_a_reset(site: Site) -> None:
+    site.kubelet.refuse(lambda pod: pod["spec"].get("nodeSelector") == {"disk": "none"})
+    site.operator(job={"deadlineSeconds": 4}).start()
+    site.create("orders", deletion={"offsets": "Reset"})
+    site.settled("orders")
+    site.change("orders", template={"nodeSelector": {"disk": "none"}})
+    site.delete("orders")
+    told = site.until("orders", lambda b: "goes at" in condition(b, "Ready").get("message", ""), "what it waits for")
+    assert "at once with spec.deletion.offsets: Keep" in condition(told, "Ready")["message"]
+    site.gone("orders")
+    assert len(resets(site)) == 1
+    site.check()
+
+
+def test_an_image_of_the_last_plan_that_is_gone_does_not_hold_up_a_reset(site: Site) -> None:
+    first = site.operator(job={"deadlineSeconds": 4}).start()
+    site.create("orders", deletion={"offsets": "Reset"})
+    site.settled("orders")
+    assert first.stop() == 0
+    site.kubelet.cannot_pull("penstock-runtime:test")
+    site.delete("orders")
+    site.operator(job={"deadlineSeconds": 4}, images={"runtime": "penstock-runtime:2"}).start()
+    site.gone("orders")
+    assert len(resets(site)) == 1
+    site.check()
+
+
+def test_a_reset_whose_image_cannot_be_pulled_says_so_and_ends_at_once_with_keep(site: Site) -> None:
+    site.operator(job={"deadlineSeconds": 4}).start()
+    site.create("orders", deletion={"offsets": "Reset"})
+    site.settled("orders")
+    site.kubelet.cannot_pull("penstock-runtime:test")
+    site.delete("orders")
+    told = site.until("orders", lambda b: "goes at" in condition(b, "Ready").get("message", ""), "what it waits for")
+    assert condition(told, "Ready")["reason"] == "ImagePullBackOff"
+    assert "penstock-runtime:test" in condition(told, "Ready")["message"]
+    site.change("orders", deletion={"offsets": "Keep"})
+    site.gone("orders")
+    assert resets(site) == []
     site.check()

@@ -116,3 +116,56 @@ def test_thousands_that_wait_in_one_namespace_cost_little_and_hold_up_nobody() -
     for number in range(5_000):
         slots.withdraw(Key("shop", str(number)))
     assert slots.room(A)
+
+
+def test_who_waits_for_an_own_edit_goes_before_the_release_and_no_more_than_three_times_in_a_row() -> None:
+    slots = JobSlots(1)
+    assert slots.take("shop/a-plan-1", A)
+    old, own = keys("r0 r1 r2"), keys("o0 o1 o2 o3 o4 o5")
+    for key in old:
+        slots.wait(key, urgent=False)
+    for key in own:
+        slots.wait(key)
+    slots.give_back("shop/a-plan-1")
+    turns = []
+    for _ in range(9):
+        waiting = [k for k in (*old, *own) if k not in turns]
+        taken = next(k for k in waiting if slots.take(f"pod-{k.name}", k, urgent=k in own))
+        slots.give_back(f"pod-{taken.name}")
+        turns.append(taken)
+    assert turns == keys("o0 o1 o2 r0 o3 o4 o5 r1 r2")
+
+
+def test_own_edits_that_never_waited_do_not_starve_the_release() -> None:
+    slots = JobSlots(1)
+    release = Key("shop", "release")
+    slots.wait(release, urgent=False)
+    for number in range(3):
+        assert slots.take(f"pod-{number}", Key("shop", str(number)))
+        slots.give_back(f"pod-{number}")
+    assert not slots.take("pod-3", Key("shop", "3"))
+    assert slots.take("pod-release", release, urgent=False)
+
+
+def test_an_own_edit_of_one_that_waits_for_the_release_keeps_its_place_among_own_edits() -> None:
+    slots = JobSlots(1)
+    assert slots.take("shop/a-plan-1", A)
+    for key in keys("r0 r1"):
+        slots.wait(key, urgent=False)
+    slots.wait(Key("r", "1"))
+    slots.give_back("shop/a-plan-1")
+    assert not slots.room(Key("r", "0"), urgent=False)
+    assert slots.take("r/1", Key("r", "1"))
+    slots.give_back("r/1")
+    assert slots.take("r/0", Key("r", "0"), urgent=False)
+    slots.withdraw(Key("r", "0"))
+    assert len(slots) == 1
+
+
+def test_namespaces_share_slots_evenly_however_urgent_one_is() -> None:
+    slots = JobSlots(3)
+    for name in ("a", "b"):
+        assert slots.take(f"shop/{name}", Key("shop", name))
+    slots.wait(Key("stock", "r"), urgent=False)
+    assert not slots.take("shop/c", Key("shop", "c"))
+    assert slots.take("stock/r", Key("stock", "r"), urgent=False)

@@ -21,7 +21,7 @@ from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import Memory
 from penstock_operator.connector.names import pod_name
 from penstock_operator.connector.notes import Note, notes
-from penstock_operator.connector.plans import Plan, Shape, asked, due, manifest, own, release, stored
+from penstock_operator.connector.plans import Plan, Shape, asked, due, in_force, manifest, own, release, stored
 from penstock_operator.connector.pod_facts import Ended, JobPod, Phase, TaskPod, timestamp
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.refusals import Refusal
@@ -78,6 +78,7 @@ class World:
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
     name_refusal: NameRefusal | None = None
+    name_unseen: str = ""
     has_claimed: bool = False
     refusals: dict[str, Refusal] = field(default_factory=dict)
     kafka_trouble: str | None = None
@@ -139,17 +140,21 @@ class World:
             (h.token for h in reversed(memory.handled) if h.action == "restart" and h.result == "Succeeded"), ""
         )
         settings, shape = self.settings, self.maker.shape
-        wanted = asked(self.connector, settings.worker, settings.images.runtime, self.secrets, restarted)
+        last = next((p for p in self.plans if p.hash == memory.plan), None)
+        wanted = asked(self.connector, settings.worker, settings.images.runtime, self.secrets, restarted, last)
         return Facts(
             connector=self.connector, memory=memory, now=self.now, due=due(wanted, shape), asked=wanted,
-            own=own(self.connector, self.secrets, restarted), shape=shape, release=release(settings),
+            own=own(self.connector, self.secrets, restarted), shape=shape,
+            own_toggled=own(self.connector, self.secrets, restarted, toggled=True),
+            secrets_in_force=in_force(self.connector, self.secrets, last, restarted), release=release(settings),
             rollout=settings.rollout, place=self.place, deleting=self.deleting,
             finalizer=self.finalizer, namespace_ends=self.namespace_ends, plans=tuple(self.plans),
             task_pods=tuple(p for p in self.pods.values() if isinstance(p, TaskPod)),
             job_pods=tuple(p for p in self.pods.values() if isinstance(p, JobPod)),
             foreign_pods=self.foreign_pods, answers=self.answers,
             reports={} if self.deaf else dict(self.reports), stale_records=self.stale_records, control=self.control,
-            secrets=self.secrets, name_refusal=self.name_refusal, has_claimed=self.has_claimed,
+            secrets=self.secrets, name_refusal=self.name_refusal,
+            name_unseen="" if memory.has_run else self.name_unseen, has_claimed=self.has_claimed,
             kafka_trouble=self.kafka_trouble, refusals=self.refusals, slot=self.slot,
         )  # fmt: skip
 
