@@ -62,9 +62,13 @@ class Content:
 def moved(path: str, mark: Fingerprint) -> Handle | None:
     """The file of a fingerprint under another name beside the path: its inode and its content agree.
 
-    Any name will do, but for a file of which nothing is read: its inode alone says too little.
+    Any name will do, but for a file of which nothing is read: its inode alone says too little, and may have become that of
+    a compressed file.
     """
-    found = [b for b in listed(path, [mark.inode]) if mark.has_inode(b.inode) and (mark.position or b.mark)]
+    found = [
+        b for b in listed(path, [mark.inode])
+        if mark.has_inode(b.inode) and (mark.position or (b.mark and not b.compressed))
+    ]  # fmt: skip
     return _first(found, mark)
 
 

@@ -9,8 +9,7 @@ inode lies there too.
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock import Offset
 
@@ -21,8 +20,7 @@ _INODES: Final = (1 << 63) - 1
 """Java's `long` holds so much of an inode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """A position and its file, as they stand in the offsets topic.
 
     Attributes:
@@ -55,10 +53,7 @@ class Fingerprint:
 
     def offset(self) -> Mapping[str, str | int]:
         """To be stored."""
-        return {
-            "position": self.position, "file": self.file, "inode": self.inode, "modified": self.modified,
-            "digest": self.digest, "before": self.before,
-        }  # fmt: skip
+        return self._asdict()
 
     @property
     def end(self) -> str:
@@ -94,8 +89,17 @@ def made(fd: int, position: int, *, file: int, modified: int, before: str) -> Fi
 
 def digest_before(fd: int, position: int) -> str | None:
     """Of the first and the last kilobyte before `position`, as hexadecimal digits; None when the file is shorter."""
+    global _last
     sample = min(position, _SAMPLE)
-    head, tail = os.pread(fd, sample, 0), os.pread(fd, sample, position - sample)
-    if len(head) < sample or len(tail) < sample:
+    digested = os.pread(fd, sample, 0) + os.pread(fd, sample, position - sample)
+    if len(digested) < 2 * sample:
         return None
-    return hashlib.blake2b(head + tail, digest_size=16).hexdigest()
+    known, digest = _last  # the same place is asked for when a batch is planned, when it is read, and by the next plan
+    if known != digested:
+        digest = hashlib.blake2b(digested, digest_size=16).hexdigest()
+        _last = digested, digest
+    return digest
+
+
+_last = (b"", hashlib.blake2b(digest_size=16).hexdigest())
+"""What was digested last, and its digest: to compare bytes costs a fraction. One object, as threads share it."""

@@ -129,6 +129,8 @@ class Follower:
             if newest is not None:
                 self._contents.append(Content(newest, 0, self._clock()))
         elif newest is not None or self._folder_changed():
+            if mark is not None and (mark.file, mark.position > 0) != (last.number, True):
+                self._read_copies_first(last, last.handle.modified())
             self._go_on(last, newest)
 
     def content(self, number: int) -> Content:
@@ -243,26 +245,41 @@ class Follower:
 
         Only for a file of which nothing is read: of another one its fingerprint tells.
         """
-        at = self._contents.index(content)
         if content is not self._contents[-1] or content.lost:
             return content
-        known = [c.handle for c in self._contents if not c.lost]
-        room = max(1, _AHEAD - len(self._contents))
-        found = between(self._path, content, known, self._ends, since=content.met + 1, most=room)
-        for number, handle in enumerate(found.handles):
-            copy = Content(handle, content.number + number, self._clock(), before=content.before)
-            self._contents.insert(at + number, copy)
-        if found.handles:
-            content.number += len(found.handles)
-            content.met = max(c.met for c in self._contents[at:])
-            log.info("File %s was copied and truncated; %s read first.", self._path, _names(found.handles))
-        elif content.handle.size() < content.seen:
+        at = self._contents.index(content)
+        if not self._read_copies_first(content) and content.handle.size() < content.seen:
             log.warning(
                 "File %s was truncated to %d bytes; its %d bytes before are missing, and no copy lies beside it.",
                 self._path, content.handle.size(), content.seen,
             )  # fmt: skip
         content.seen = content.handle.size()
         return self._contents[at]
+
+    def _read_copies_first(self, content: Content, until: int | None = None) -> bool:
+        """Put the copies of the last file, of which nothing is read, before it; whether there are any.
+
+        Args:
+            content: the last file.
+            until: where it was renamed meanwhile, when it was last written: what was written later had the path after it.
+        """
+        at = self._contents.index(content)
+        known = [c.handle for c in self._contents if not c.lost]
+        room = max(1, _AHEAD - len(self._contents))
+        copies = []
+        for handle in between(self._path, content, known, self._ends, since=content.met + 1, most=room).handles:
+            if until is None or handle.modified() < until:
+                copies.append(handle)
+            else:
+                handle.close()
+        for number, handle in enumerate(copies):
+            copy = Content(handle, content.number + number, self._clock(), before=content.before)
+            self._contents.insert(at + number, copy)
+        if copies:
+            content.number += len(copies)
+            content.met = max(c.met for c in self._contents[at:])
+            log.info("File %s was copied and truncated; %s read first.", self._path, _names(copies))
+        return bool(copies)
 
     def _folder_changed(self) -> bool:
         """Whether names beside the path may have changed since this was asked last."""

@@ -206,11 +206,13 @@ class FileSource(Source):
         position, beside = self._position(offsets), offsets.get(self._beside)
         if beside is None or self._partition not in offsets:
             return None
-        known = next((known for known in self._marks if known[0] is beside), None)
-        if known is None:
-            known = beside, Fingerprint.of(beside)
-            self._marks.appendleft(known)
-        mark = known[1]
+        for offset, known in self._marks:
+            if offset is beside:
+                mark = known
+                break
+        else:
+            mark = Fingerprint.of(beside)
+            self._marks.appendleft((beside, mark))
         return mark if mark is not None and mark.position == position else None
 
     def _unreadable(self, error: OSError) -> RetriableError:

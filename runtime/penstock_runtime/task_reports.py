@@ -51,8 +51,10 @@ class ParentPipe:
     def progress(self, **fields: Any) -> None:
         """Send with the next round; later values replace earlier ones."""
         with self._news:
+            begins = not self._waits
             self._progress.update(fields)
-            self._news.notify_all()
+            if begins:  # else the thread knows, and waits for the round: waking it costs more than all the rest here
+                self._news.notify_all()
 
     def flush(self, seconds: float = 1.0) -> None:
         """Wait until all is written, so long at most."""

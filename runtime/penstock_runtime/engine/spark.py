@@ -13,13 +13,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime import cgroup
 from penstock_runtime.engine import class_archive
+from penstock_runtime.engine.stopped_processes import StoppedProcesses
 from penstock_runtime.liveness import LOOP
 from penstock_runtime.scratch import Scratch
 
@@ -171,7 +172,7 @@ class Spark:
             watching: is called now and then until they have ended; must not raise.
 
         Raises:
-            WorkerLost: a worker died, or the job did not end within `timeout` seconds.
+            WorkerLost: a worker died, was stopped for half a minute, or the job did not end within `timeout` seconds.
             SparkLost: the JVM is gone, or does not even answer that the job is to be cancelled.
         """
         job = self._jobs.submit(self._run, entry, payloads, timeout)
@@ -181,12 +182,13 @@ class Spark:
             except BaseException:
                 wait([job], timeout + _LATE)
                 raise
-        deadline = time.monotonic() + timeout + _LATE
+        deadline, stopped = time.monotonic() + timeout + _LATE, StoppedProcesses()
         while time.monotonic() < deadline:
             LOOP.turned()
             watching()
             if wait([job], _WATCH).done:
-                return job.result()
+                return _result(job, stopped)
+            stopped.look()
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
 
     def at_work(self) -> bool:
@@ -276,6 +278,15 @@ class Spark:
             raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e
         finally:
             timer.cancel()
+
+
+def _result(job: Future[list[bytes]], stopped: StoppedProcesses) -> list[bytes]:
+    try:
+        return job.result()
+    except WorkerLost as e:
+        if not stopped.ended:
+            raise
+        raise WorkerLost(f"A process of Spark was stopped, and ended for that: {e}", "what stops it (SIGSTOP)?") from e
 
 
 def _sizes() -> dict[str, str]:

@@ -56,11 +56,12 @@ class Uncommitted:
 
     def add(self, offsets: OffsetUpdates, summary: Summary, *, begun: float, seconds: float) -> None:
         """One more batch."""
-        if not self.batches:
-            self.since = begun
+        if self.batches:
+            self.summary.add(summary)
+        else:
+            self.since, self.summary = begun, summary
         self.batches += 1
         self.offsets.update(offsets)
-        self.summary.add(summary)
         self.seconds += seconds
 
 
