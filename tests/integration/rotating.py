@@ -17,7 +17,7 @@ class Rotated:
 
     def __init__(self, path: Path, *, copies: bool = False) -> None:
         self.path = path
-        self._copies = copies
+        self.copies = copies
         self._count = 0
 
     def append(self, count: int) -> None:
@@ -31,7 +31,7 @@ class Rotated:
         for number in range(len(list(folder.iterdir())), 0, -1):  # more than there can be
             if (folder / f"{name}.{number}").exists():
                 (folder / f"{name}.{number}").rename(folder / f"{name}.{number + 1}")
-        if self._copies:
+        if self.copies:
             shutil.copyfile(self.path, folder / f"{name}.1")
             os.truncate(self.path, 0)
         else:

@@ -12,9 +12,12 @@ from penstock_runtime.embedded import EmbeddedKafka
 
 from .checking import seeded
 from .lab import STRING, Lab
+from .pods import Pods, pods
 from .reading import Reader, create
 from .rotating import Rotated
 from .running import Processes, manifest, new_name, next_life, specs
+
+__all__ = ["pods"]
 
 WAYS = pytest.mark.parametrize("copies", [False, True], ids=["create", "copytruncate"])
 
@@ -74,6 +77,31 @@ def test_several_rotations_between_two_looks_leave_each_line_exactly_once(
             task = processes.task(next_life(spec))
         assert texts(reader, 4500) == file.lines()
         task.stop()
+
+
+def test_a_file_rotated_in_both_ways_while_its_task_is_paused_leaves_each_line_exactly_once(
+    pods: Pods, tmp_path: Path
+) -> None:
+    random, file = seeded(), Rotated(tmp_path / "app.log")
+    file.append(500)
+    topic = pods.lab.topic()
+    config = {**STRING, "file": file.path, "topic": topic, "batch.max.records": 200}
+    task = pods.start(manifest(new_name(), "FileStreamSource", config))
+    with Reader(pods.lab.servers, topic) as reader:
+        reader.count(500)
+        for generation in range(2, 8, 2):
+            file.append(300)  # a part of it may be read, a part may wait
+            task.control(generation, "Paused")
+            task.await_report("PAUSED", acted=generation)
+            for _ in range(3):
+                file.copies = random.choice([True, False])
+                file.append(random.choice([0, 1, 300]))
+                file.rotate(random.choice([0, 1, 400]))
+            task.control(generation + 1, "Running")
+            task.await_report("RUNNING", acted=generation + 1)
+        file.append(1)
+        assert texts(reader, len(file.lines())) == file.lines()
+    task.process.stop()
 
 
 @WAYS
