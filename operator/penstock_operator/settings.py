@@ -184,7 +184,7 @@ class Task(_Part):
     resources: Resources = Resources(requests={"cpu": "200m", "memory": "1Gi"}, limits={"memory": "2Gi"})
     termination_grace_period_seconds: Count = 30
     node_lost_seconds: Count = 30
-    liveness_probe: bool = False
+    liveness_probe: bool = True
     temporary_size: Size = "10Gi"
     pod_security_context: dict[str, Any] = {
         "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,

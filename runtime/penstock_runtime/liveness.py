@@ -23,6 +23,8 @@ _AT_THE_START: Final = 600.0
 """Seconds for importing plugins and reading the configuration, before the loop has a bound of its own."""
 _LONGEST: Final = 86_400.0
 """Seconds for which somebody else may say that work goes on."""
+_ANSWER: Final = 5.0
+"""Seconds within which somebody else must have said so; the kubelet gives us ten."""
 _STANDARD: Final = sysconfig.get_paths()["stdlib"]
 
 
@@ -64,6 +66,7 @@ class Loop:
         self._turned = 0.0
         self._most, self._rule = _AT_THE_START, "a start"
         self._at_work: Callable[[], bool] | None = None
+        self._asking: threading.Thread | None = None
 
     def begin(self) -> None:
         """From now on this is about the thread that calls."""
@@ -72,6 +75,21 @@ class Loop:
     def allow(self, seconds: float, rule: str) -> None:
         """A call out of the loop may take so long, and where that bound comes from."""
         self._most, self._rule = seconds, rule
+
+    @contextmanager
+    def longer(self, seconds: float, rule: str) -> Iterator[None]:
+        """What is called now may take so long, where other calls may not. Nothing when another thread says so."""
+        if threading.get_ident() != self._thread or seconds <= self._most:
+            yield
+            return
+        most, usual = self._most, self._rule
+        self.turned()
+        self.allow(seconds, rule)
+        try:
+            yield
+        finally:
+            self.turned()  # first: what it took is over before the bound of others holds
+            self.allow(most, usual)
 
     def turned(self) -> None:
         """The loop goes on. Nothing when another thread says so."""
@@ -88,7 +106,8 @@ class Loop:
         """What is called now may take up to a day where somebody else sees that it works.
 
         Args:
-            at_work: asked from another thread, once the time of a usual call is over; false when in doubt.
+            at_work: asked from another thread, once the time of a usual call is over; false when in doubt. No answer
+                within five seconds is false: it may hang itself.
         """
         self.turned()
         self._at_work = at_work
@@ -105,12 +124,23 @@ class Loop:
         if thread is None or seconds <= self._most:
             return None
         at_work = self._at_work
-        if at_work is not None and seconds <= _LONGEST and at_work():
+        if at_work is not None and seconds <= _LONGEST and self._says(at_work):
             return None
         frame = sys._current_frames().get(thread)  # noqa: SLF001 (there is no other way to see another thread's stack)
         if frame is None or self._turned != turned:
             return None
         return Standstill(seconds, self._most, self._rule, _where(frame), "".join(traceback.format_stack(frame)))
+
+    def _says(self, at_work: Callable[[], bool]) -> bool:
+        """Its answer. Only one question is open at a time, so that one that hangs does not pile up threads."""
+        if self._asking is not None and self._asking.is_alive():
+            return False
+        said: list[bool] = []
+        asking = threading.Thread(target=lambda: said.append(at_work()), name="at-work", daemon=True)
+        self._asking = asking
+        asking.start()
+        asking.join(_ANSWER)
+        return said == [True]
 
 
 def _where(frame: FrameType) -> str:

@@ -86,9 +86,9 @@ class Cluster:
         assert self.kind == "own"
         return self._run([str(SCRIPT), "--name", self.name, "enter", *words], None, 60)
 
-    def kill_pod(self, uid: str) -> None:
-        """Kill -9 of every process of a pod's containers, the first ones too, as only the node can."""
-        program = f"grep -l '{uid}\\|{uid.replace('-', '_')}' /proc/[0-9]*/cgroup | cut -d/ -f3 | xargs kill -9"
+    def kill_pod(self, uid: str, signal: str = "KILL") -> None:
+        """Send a signal to every process of a pod's containers, the first ones too, as only the node can."""
+        program = f"grep -l '{uid}\\|{uid.replace('-', '_')}' /proc/[0-9]*/cgroup | cut -d/ -f3 | xargs kill -{signal}"
         self.on_node("sh", "-c", program)
 
     def _run(self, words: Sequence[str], stdin: str | None, seconds: float) -> str:

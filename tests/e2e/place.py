@@ -130,15 +130,22 @@ class Connector:
 
     def kill(self, number: int = 0) -> str:
         """Kill -9 of the process that does a task's work, in its pod; the pod's name."""
+        return self._signal(number, 9)
+
+    def freeze(self, number: int = 0) -> str:
+        """Let that process stand still for good (SIGSTOP); the pod's name."""
+        return self._signal(number, 19)
+
+    def _signal(self, number: int, signal: int) -> str:
         pod = self.pod(number)
         # Process 1 is out of reach from within: the kernel protects it, and the work is done by its child.
         program = (
-            "import os, pathlib\n"
+            "import os, pathlib, sys\n"
             "for f in pathlib.Path('/proc').glob('[0-9]*/stat'):\n"
             "    words = f.read_text().rpartition(')')[2].split()\n"
-            "    if words[1] == '1' and int(f.parent.name) != os.getpid(): os.kill(int(f.parent.name), 9)"
+            "    if words[1] == '1' and int(f.parent.name) != os.getpid(): os.kill(int(f.parent.name), int(sys.argv[1]))"
         )
-        self._cluster.python(self.namespace, pod, program)
+        self._cluster.python(self.namespace, pod, program, str(signal))
         return pod
 
     # What is told of it

@@ -165,6 +165,37 @@ def test_a_process_that_stands_still_gives_no_answer_and_is_well_when_it_goes_on
     assert asked(task, "readyz")[0] == 200
 
 
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_a_process_that_stood_still_for_longer_than_a_call_may_take_is_well_when_it_goes_on(
+    pods: Pods, tmp_path: Path, kind: str
+) -> None:
+    task = pods.start(stalling(pods, kind, tmp_path), *MARGIN, worker=SOON)
+    task.await_report("RUNNING")
+    pid = task.process.pid
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(10)  # the bound is six seconds
+    os.kill(pid, signal.SIGCONT)
+    until(task, lambda: asked(task)[0] == 200, "it goes on")
+    assert age(task) < 5
+    task.process.stop()
+    assert task.last_word().exit_code == ExitCode.OK
+
+
+def test_the_start_of_a_sink_may_take_longer_than_a_write(pods: Pods, tmp_path: Path) -> None:
+    (tmp_path / "begin").touch()
+    task = pods.start(stalling(pods, "sink", tmp_path, begin=str(tmp_path / "begin")), *MARGIN, worker=SOON)
+    until(task, lambda: (tmp_path / "begun").exists(), "it starts")
+    begun = time.monotonic()
+    while time.monotonic() - begun < 20:  # the bound of a write is six seconds
+        assert asked(task)[0] == 200
+        time.sleep(0.5)
+    (tmp_path / "begin").unlink()
+    task.await_report("RUNNING")
+    (tmp_path / "hold").touch()
+    pods.lab.produce(task.spec.config["topics"], "c")
+    until(task, lambda: asked(task)[0] == 503, "the bound of a write holds again")
+
+
 def the_oldest_turn(task: PodTask) -> float:
     """Kafka is away for so long that a question to it runs out of time again and again."""
     ages, begun = [0.0], time.monotonic()
@@ -214,3 +245,18 @@ def test_a_task_that_waits_for_kafka_at_its_start_is_well(
         task = pods.task(spec, "--reach-seconds", "600")
         assert the_oldest_turn(task) < 60
         assert asked(task, "readyz")[0] == 503
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_a_paused_task_whose_kafka_goes_away_is_well(
+    own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, kind: str, how: signal.Signals
+) -> None:
+    pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
+    task = pods.start(stalling(pods, kind, tmp_path))
+    task.await_report("RUNNING")
+    task.control(2, "Paused")
+    task.await_report("PAUSED")
+    with away(own_kafka, how):
+        assert the_oldest_turn(task) < 60

@@ -37,6 +37,8 @@ from penstock_runtime.liveness import LOOP
 __all__ = ["SinkTask"]
 
 log = logging.getLogger(__name__)
+_START: Final = 3600.0
+"""Seconds that a sink's start may take; Kafka Connect sets no limit to it."""
 _WAIT: Final = 0.2
 _FEW: Final = 100
 _REST: Final = 60.0
@@ -108,7 +110,8 @@ class SinkTask:
             ConnectError: the task has failed. What was written before is committed as far as it can be.
         """
         self._until_done(self._fence.begin)
-        self._until_done(self._sink.start)
+        with LOOP.longer(_START, "an hour for the start of a sink"):
+            self._until_done(self._sink.start)
         self._until_done(self._refresh)
         self._report_state()
         while not self._stopping.is_set():

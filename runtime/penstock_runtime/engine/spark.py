@@ -63,6 +63,8 @@ CONF: Final[Mapping[str, str]] = {
 
 _USER: Final = "penstock"
 """Of a process whose user has no name."""
+_START: Final = 600.0
+"""Seconds that the JVM may take to start, on a node that has no time for it."""
 _LATE: Final = 30.0
 """Seconds that a cancelled job has to end."""
 _ENDS: Final = 2.0
@@ -153,7 +155,8 @@ class Spark:
         """
         self.start()
         if self._starter is not None:
-            self._starter.join()
+            with LOOP.longer(_START, "ten minutes for Spark's start"):
+                self._starter.join()
         if not self.ready or self._session is None:
             raise ConnectError("Spark could not be started")
         return self._session

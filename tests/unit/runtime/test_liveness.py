@@ -103,6 +103,62 @@ def test_another_thread_says_nothing_by_its_life(loop: Loop, clock: Clock) -> No
     assert loop.standstill() is not None
 
 
+def test_a_call_that_may_take_longer_has_its_own_bound_and_others_have_theirs_again(loop: Loop, clock: Clock) -> None:
+    clock.now += 419
+    with loop.longer(3600.0, "an hour"):
+        clock.now += 3599
+        assert loop.standstill() is None
+        clock.now += 2
+        still = loop.standstill()
+        assert still is not None
+        assert still.rule == "an hour"
+    assert loop.standstill() is None
+    clock.now += 421
+    still = loop.standstill()
+    assert still is not None
+    assert still.rule == "a rule"
+
+
+def test_a_call_that_may_take_longer_takes_nothing_from_a_bound_that_is_longer(loop: Loop, clock: Clock) -> None:
+    with loop.longer(60.0, "a minute"):
+        clock.now += 419
+        assert loop.standstill() is None
+
+
+def test_another_thread_gives_the_loop_no_longer_bound(loop: Loop, clock: Clock) -> None:
+    def longer() -> None:
+        with loop.longer(3600.0, "an hour"):
+            clock.now += 421
+            assert loop.standstill() is not None
+
+    elsewhere(longer)
+    assert loop.standstill() is not None
+
+
+def test_a_witness_that_gives_no_answer_hides_no_standstill_and_is_not_asked_twice_at_once(
+    loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock_runtime.liveness._ANSWER", 0.05)
+    asked, answers = 0, threading.Event()
+
+    def hangs() -> bool:
+        nonlocal asked
+        asked += 1
+        return answers.wait(60)
+
+    with loop.witnessed(hangs):
+        clock.now += 1800
+        assert loop.standstill() is not None
+        assert loop.standstill() is not None
+        assert asked == 1
+        answers.set()
+        asking = next((t for t in threading.enumerate() if t.name == "at-work"), None)
+        if asking is not None:
+            asking.join()
+        monkeypatch.setattr("penstock_runtime.liveness._ANSWER", 60.0)
+        assert loop.standstill() is None
+
+
 def test_a_call_that_spark_works_on_may_take_a_day(loop: Loop, clock: Clock) -> None:
     works = True
     with loop.witnessed(lambda: works):

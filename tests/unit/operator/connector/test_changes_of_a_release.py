@@ -140,6 +140,7 @@ def test_a_secret_that_is_renamed_is_mounted_by_the_pods_of_the_new_plan_only() 
     {"task": {"nodeLostSeconds": 300}},
     {"task": {"terminationGracePeriodSeconds": 60}},
     {"task": {"temporarySize": "1Gi"}},
+    {"task": {"livenessProbe": False}},
     {"release": {"name": "other", "namespace": "elsewhere"}},
     {"secrets": {"watch": False}},
     {"job": {"deadlineSeconds": 300, "resources": {"limits": {"memory": "1Gi"}}}},
