@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.taskspec import TaskSpec, TaskState
@@ -238,6 +238,19 @@ def failed(task: Running) -> str:
     return task.failure
 
 
+_NO_COORDINATOR_YET = (
+    KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)  # fmt: skip
+
+
 def _committed(consumer: Consumer, topic: str, partition: int) -> int | None:
-    (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
+    def asked() -> list[TopicPartition]:
+        try:
+            return consumer.committed([TopicPartition(topic, partition)], timeout=30)
+        except KafkaException as e:
+            if e.args[0].code() not in _NO_COORDINATOR_YET:
+                raise
+            return []
+
+    (found,) = until(asked, what=f"a coordinator tells what is committed of {topic}")
     return found.offset if found.offset >= 0 else None

@@ -1,5 +1,6 @@
 """Follows a compacted topic: what it holds now, then what comes, for as long as somebody asks."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -20,6 +21,8 @@ from penstock_runtime.kafka.topic_position import TopicPosition, topic_id
 __all__ = ["Follower"]
 
 _LOOK_SECONDS: Final = 2.0
+_COUNT_EVERY: Final = 60.0
+"""Seconds for which partitions that the topic gets are not known."""
 _FETCH_WAIT_MS: Final = 500
 """How long the broker keeps a request while nothing comes; what comes is answered at once. Ten times as long would save
 0.01 % of a core, and a first look that ends with an end event would wait for it."""
@@ -29,7 +32,8 @@ _PASSING: Final = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, NO_GROUP
 class Follower:
     """Reads the partitions of some keys from their beginning, and goes on. Connects with the first `poll`.
 
-    A broker that is away is waited for; the client finds it again by itself.
+    A broker that is away is waited for; the client finds it again by itself. Where the topic gets partitions, a key may lie
+    in another one from then on: within a minute that one is read from its beginning, as are the others once more.
 
     Args:
         settings: how to connect.
@@ -47,6 +51,9 @@ class Follower:
         self._keys = keys
         self._consumer: Consumer | None = None
         self._behind: dict[int, int] | None = None
+        self._count = 0
+        self._mine: set[int] = set()
+        self._counted = 0.0
         self._refused: ConnectError | None = None
 
     @property
@@ -96,10 +103,14 @@ class Follower:
                 {**config, "isolation.level": "read_committed", "fetch.wait.max.ms": _FETCH_WAIT_MS,
                  "queued.max.messages.kbytes": 1_024, "socket.timeout.ms": 60_000}
             )  # fmt: skip
-        if self._behind is None:
+        if self._behind is None or time.monotonic() - self._counted > _COUNT_EVERY:
             count = len(partitions(self._consumer, self._topic, _LOOK_SECONDS))
-            mine = sorted({partition_of(key, count) for key in self._keys})
-            found = marks(self._consumer, [TopicPartition(self._topic, p) for p in mine], _LOOK_SECONDS)
+            self._counted = time.monotonic()
+            if count == self._count:
+                return self._consumer
+            # Writers that do not know of new partitions yet go on with the ones before.
+            mine = self._mine | {partition_of(key, count) for key in self._keys}
+            found = marks(self._consumer, [TopicPartition(self._topic, p) for p in sorted(mine)], _LOOK_SECONDS)
             since = self._since
             if since is not None and since.topic_id != topic_id(self._settings, self._topic):
                 since = None
@@ -111,6 +122,7 @@ class Follower:
             self._behind = {
                 of.partition: high for of, (low, high) in found.items() if high > max(starts[of.partition], low)
             }
+            self._count, self._mine = count, mine
         return self._consumer
 
     def _reached(self, partition: int, offset: int) -> None:
