@@ -208,8 +208,9 @@ class World(ABC):
         return wrong
 
     def close(self) -> None:
-        """End all that is still there."""
-        self.runs.thaw()
+        """End all that is still there, also where it never began."""
+        if hasattr(self, "runs"):
+            self.runs.thaw()
         self.processes.end()
         self.broker.kill()
 
@@ -325,4 +326,5 @@ def alter(servers: str, topic: str, name: str, value: str) -> None:
     """Set a property of a topic."""
     entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    AdminClient({"bootstrap.servers": servers}).incremental_alter_configs([resource])[resource].result(120)
+    admin = AdminClient({"bootstrap.servers": servers})  # its end would end the request
+    admin.incremental_alter_configs([resource])[resource].result(120)
