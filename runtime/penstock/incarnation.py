@@ -84,7 +84,7 @@ def merged(before: bytes | None, value: bytes) -> bytes:
         greater = max(one, other, key=_of)
         ids = sorted({*one.get("ids", ()), *other.get("ids", ())})
         return _json({**greater, "ids": ids} if ids else greater)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return value
 
 

@@ -42,7 +42,7 @@ class Status(NamedTuple):
         try:
             found = json.loads(value or b"")
             return cls(str(found["state"]), str(found["worker_id"]), int(found["generation"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
             return None
 
 

@@ -130,7 +130,12 @@ class Follower:
                 self._contents.append(Content(newest, 0, self._clock()))
         elif newest is not None or self._folder_changed():
             if mark is not None and (mark.file, mark.position > 0) != (last.number, True):
-                self._read_copies_first(last, last.handle.modified())
+                try:
+                    self._read_copies_first(last, last.handle.modified())
+                except BaseException:
+                    if newest is not None:
+                        newest.close()
+                    raise
             self._go_on(last, newest)
 
     def content(self, number: int) -> Content:

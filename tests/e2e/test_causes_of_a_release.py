@@ -45,7 +45,7 @@ def test_kafka_at_a_wrong_address_is_named_with_the_address(other: Other) -> Non
     nowhere = f"nowhere.{other.place.kafka.namespace}.svc:9092"
     install(other, {"bootstrap.servers": nowhere})
     source = other.place.datagen("orders")
-    message = source.says("Unavailable", nowhere)
+    message = source.says("KafkaUnavailable", nowhere)
     print(message)
     source.delete()
 

@@ -62,6 +62,8 @@ def test_a_task_whose_process_stands_still_is_replaced_and_named_so_and_a_slow_o
     source.reaches("Running")
     place.kafka.records(source.topic, least=100)
     before = slow.lives()
+    # Before its start probe has been answered a process has ten minutes.
+    source.kubectl("wait", "--for=condition=Ready", f"pod/{source.pod()}", "--timeout=120s")
     pod = source.freeze()
     begun = time.monotonic()
     assert "health check" in source.tells("TaskLost", "health check", limit=500)

@@ -77,7 +77,9 @@ task:
   terminationGracePeriodSeconds: {{ int64 .Values.task.terminationGracePeriodSeconds }}
   nodeLostSeconds: {{ int64 .Values.task.nodeLostSeconds }}
   livenessProbe: {{ .Values.task.livenessProbe }}
+  {{- if kindIs "string" .Values.task.temporarySize }}
   temporarySize: {{ quote .Values.task.temporarySize }}
+  {{- end }}
   podSecurityContext:
     {{- toYaml .Values.task.podSecurityContext | nindent 4 }}
   securityContext:

@@ -107,7 +107,7 @@ def with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> d
     status, metadata = document.get("status") or {}, document["metadata"]
     before: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
     ready = next((c for c in before if c["type"] == "Ready"), {})
-    if ready.get("reason") in _KEPT and ready.get("observedGeneration") == metadata["generation"]:
+    if ready.get("reason") in _KEPT:
         return None
     found = {"state": "Pending", **status, "conditions": unsettled(before, trouble, metadata["generation"], now)}
     return None if found == status else found

@@ -1,5 +1,6 @@
 """Carries a decision out: in a fixed order, so that being killed between any two writes is harmless."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from penstock_operator.connector.names import (
     request_name,
 )
 from penstock_operator.connector.notes import notes
+from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.refusals import Refusal, after
@@ -37,6 +39,8 @@ __all__ = ["STATUS_MANAGER", "Applied", "apply", "delete_pod", "write_finalizer"
 log = logging.getLogger(__name__)
 _MANAGER: Final = "penstock"
 STATUS_MANAGER: Final = "penstock-status"
+_COUNTED: Final = 2.0
+"""Seconds after which a quota has counted again what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ async def apply(
     key = Key(own.namespace or "", own.name)
     kube = context.kube
     for plan in decision.save:
-        await _put(key, plans.manifest(plan, maker.plan_metadata(plan)), context)
+        if not await _save(key, plan, facts, decision, maker, context, remembered):
+            return Applied(0.0)  # decided once more, without that plan
     current = await _status(document, facts, decision, context)
     if current is None:
         return Applied(0.0)  # another Connector has its name now
@@ -105,6 +110,41 @@ async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
     await context.run(context.kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
     if pod.role == "job":
         context.job_slots.give_back(f"{key.namespace}/{pod.name}")
+
+
+async def _save(
+    key: Key, plan: Plan, facts: Facts, decision: Decision, maker: Maker, context: Context, remembered: Remembered
+) -> bool:
+    """Keep a plan; False: it is refused, and what runs goes on with the last one until the next try.
+
+    Raises:
+        OperatorError: as `apply`; and what is refused though it is not the time for a try.
+    """
+    manifest, name = plans.manifest(plan, maker.plan_metadata(plan)), plan_name(key.name, plan.hash)
+    known = facts.refusals.get(name)
+    try:
+        try:
+            await _put(key, manifest, context)
+        except Refused as e:
+            asked = [p for p in decision.delete if p.role == "job"]
+            if not (e.over_quota and asked):
+                raise
+            for pod in asked:  # what a job was asked is of no more use once it has answered, and takes room
+                await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
+            await asyncio.sleep(_COUNTED)
+            await _put(key, manifest, context)
+    except (Refused, Conflict) as e:
+        if known is not None and known.again_at > facts.now:
+            raise
+        reason, remedy = cause(e)
+        text = f"its plan cannot be kept: {e.answer if isinstance(e, Refused) and e.answer else e}"
+        remembered.refusals[name] = after(
+            known, reason, f"{text}; {remedy}" if remedy else text, now=facts.now,
+            generation=facts.connector.metadata.generation,
+        )  # fmt: skip
+        return False
+    remembered.refusals.pop(name, None)
+    return True
 
 
 async def _put(key: Key, manifest: Mapping[str, Any], context: Context) -> None:

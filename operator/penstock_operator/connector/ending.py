@@ -19,6 +19,8 @@ __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
 _KEPT: Final = "OffsetsKept"
 RELEASED_AFTER: Final = 600.0
 """Seconds after which a Connector that is being deleted is let go although its offsets could not be reset."""
+_UNTRIED: Final = 3_600.0
+"""The same where that could not even be tried: the operator was away, or all job slots were taken."""
 
 
 def stopped(facts: Facts) -> Decision:
@@ -66,17 +68,19 @@ def deleting(facts: Facts) -> Decision:
         return found
     if (kept := _kept(facts)) is not None:
         return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, *kept))
-    left = RELEASED_AFTER - (facts.now - facts.deleting)
+    key = digest(facts.connector.metadata.uid, "reset")
+    job = job_facts(facts, Action.RESET_OFFSETS, key)
+    why = job.refusal.message if job.refusal is not None else job.memory.message if job.memory.key == job.name else ""
+    if any(p.leaving is not None and facts.now - p.leaving >= RELEASED_AFTER for p in facts.task_pods):
+        why = why or f"{named(facts.task_pods)} did not end"
+    limit = RELEASED_AFTER if why else _UNTRIED
+    left = limit - (facts.now - facts.deleting)
     if left <= 0:
-        refused = next((r.message for r in facts.refusals.values()), "")
-        why = refused or facts.memory.job.message or named(facts.task_pods) or "no short pod could be started"
-        text = f"its offsets could not be reset within {RELEASED_AFTER / 60:.0f} minutes, and stay: {why}"
+        text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod had a turn'}"
         return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, _KEPT, text))
     if facts.task_pods:
         verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(facts.task_pods)}")
-        return replace(found, verdict=verdict, again=left)
-    key = digest(facts.connector.metadata.uid, "reset")
-    job = job_facts(facts, Action.RESET_OFFSETS, key)
+        return replace(found, verdict=verdict, again=min(left, RELEASED_AFTER))
     step = job_step.step(job)
     memory = replace(found.memory, job=step.memory)
     if step.answer is not None:

@@ -333,7 +333,8 @@ async def _refusal(
         # Its own release forgets the claim once the pods are gone too; one that was uninstalled never does.
         if not connect_names.may_be_of(found, release):
             uid, since = remembered.owner_gone
-            if uid != found.connector_uid:
+            seen = context.status.caught_up and context.status.trouble is None  # else the name may have been passed on
+            if uid != found.connector_uid or not seen:
                 since = context.clock()
                 remembered.owner_gone = found.connector_uid, since
             if context.clock() - since < _GONE_FOR:

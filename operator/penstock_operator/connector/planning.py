@@ -16,6 +16,7 @@ from penstock_operator.connector.decision import (
     waiting,
 )
 from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.names import plan_name
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod
 from penstock_operator.connector.verdict import Kind, Verdict
@@ -33,7 +34,15 @@ def planned(facts: Facts) -> tuple[Plan | None, Decision]:
     if flaws := known_flaws(facts):
         found = refused(facts, replace(memory, refused="", refusal=()), flaws)
         return None, replace(found, delete=_jobs(facts))
-    if (known := facts.plan(facts.due) or facts.split()) is not None:
+    known = facts.plan(facts.due)
+    if known is None:
+        if (
+            kept := facts.refusals.get(plan_name(facts.connector.metadata.name, facts.due))
+        ) and kept.again_at > facts.now:
+            found = waiting(facts, kept.reason, kept.message, again=kept.again_at - facts.now)
+            return None, replace(found, delete=_jobs(facts))
+        known = facts.split()
+    if known is not None:
         memory = replace(memory, refused="", refusal=())
         if known.hash == facts.due:
             return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known)

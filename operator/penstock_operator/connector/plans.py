@@ -145,7 +145,7 @@ class Plan:
     @property
     def left_behind(self) -> str:
         """What offsets of earlier kinds stand under its name and are not its own any more; empty: none."""
-        return " and ".join(f"those of its time as a {kind} ({_WHERE[kind]})" for kind in self.earlier_kinds)
+        return " and ".join(f"those of its time as a {k} ({_WHERE.get(k, 'its offsets')})" for k in self.earlier_kinds)
 
     def versions(self, task: int) -> dict[str, str]:
         """The plugin versions of a task, by place."""

@@ -146,7 +146,7 @@ class Reconciler:
             remembered.queued = True
             context.job_slots.wait(key, urgent=facts.is_urgent)
         if decision.forget:
-            await context.run(context.status.forget, connector.connect_name)
+            applied = await self._forget(connector.connect_name, context, applied)
         waits = [w for w in (decision.again, applied.again, told, look) if w is not None]
         return min(waits, default=None)
 
@@ -155,7 +155,7 @@ class Reconciler:
         for other in {key, *context.connectors.of_namespace(key.namespace)}:
             known = self._remembered.get(other)
             if known is not None and any(r.reason == QUOTA for r in known.refusals.values()):
-                known.refusals = with_room(known.refusals)
+                known.refusals = with_room(known.refusals, context.clock())
                 context.wake(other)
 
     async def _states(self, facts: Facts, decision: Decision, context: Context) -> float | None:
@@ -194,6 +194,14 @@ class Reconciler:
             await context.run(context.status.write, [(key, control.to_value())])
         except Unavailable as e:
             log.warning("%s: its tasks cannot be told to be %s: %s", facts.connector.connect_name, control.state, e)
+            return replace(applied, again=_TELL_AGAIN)
+        return applied
+
+    async def _forget(self, name: str, context: Context, applied: Applied) -> Applied:
+        try:
+            await context.run(context.status.forget, name)
+        except Unavailable as e:
+            log.warning("%s: records of an earlier Connector cannot be removed: %s", name, e)
             return replace(applied, again=_TELL_AGAIN)
         return applied
 

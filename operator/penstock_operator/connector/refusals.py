@@ -48,12 +48,12 @@ def after(before: Refusal | None, reason: str, message: str, *, now: float, gene
 def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dict[str, Refusal]:
     """Those that still count, by the pod's name; of another generation's the pod may be tried at once."""
     return {
-        name: r if r.generation == generation else replace(r, again_at=now)
+        name: r if r.generation == generation else replace(r, again_at=min(r.again_at, now))
         for name, r in refusals.items()
         if now < r.again_at + _FORGOTTEN
     }
 
 
-def with_room(refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
-    """The same where a pod has gone: what a quota refused may be tried at once."""
-    return {name: replace(r, again_at=0.0) if r.reason == QUOTA else r for name, r in refusals.items()}
+def with_room(refusals: Mapping[str, Refusal], now: float) -> dict[str, Refusal]:
+    """The same where a pod has gone: what a quota refused may be tried at once, once: the pauses go on growing."""
+    return {name: replace(r, again_at=min(r.again_at, now)) if r.reason == QUOTA else r for name, r in refusals.items()}

@@ -176,7 +176,7 @@ def connector_of(key: bytes) -> str | None:
 def _in_ours(text: str) -> str | None:
     try:
         parts = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(parts, list) or len(parts) < 2 or parts[0] not in _OURS:
         return None
@@ -213,5 +213,5 @@ def _active_topic(value: bytes) -> ActiveTopic | None:
     try:
         topic = json.loads(value)["topic"]
         return ActiveTopic(str(topic["name"]), int(topic["task"]), int(topic["discoverTimestamp"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None

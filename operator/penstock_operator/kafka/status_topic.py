@@ -252,7 +252,7 @@ class StatusTopic:
                 return
             fresh = Records()
             for key, value in reader.all_of(partitions, self._heard):
-                fresh.put(key, value)
+                _put(fresh, key, value)
             if self._stopping.is_set():
                 return
             self._take(fresh, lambda: reader.place, is_all=True)
@@ -260,7 +260,7 @@ class StatusTopic:
             self._has_looked()
             for key, value in reader.news(partitions, self._heard):
                 with self._lock:
-                    name = self._records.put(key, value)
+                    name = _put(self._records, key, value)
                 if name is not None:
                     self._on_change(name)
 
@@ -306,3 +306,12 @@ class StatusTopic:
 
     def _sentence(self, error: KafkaError) -> str:
         return sentence(error, self._servers, self._topic, self._settings.at_start.redact)
+
+
+def _put(records: Records, key: bytes, value: bytes | None) -> str | None:
+    """Take a record that anybody may have written: one that cannot be dealt with ends the reading for no other."""
+    try:
+        return records.put(key, value)
+    except Exception:
+        log.exception("A record of the status topic is passed over, for it cannot be read: key %.200r", key)
+        return None

@@ -422,13 +422,16 @@ class SinkTask:
         gone = sorted(self._offsets.positions.keys() - known | known - set(mine))
         new = [tp for tp in mine if tp not in known]
         if anew:
-            log.warning("Deleted and made anew: %s. Each is read from its beginning", ", ".join(sorted(anew)))
+            log.warning(
+                "Deleted and made anew: %s. Each is read from its beginning, unless the sink itself keeps a position in it",
+                ", ".join(sorted(anew)),
+            )
         if gone:
             log.warning("Partitions are gone: %s", ", ".join(f"{t}-{p}" for t, p in gone))
             self._offsets.drop(gone)
         if new:
             self._offsets.take(new, first={tp for tp in new if tp.topic in anew})
-        self._ids = {topic: id_ for topic, id_ in {**self._ids, **ids}.items() if topic in topics}
+        self._ids = {**self._ids, **ids}  # of topics that are gone, too: one that comes back is another
         if gone or new:
             self._assign()
             self._reports.partitions(len(self._offsets.positions))

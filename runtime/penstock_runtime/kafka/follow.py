@@ -105,11 +105,11 @@ class Follower:
             )  # fmt: skip
         if self._behind is None or time.monotonic() - self._counted > _COUNT_EVERY:
             count = len(partitions(self._consumer, self._topic, _LOOK_SECONDS))
-            self._counted = time.monotonic()
             if count == self._count:
+                self._counted = time.monotonic()
                 return self._consumer
             # Writers that do not know of new partitions yet go on with the ones before.
-            mine = self._mine | {partition_of(key, count) for key in self._keys}
+            mine = {p for p in self._mine if p < count} | {partition_of(key, count) for key in self._keys}
             found = marks(self._consumer, [TopicPartition(self._topic, p) for p in sorted(mine)], _LOOK_SECONDS)
             since = self._since
             if since is not None and since.topic_id != topic_id(self._settings, self._topic):
@@ -122,7 +122,7 @@ class Follower:
             self._behind = {
                 of.partition: high for of, (low, high) in found.items() if high > max(starts[of.partition], low)
             }
-            self._count, self._mine = count, mine
+            self._count, self._mine, self._counted = count, mine, time.monotonic()
         return self._consumer
 
     def _reached(self, partition: int, offset: int) -> None:

@@ -33,7 +33,10 @@ def incarnated_tasks(entries: Iterable[Entry], connector: str) -> dict[int, Inca
     for key, value in entries:
         if value is None or not key.startswith(b'["penstock-incarnation"'):
             continue
-        _, name, task = json.loads(key)
+        try:
+            _, name, task = json.loads(key)
+        except (ValueError, RecursionError):  # no key of ours: the topic is written by others, too
+            continue
         if name == connector:
             one = Incarnation.of(value)
             tasks[task] = max(one, tasks.get(task, one))

@@ -191,3 +191,28 @@ def test_an_incarnation_that_cannot_be_read_stops_nobody(value: bytes) -> None:
     records.put(key, value)
     records.put(key, good)
     assert records.carried(NAME) == [(key, good)]
+
+
+DEEP = b"[" * 100_000
+"""Nobody's JSON: what reads it runs out of stack."""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (b'["penstock-incarnation","x",0]', DEEP),
+        (b'["penstock-report",' + DEEP, b"{}"),
+        (b"status-task-x-0", DEEP),
+        (b"status-connector-x", b'{"state":"RUNNING","worker_id":"w","generation":Infinity}'),
+        (b"status-topic-t:connector-x", DEEP),
+        (b"status-topic-t:connector-x", b'{"topic":{"name":"t","task":Infinity,"discoverTimestamp":1}}'),
+    ],
+    ids=["incarnation", "key", "deep state", "infinite generation", "deep topic", "infinite task"],
+)
+def test_no_record_of_anybody_ends_the_reading_for_others(key: bytes, value: bytes) -> None:
+    records = Records()
+    for _ in range(2):  # the second one of a key is compared with the first
+        records.put(key, value)
+    records.put(report_key(NAME, 0), report())
+    records.active_topics("x")
+    assert NAME in records.names()

@@ -33,4 +33,16 @@ def test_a_refusal_of_a_pod_that_nobody_wants_any_more_is_forgotten() -> None:
 
 def test_room_is_a_chance_for_what_a_quota_refused_alone() -> None:
     full, denied = Refusal("QuotaExceeded", "full", 9, 2_000.0, 1), Refusal("AdmissionDenied", "no", 9, 2_000.0, 1)
-    assert with_room({"a": full, "b": denied}) == {"a": replace(full, again_at=0.0), "b": denied}
+    assert with_room({"a": full, "b": denied}, 1_500.0) == {"a": replace(full, again_at=1_500.0), "b": denied}
+
+
+def test_room_that_did_not_do_leaves_the_pauses_growing() -> None:
+    full = present(with_room({"a": Refusal("QuotaExceeded", "full", 8, 2_000.0, 1)}, 1_500.0), 1, 1_500.0)["a"]
+    assert after(full, "QuotaExceeded", "full", now=1_500.0, generation=1).tries == 9
+
+
+def test_a_refusal_of_an_earlier_generation_is_forgotten_however_often_somebody_looks() -> None:
+    refusals = {"a": Refusal("AdmissionDenied", "no", 9, 2_000.0, generation=1)}
+    for now in range(2_000, 2_700, 100):
+        refusals = present(refusals, 2, float(now))
+    assert refusals == {}

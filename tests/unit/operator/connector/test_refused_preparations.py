@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from penstock.job import Action, Finding, JobAnswer, Outcome
+from penstock.taskspec import TaskState
 from penstock_operator.connector.decision import CreateJob
+from penstock_operator.connector.names import plan_name
+from penstock_operator.connector.pod_facts import JobPod
+from penstock_operator.connector.refusals import Refusal
 from penstock_operator.connector.secrets import Secrets
 
 from .world import World
@@ -93,3 +97,37 @@ def test_a_change_is_tried_at_once(change: str) -> None:
         world.tick()
     assert world.now == before
     assert world.condition("Ready").startswith("True Running"), world.status
+
+
+def with_a_plan_that_is_refused() -> World:
+    """Edited, and what the plugin answers to it may not be kept."""
+    world = running()
+    world.change(config={"rate": 7})
+    name = plan_name("orders-in", world.facts().due)
+    world.refusals[name] = Refusal(
+        "QuotaExceeded", "its plan cannot be kept: full", 3, world.now + 1e6, world.generation
+    )
+    return world
+
+
+def test_while_a_plan_may_not_be_kept_what_runs_goes_on_and_is_replaced_and_paused() -> None:
+    world = with_a_plan_that_is_refused()
+    (pod,) = (n for n in world.pods if n.startswith("orders-in-0"))
+    del world.pods[pod]  # its node is gone
+    world.settle()
+    assert [n for n in world.pods if n.startswith("orders-in-0")] != [pod]
+    assert world.condition("Ready").startswith("False QuotaExceeded: its plan cannot be kept")
+    assert not any(isinstance(p, JobPod) for p in world.pods.values())  # nobody is asked again meanwhile
+    world.change(state="Paused", config={"rate": 7})
+    world.reconcile()
+    assert world.control is not None
+    assert world.control.state is TaskState.PAUSED
+
+
+def test_a_plan_that_may_not_be_kept_is_made_again_when_it_is_time() -> None:
+    world = with_a_plan_that_is_refused()
+    world.settle()
+    world.refusals.clear()
+    world.settle()
+    assert world.condition("Ready").startswith("True")
+    assert world.status["plan"]["hash"] == world.facts().due

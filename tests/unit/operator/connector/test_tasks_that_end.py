@@ -430,10 +430,19 @@ def test_a_connector_is_let_go_when_its_offsets_cannot_be_reset_in_time() -> Non
     world.deleting = world.now
     world.settle(seconds=599)
     assert world.finalizer
-    world.advance(600)
+    world.advance(3_600)
     world.reconcile()
     assert not world.finalizer
     assert any(e.reason == "OffsetsKept" for e in world.events)
+
+
+def test_an_operator_that_was_away_for_long_tries_a_reset_before_it_lets_a_connector_go() -> None:
+    world = running(deletion={"offsets": "Reset"})
+    world.deleting = world.now
+    world.advance(1_200)
+    world.settle(seconds=300)
+    assert not world.finalizer
+    assert not any(e.reason == "OffsetsKept" for e in world.events)
 
 
 def test_a_namespace_that_ends_is_not_held_up() -> None:
