@@ -15,6 +15,8 @@ __all__ = ["RangeReader", "gathered", "puts"]
 _PATIENCE: Final = 60.0
 _AWAY: Final = 10.0
 """The patience while no broker answers: the driver tells of it, and asks again."""
+_NEARLY: Final = 4
+"""A portion is not cut for the last quarter of a list: each list from then on would have two parts of portions more."""
 
 
 class RangeReader:
@@ -127,12 +129,16 @@ def gathered(portions: Iterable[Consumed], limits: Callable[[], Limits]) -> Iter
     for portion in portions:
         left: Consumed | None = portion
         while left is not None:
-            count = left.fitting(most.records - records, most.bytes - size) or (0 if found else 1)
+            room = most.records - records
+            if room < len(left.offset) and room <= most.records // _NEARLY and found:
+                count = 0
+            else:
+                count = left.fitting(room, most.bytes - size) or (0 if found else 1)
             whole = count == len(left.offset)
             if count:
                 found.append(left if whole else left.cut(0, count))
                 records, size = records + count, size + found[-1].size()
-            left = None if whole else left.cut(count, len(left.offset))
+            left = None if whole else left.cut(count, len(left.offset)) if count else left
             if left is not None or records >= most.records or size >= most.bytes:
                 yield found
                 found, records, size, most = [], 0, 0, limits()

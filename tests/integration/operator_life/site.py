@@ -213,7 +213,8 @@ class Site:
         assert not self.kubelet.wrong, self.kubelet.wrong
         assert self.kubelet.doubled() == {}
         for operator in self.operators:
-            assert operator.failures() == [], operator.folder
+            failures = operator.failures()
+            assert not failures, (operator.folder, failures[:3])
         for body in self.connectors.objects.values():
             managers = {(m["manager"], m.get("subresource", "")) for m in body["metadata"].get("managedFields", ())}
             assert {m for m in managers if m[0].startswith("penstock")} <= {(STATUS_MANAGER, "status")}

@@ -133,6 +133,12 @@ def sized(*sizes: int, first: int = 0) -> Consumed:
     ("portions", "limits", "lists"),
     [
         pytest.param([sized(1, 1), sized(1, 1, first=2)], Limits(3, 100), [[0, 1, 2], [3]], id="by records"),
+        pytest.param(
+            [sized(*[1] * 4, first=4 * n) for n in range(3)],
+            Limits(9, 100),
+            [[*range(8)], [8, 9, 10, 11]],
+            id="no portion is cut where it would fill less than a quarter of a put",
+        ),
         pytest.param([sized(40, 40, 40, 40)], Limits(9, 100), [[0, 1], [2, 3]], id="by bytes"),
         pytest.param([sized(10, 500, 10)], Limits(9, 100), [[0], [1], [2]], id="one that is too large stands alone"),
         pytest.param([sized(60), sized(60, 30, first=1)], Limits(9, 100), [[0], [1, 2]], id="over portions"),
