@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from .lab import Lab, failed
 from .running import new_name, next_life, until
@@ -170,15 +170,46 @@ def test_what_comes_while_a_sink_is_paused_from_its_start_is_written_when_it_goe
     task.stop()
 
 
-def test_what_comes_while_a_sink_that_began_at_the_end_is_away_is_not_skipped(lab: Lab) -> None:
+@pytest.mark.parametrize("commits", ["", "nothing"])
+def test_what_comes_while_a_sink_that_began_at_the_end_is_away_is_not_skipped(lab: Lab, commits: str) -> None:
     topic = lab.topic()
     lab.produce(topic, "before")
-    name, task = lab.sink(topic, **LATEST)
+    name, task = lab.sink(topic, commits=commits, **LATEST)
     lab.wait_committed(name, topic, 1)
     task.kill()
     lab.produce(topic, "meanwhile")
-    _, task = lab.sink(topic, name=name, **LATEST)
+    _, task = lab.sink(topic, name=name, commits=commits, **LATEST)
     assert lab.journal.values(1) == ["meanwhile"]
+    task.stop()
+
+
+def test_a_sink_that_keeps_back_what_came_after_its_start_at_the_end_is_given_it_again_by_its_next_life(
+    lab: Lab,
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.sink(topic, commits="nothing", **LATEST)
+    lab.wait_committed(name, topic, 1)
+    lab.produce(topic, "kept back")
+    lab.journal.values(1)
+    task.kill()
+    _, task = lab.sink(topic, name=name, commits="nothing", **LATEST)
+    assert lab.journal.values(2) == ["kept back"] * 2
+    task.stop()
+
+
+def test_what_comes_to_partitions_that_a_topic_gets_under_a_sink_that_began_at_the_end_is_not_skipped(
+    lab: Lab,
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.sink(topic, **LATEST, **{"consumer.override.metadata.max.age.ms": "4000"})
+    lab.wait_committed(name, topic, 1)
+    admin = AdminClient({"bootstrap.servers": lab.servers})
+    admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
+    for partition in range(4):
+        lab.produce(topic, f"since {partition}", partition=partition)  # before the sink looks
+    assert sorted(lab.journal.values(4)) == [f"since {partition}" for partition in range(4)]
     task.stop()
 
 

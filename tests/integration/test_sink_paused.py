@@ -214,6 +214,22 @@ def test_a_topic_that_is_deleted_while_a_batch_fails_does_not_hold_up_the_other_
     assert lab.committed(spec.connector, other) == 1
 
 
+def test_what_a_sink_that_began_at_the_end_keeps_back_is_read_again_after_a_batch_that_failed(
+    lab: Lab, tmp_path: Path
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    spec = lab.spec(lab.sink_manifest(topic, commits="nothing", **{"consumer.override.auto.offset.reset": "latest"}))
+    task = Task(spec, tmp_path)
+    task.fail_once(lambda: None)
+    with task:
+        task.until_state(State.RUNNING)
+        lab.produce(topic, "a")
+        lab.journal.values(1)
+        lab.produce(topic, "b")
+        assert lab.journal.values(3) == ["a", "a", "b"]
+
+
 def test_trouble_with_a_topic_is_over_when_the_topic_is_there_though_it_is_empty(lab: Lab, tmp_path: Path) -> None:
     topic, other = lab.topic(), lab.topic()
     resource = lab.sink_manifest(f"{topic},{other}", **{"consumer.override.metadata.max.age.ms": "300"})

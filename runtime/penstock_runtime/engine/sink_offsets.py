@@ -56,6 +56,11 @@ class SinkOffsets:
         self._marked: set[TopicPartition] = set()
         """Partitions with offsets that are no records, as the markers at the end of transactions are."""
         self._committed: dict[TopicPartition, int] = {}
+        """What the group holds, as far as that is known."""
+        self._rewinds: dict[TopicPartition, int] = {}
+        """Where reading goes on after a failure: at what the sink let be committed last, else where it began."""
+        self._begun: dict[TopicPartition, int] = {}
+        """Where `auto.offset.reset` began, of partitions whose group does not know it yet: that is not the sink's to say."""
         self._messages: list[Any] = []
         self._opened = False
         self._schedule = CommitSchedule(interval, longest, clock())
@@ -105,12 +110,16 @@ class SinkOffsets:
         """
         return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items()}
 
-    def take(self, partitions: Sequence[TopicPartition], *, first: Collection[TopicPartition] = ()) -> None:
+    def take(
+        self, partitions: Sequence[TopicPartition], *, first: Collection[TopicPartition] = (),
+        grown: Collection[TopicPartition] = (),
+    ) -> None:  # fmt: skip
         """Begin with new partitions, where the sink stored offsets with its data, else where the group stands.
 
         Args:
             partitions: these.
             first: of a topic that was made anew: what the group holds there, if anything, is a place in the topic before.
+            grown: of a topic that had fewer partitions at the last look: all that they hold has come since.
 
         Raises:
             ConnectError: the group has members: somebody else runs this connector; or nobody says where to begin.
@@ -124,8 +133,8 @@ class SinkOffsets:
             self._consumer.commit(committed)
         # Found out now, not when reading begins: what comes to a task that is paused, or is lost before its first record,
         # is no record of before.
-        unknown = [tp for tp in partitions if tp not in committed] if self._consumer.reset == "latest" else []
-        ends = self._consumer.ends(unknown)
+        unknown = {tp for tp in partitions if tp not in committed} if self._consumer.reset == "latest" else set()
+        ends = {**self._consumer.ends(unknown.difference(grown)), **dict.fromkeys(unknown.intersection(grown), 0)}
         stored = self._sink.open(partitions)
         found = {tp: stored.get(tp, committed.get(tp)) for tp in partitions}
         nowhere = [tp for tp, offset in found.items() if offset is None]
@@ -140,7 +149,9 @@ class SinkOffsets:
             self._schedule.hurry()  # the group is to know
         found.update(begun)
         self._opened = True
+        self._begun.update(begun)
         self._committed.update(committed)
+        self._rewinds.update({**{tp: o for tp, o in found.items() if o is not None}, **committed})
         self.positions.update(found)
 
     def _refuse_members(self) -> None:
@@ -170,7 +181,7 @@ class SinkOffsets:
         stored = self._sink.open(list(self.positions))
         for tp, position in self.positions.items():
             if position is not None and tp not in stored:
-                self.positions[tp] = self._committed.get(tp)
+                self.positions[tp] = self._rewinds.get(tp)
         for tp, offset in stored.items():
             if tp in self.positions:
                 if offset != self.positions[tp]:
@@ -200,7 +211,7 @@ class SinkOffsets:
             "%d that are there are passed over",
             topic, number, offset, held, to, self._consumer.reset, max(0, low - offset), max(0, to - max(low, offset)),
         )  # fmt: skip
-        self.positions[partition] = to
+        self.positions[partition] = self._rewinds[partition] = self._begun[partition] = to
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
         """Let go of partitions that are gone; the sink makes final first what it has of them.
@@ -212,8 +223,8 @@ class SinkOffsets:
         self._sink.close(list(partitions))
         for tp in partitions:
             del self.positions[tp]
-            self._committed.pop(tp, None)
-            self._ends.pop(tp, None)
+            for known in (self._committed, self._rewinds, self._begun, self._ends):
+                known.pop(tp, None)
             self._marked.discard(tp)
 
     def close(self) -> None:
@@ -273,7 +284,8 @@ class SinkOffsets:
         self._messages = []
         beyond = [tp for tp, offset in allowed.items() if tp not in reached or offset > reached[tp]]
         self._warn(beyond, allowed)
-        good = {tp: o for tp, o in allowed.items() if tp not in {*beyond, *without} and self._committed.get(tp) != o}
+        sound = {**self._begun, **{tp: o for tp, o in allowed.items() if tp not in beyond}}
+        good = {tp: o for tp, o in sound.items() if tp not in without and self._committed.get(tp) != o}
         if good:
             if self._clock() - begun > _BRIEF:
                 self._fence.check()
@@ -282,6 +294,9 @@ class SinkOffsets:
                 self._committed.pop(tp, None)
             self._consumer.commit(good)
             self._committed.update(good)
+            self._rewinds.update(good)
+            for tp in good:
+                self._begun.pop(tp, None)
         self._schedule.done(self._clock(), reached, before, messages=messages, beyond=beyond)
         self._failing = False
         self._reports.committed()

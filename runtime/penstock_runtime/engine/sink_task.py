@@ -5,6 +5,7 @@ and written by Spark's workers while this consumer stands still. Offsets go to t
 """
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -101,6 +102,8 @@ class SinkTask:
         self._waiting_for: str | None = None
         self._ids: dict[str, str] = {}
         """Of topics, as they were when they were taken."""
+        self._counts: dict[str, int] = {}
+        """Of partitions of every topic, as they were at the last look."""
 
     def run(self) -> None:
         """Until `stopping`, or an error.
@@ -430,8 +433,10 @@ class SinkTask:
             log.warning("Partitions are gone: %s", ", ".join(f"{t}-{p}" for t, p in gone))
             self._offsets.drop(gone)
         if new:
-            self._offsets.take(new, first={tp for tp in new if tp.topic in anew})
+            grown = {tp for tp in new if tp.partition >= self._counts.get(tp.topic, sys.maxsize)}
+            self._offsets.take(new, first={tp for tp in new if tp.topic in anew}, grown=grown)
         self._ids = {**self._ids, **ids}  # of topics that are gone, too: one that comes back is another
+        self._counts = existing
         if gone or new:
             self._assign()
             self._reports.partitions(len(self._offsets.positions))

@@ -500,3 +500,65 @@ def test_what_a_sink_has_never_let_be_committed_is_read_again_from_where_reading
     world.offsets.wrote(wrote(8))
     world.offsets.reopen()
     assert world.offsets.places == {A: None}
+
+
+def test_the_group_is_told_where_reading_began_whatever_the_sink_lets_be_committed() -> None:
+    world = World()
+    world.group.reset = "latest"
+    world.sink.answers_nothing = True
+    world.offsets.take([A])
+    world.after(0)
+    assert world.group.commits == [{A: 20}]
+    world.offsets.wrote(wrote(25))
+    world.after(10)
+    assert world.group.commits == [{A: 20}]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_began_at_its_end_is_read_again_from_there_and_not_from_a_later_end(answered: bool) -> None:
+    world = World()
+    world.group.reset = "latest"
+    world.sink.answers_nothing = True
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(25))
+    if not answered:
+        world.group.refuses = [RetriableError("no answer")]
+        with pytest.raises(RetriableError):
+            world.offsets.reopen()
+    world.offsets.reopen()
+    assert world.offsets.places == {A: 20}
+
+
+def test_what_is_read_after_a_reset_is_read_again_from_there() -> None:
+    world = World(a=2)
+    world.sink.answers_nothing = True
+    world.group.reset = "latest"
+    world.offsets.take([A])
+    world.offsets.out_of_range(A, 2)
+    world.offsets.wrote(wrote(25))
+    world.offsets.reopen()
+    assert world.offsets.places == {A: 20}
+    assert world.group.held == {A: 20}
+
+
+def test_an_answer_that_is_missing_takes_no_partition_back_to_its_beginning() -> None:
+    """The sink tells of each offset once."""
+    world = World(a=7)
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(50))
+    world.group.refuses = [RetriableError("no answer")]
+    with pytest.raises(RetriableError):
+        world.after(1)
+    world.sink.answers_nothing = True
+    world.offsets.reopen()
+    assert world.offsets.places == {A: 7}
+
+
+@pytest.mark.parametrize(("reset", "begins"), [("latest", 0), ("earliest", None)])
+def test_what_a_topic_gets_while_it_is_read_begins_where_the_group_stands_else_at_its_beginning(
+    reset: str, begins: int | None
+) -> None:
+    world = World(b=7)
+    world.group.reset = reset
+    world.offsets.take([A, B], grown=[A, B])
+    assert world.offsets.places == {A: begins, B: 7}
