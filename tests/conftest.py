@@ -6,8 +6,12 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from penstock_runtime.embedded import EmbeddedKafka
+
+settings.register_profile("suite", deadline=None)  # a full machine takes its time
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

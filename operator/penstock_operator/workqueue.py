@@ -138,16 +138,16 @@ class WorkQueue:
     def figures(self) -> QueueFigures:
         """As of now; from any thread."""
         now = self._loop.time()
-        running = [*self._running.items()]
-        busy = {key for key, _ in running}
-        due = [when for key, when in [*self._due.items()] if key not in busy]
+        # Copies, which no other thread can come between: a list made of the items lets others in at each garbage collection.
+        running, all_due = self._running.copy(), self._due.copy()
+        due = [when for key, when in all_due.items() if key not in running]
         waiting = [when for when in due if when <= now]
         return QueueFigures(
             waiting=len(waiting),
             delayed=len(due) - len(waiting),
             running=len(running),
             oldest_waiting=max((now - when for when in waiting), default=0.0),
-            oldest_running=max((now - begun for _, begun in running), default=0.0),
+            oldest_running=max((now - begun for begun in running.values()), default=0.0),
         )
 
     def _put(self, key: Key, when: float, *, urgent: bool = False) -> None:

@@ -83,10 +83,14 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
             finally:  # else who interrupts this waits for changes without an end
                 settled.set()
             meanwhile = changes.result()
+        _told("stopped ones settled", stopped)
         running = settled_all(site, operator, working, "Running", created(site, working), _LIMIT)
+        _told("running ones settled", running)
         again = restart(operator, 1 + size.stopped + size.running, _LIMIT)
+        _told("restarted", again)
         page = scrape(operator)
         deleted = removed(site, ["first", *resting, *working])
+        _told("deleted", deleted)
         site.check()
         with _site(server, servers, folder / "idle", 4) as quiet:
             few = [f"c{n}" for n in range(size.idle)]
@@ -96,6 +100,10 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
             action = change_to_action(quiet, few[0], size.changes)
             quiet.check()
     return OperatorFigures(load, stopped, running, meanwhile, again, page, deleted, at_rest, action)
+
+
+def _told(what: str, figures: object) -> None:
+    print(f"operator, {what}: {figures}", flush=True)
 
 
 def _changes_until(settled: threading.Event, site: Site) -> list[float]:

@@ -59,7 +59,7 @@ class ConnectorRows:
 
     def page(self) -> bytes:
         """Every row, by metric."""
-        shown = [rows for _, rows in [*self._shown.values()]]
+        shown = [rows for _, rows in self._shown.copy().values()]
         return b"".join(part for n, head in enumerate(self._heads) for part in (head, *(rows[n] for rows in shown)))
 
 

@@ -113,9 +113,9 @@ class Places:
     def figures(self) -> RolloutFigures:
         """As counted now. Usable by any thread."""
         return RolloutFigures(
-            waiting=sum(map(len, list(self._waiting.values()))) + len(self._woken),
+            waiting=sum(map(len, self._waiting.copy().values())) + len(self._woken),
             restarting=self._restarting,
-            failed=sum(map(len, list(self._failed.values()))),
+            failed=sum(map(len, self._failed.copy().values())),
             planning=self._planning,
             stopped=bool(self._stopped),
             stopped_namespaces=len(self._stopped - {_RELEASE}),

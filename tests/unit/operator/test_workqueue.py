@@ -1,6 +1,7 @@
 """The work queue: each key once, in turn, again after a failure."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -298,6 +299,27 @@ def test_nothing_begins_while_the_queue_is_blocked() -> None:
 
     with_queue(worked, test)
     assert worked.times(A) == [10.0]
+
+
+def test_figures_can_be_asked_for_by_another_thread_while_keys_come() -> None:
+    """Another thread runs at a garbage collection, too: here it adds a key in the middle of every one."""
+
+    async def test(queue: WorkQueue) -> None:
+        queue.block("list")
+        for n in range(20_000):
+            queue.add(Key("shop", f"c{n}"))
+        more = (Key("late", f"c{n}") for n in range(1_000_000))
+
+        def collected(phase: str, info: object) -> None:
+            queue.add(next(more))
+
+        gc.callbacks.append(collected)
+        try:
+            assert queue.figures().waiting >= 20_000
+        finally:
+            gc.callbacks.remove(collected)
+
+    with_queue(Worked(), test)
 
 
 def test_stopping_waits_for_runs_under_way_and_begins_no_more() -> None:
