@@ -58,3 +58,19 @@ def test_schemas_that_alternate_are_written_in_order_and_committed_on_the_way(la
     commits = [e["offsets"][f"{topic}-0"] for e in lab.journal.of("commit")]
     assert commits == sorted(commits)
     assert 0 < commits[0] < count
+
+
+def test_records_that_fail_among_schemas_that_alternate_are_counted_and_buried_once(lab: Lab) -> None:
+    """A batch that ends before all of its frames are written is read again from there."""
+    topic, dlq, count = lab.topic(), lab.topic("dlq"), 30
+    values = [v for n in range(count) for v in (message(n, "v1" if n % 2 else "v2"), *[f"bad{n}"] * (n % 6 == 5))]
+    lab.produce(topic, *values)
+    tolerant = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq}
+    name, task = lab.start(frames_sink(lab, topic, **{"batch.max.ms": "100"}, **tolerant))
+    lab.journal.until(lambda: lab.journal.of("frame"), count, 8 * PATIENCE)
+    lab.wait_committed(name, topic, len(values))
+    task.stop()
+    assert len(lab.journal.of("commit")) > 1
+    assert [e["ids"] for e in lab.journal.of("frame")] == [[n] for n in range(count)]
+    assert lab.values(dlq) == [f"bad{n}" for n in range(5, count, 6)]
+    assert [task.last(what) for what in ("read", "written", "failures", "dropped")] == [len(values), count, 5, 0]

@@ -1,6 +1,7 @@
 """From record batches to Spark DataFrames, for sinks that take a frame."""
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
@@ -13,7 +14,7 @@ from penstock_runtime.engine.frame_runs import Run, merged, runs_of
 from penstock_runtime.engine.sink_process import SinkProcess
 from penstock_runtime.engine.spark import Spark
 from penstock_runtime.engine.summary import Summary
-from penstock_runtime.engine.tolerance import describe
+from penstock_runtime.engine.tolerance import Failure, describe
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.liveness import LOOP
 
@@ -47,24 +48,30 @@ class FramePut:
         """As `SinkProcess.put`; or a part of it, and `Summary.unfinished` says so: its offsets are those of that part."""
         summary = Summary()
         partitions: dict[TopicPartition, list[Run]] = {}
+        failures: list[tuple[Consumed, Sequence[Failure]]] = []
         for one in consumed:
-            runs = partitions.setdefault(one.source, [])
-            runs += runs_of(one.source, self._process.convert(one, summary))
-        if summary.dead_letters:
-            self._process.finish(summary)
+            batch, failed = self._process.converted(one, summary)
+            failures.append((one, failed))
+            partitions.setdefault(one.source, []).extend(runs_of(one.source, batch))
         ordered = self._sink.ordered
         frames = merged(partitions.values() if ordered else [[run] for runs in partitions.values() for run in runs])
         for frame in frames:
             _check(frame)
+        if (
+            not ordered or len(frames) < 2
+        ):  # none is left out, and a dead letter that is refused leaves nothing half done
+            self._process.settle(failures, summary)
+            failures = []
         if frames:
             self._spark.session()  # may have to start
         started = time.perf_counter()
         for number, frame in enumerate(frames):
             if ordered and number and (time.perf_counter() - started > self._seconds or self._stopping()):
-                _leave_out(frames[number:], summary)
+                failures = _leave_out(frames[number:], failures, summary)
                 break
             self._process.retrying(lambda f=frame: self._put(f), summary)  # type: ignore[misc]
             summary.written += sum(len(run.values) for run in frame)
+        self._process.settle(failures, summary)
         summary.spend("deliver", time.perf_counter() - started)
         return summary
 
@@ -107,12 +114,28 @@ def _check(frame: Sequence[Run]) -> None:
         )
 
 
-def _leave_out(frames: Sequence[Sequence[Run]], summary: Summary) -> None:
-    """The batch ends before these frames: each partition goes on with the first record of its own in them."""
+def _leave_out(
+    frames: Sequence[Sequence[Run]], failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary
+) -> list[tuple[Consumed, Sequence[Failure]]]:
+    """The batch ends before these frames: each partition goes on with the first record of its own in them.
+
+    Returns:
+        The failures that do not come again.
+    """
     first: dict[TopicPartition, int] = {}
     for frame in frames:
         for run in frame:
             first.setdefault(run.source, run.offset)
-            summary.read -= len(run.values)
     summary.unfinished = True
     summary.offsets = [(t, p, first.get(TopicPartition(t, p), offset)) for t, p, offset in summary.offsets]
+    dropped = -sum(len(run.values) for frame in frames for run in frame)
+    kept: list[tuple[Consumed, Sequence[Failure]]] = []
+    for consumed, failed in failures:
+        row = bisect_left(consumed.offset, first.get(consumed.source, consumed.next_offset))
+        left, before = consumed.cut(row, len(consumed.offset)), [f for f in failed if f.position < row]
+        summary.read -= len(left.offset)
+        summary.bytes -= left.size()
+        dropped += len(left.offset) - (len(failed) - len(before))
+        kept.append((consumed, before))
+    summary.dropped -= dropped
+    return kept

@@ -117,6 +117,17 @@ class SinkProcess:
 
     def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
         """Converted and transformed records; failures are settled."""
+        batch, failures = self.converted(consumed, summary)
+        if failures:
+            self._settle(failures, consumed, summary)
+        return batch
+
+    def converted(self, consumed: Consumed, summary: Summary) -> tuple[RecordBatch, Sequence[Failure]]:
+        """Converted and transformed records, and the failures, for `settle`.
+
+        Raises:
+            ConnectError: a record failed and `errors.tolerance` is `none`.
+        """
         started = time.perf_counter()
         operator = Operator(self._policy, self._stopping, waiting=self._trouble)
         batch = convert_consumed(self._converters, consumed, operator)
@@ -135,16 +146,17 @@ class SinkProcess:
         if good:
             summary.wrote_to(consumed.source.topic)
         summary.offsets = [*summary.offsets, (*consumed.source, consumed.next_offset)]
-        if operator.failures:
+        if operator.failures and not self._policy.tolerate:
             self._settle(operator.failures, consumed, summary)
-        return result
+        return result, operator.failures
 
-    def finish(self, summary: Summary) -> None:
-        """Wait until the dead letters of that summary are in Kafka.
+    def settle(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary) -> None:
+        """Count, log and bury records that failed; on return their dead letters are in Kafka.
 
-        Raises: as `DeadLetters.finish`.
+        Tried again by itself, as other records of the batch may be written. Raises as `retrying`.
         """
-        self._dead_letters.finish(summary)
+        if any(of for _, of in failures):
+            summary.add(self.retrying(lambda: self._settled(failures), summary))
 
     def close(self) -> None:
         """Let go of everything."""
@@ -182,6 +194,13 @@ class SinkProcess:
         summary.written += sum(b.length for b in batches) - len(reported)
         if message is not None:
             summary.messages = [*summary.messages, message]
+
+    def _settled(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]]) -> Summary:
+        found = Summary()
+        for consumed, of in failures:
+            self._settle(of, consumed, found)
+        self._dead_letters.finish(found)
+        return found
 
     def _buried(self, reported: Sequence[tuple[Record, Exception]], consumed: Sequence[Consumed]) -> Summary:
         found = Summary()
