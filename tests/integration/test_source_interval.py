@@ -70,6 +70,21 @@ def test_a_transaction_ends_well_before_the_brokers_would_end_it(lab: Lab) -> No
     assert lab.values(topic) == ["a", "b"]
 
 
+def test_a_source_that_takes_longer_to_say_what_there_is_than_a_transaction_may_last_goes_on(
+    lab: Lab, tmp_path: Path
+) -> None:
+    topic = lab.topic()
+    more = interval(LONG, **{"producer.override.transaction.timeout.ms": "2000"}, **STRINGS)
+    _, task = lab.start(
+        manifest(new_name(), "outside_sources:Outside", more, journal=lab.journal.path, topic=topic, folder=tmp_path,
+                 asked=3.0)
+    )  # fmt: skip
+    until(lambda: lab.values(topic) == ["0", "1", "2"], seconds=90, what=task.last_words)
+    task.stop()
+    assert [e["n"] for e in lab.journal.of("commit")] == [1, 2, 3]
+    assert "planning it again" not in task.log_text()
+
+
 def test_a_transaction_holds_a_bounded_number_of_records(lab: Lab, tmp_path: Path) -> None:
     topic, lines = lab.topic(), 20_000
     (tmp_path / "lines").write_text("".join(f"{n}\n" for n in range(lines)))

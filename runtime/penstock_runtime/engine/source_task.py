@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
@@ -31,6 +31,8 @@ from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.liveness import LOOP
 
 __all__ = ["SourceTask", "at_least_once"]
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 _AGAIN = (Fenced, TransactionAborted, RetriableError)
@@ -72,6 +74,8 @@ class SourceTask:
         self._process = setup.source_process(setup.ids.driver if life is not None else None, stopping.is_set)
         self._pace = Pace()
         self._uncommitted = Uncommitted()
+        self._answer_seconds = 0.0
+        """How long the source takes to say what there is; an open transaction lasts at least until it has."""
         self._unknown = False
         """Something was begun, and Kafka alone knows what became of it: fence, and read the offsets."""
         self._not_before = 0.0
@@ -118,7 +122,7 @@ class SourceTask:
 
     def _once(self, source: Source | PollingSource) -> None:
         boundary, now = self._setup.boundary, time.monotonic()
-        if boundary is not None and boundary.over(self._uncommitted, now):
+        if boundary is not None and boundary.over(self._uncommitted, now + self._answer_seconds):
             self._try(lambda: self._commit(source))
         elif now < self._not_before:
             self._stopping.wait(min(0.2, self._not_before - now))
@@ -159,7 +163,7 @@ class SourceTask:
 
     def _batch(self, source: Source) -> bool:
         start = self._reached()
-        end = source.latest_offsets(start, self._appetite.limits)
+        end = self._answer(lambda: source.latest_offsets(start, self._appetite.limits))
         changed = _changed(start, end)
         if not changed:
             self._appetite.done(0, 0, 0.0)
@@ -182,7 +186,7 @@ class SourceTask:
         reached: dict[SourcePartition, Offset | None] = {}
         trouble: list[RetriableError] = []
         reading = source.read(self._reached(), self._appetite.limits)
-        first = next(reading, None)
+        first = self._answer(lambda: next(reading, None))
         if first is None:
             self._appetite.done(0, 0, 0.0)
             return False
@@ -209,6 +213,13 @@ class SourceTask:
         if trouble:
             raise trouble[0]
         return True
+
+    def _answer(self, ask: Callable[[], T]) -> T:
+        """What the source says; the next time it may take as long."""
+        begun = time.monotonic()
+        found = ask()
+        self._answer_seconds = max(time.monotonic() - begun, self._answer_seconds / 2)
+        return found
 
     def _bound(self, begun: float) -> PollBound | None:
         """Where a batch ends whose source does not end it."""

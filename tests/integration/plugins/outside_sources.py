@@ -35,6 +35,7 @@ class OutsideConfig(Config):
     blocks: str = prop("blocks", "", doc="`read` (after the first portion), `close` or `stop`: never returns.")
     tells: bool = prop("tells", default=True, doc="Whether each portion of a polling source has its offsets.")
     pace: float = prop("pace", 0.0, doc="Seconds for each record.")
+    asked: float = prop("asked", 0.0, doc="Seconds that a planned source takes to say what there is.")
 
 
 class Outside(SourceConnector):
@@ -83,6 +84,7 @@ class Planned(Source):
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
         self._way.go("plan")
+        time.sleep(self._way.config.asked)
         end = min(self._way.config.most, self._way.at(start) + self._way.config.each)
         return {self._way.partition: {"n": end}}
 
