@@ -15,9 +15,11 @@ from penstock.report import LastWord
 from penstock.status_snapshot import StatusSnapshot
 from penstock.taskspec import TaskSpec, TaskState
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
+from penstock_runtime.kafka.murmur2 import partition_of
 
 from .pods import Pods, pods, shown, write
 from .running import PLUGINS, new_name, until
+from .test_survives_new_partitions import GROWN, grow
 
 __all__ = ["pods"]
 
@@ -174,6 +176,48 @@ def test_resetting_a_source_forgets_the_offsets_in_a_topic_of_its_own_too(pods: 
     pods.answer(Action.RESET_OFFSETS, resource)
     for topic in (own, "connect-offsets"):
         assert pods.lab.offset_records(name, topic)[-1].value is None
+
+
+@pytest.mark.parametrize("went_on", [True, False], ids=["it went on", "it was reset by key"])
+def test_a_reset_reaches_every_partition_of_an_offsets_topic_that_grew(pods: Pods, went_on: bool) -> None:
+    own, topic = pods.lab.topic("own", cleanup_policy="compact"), pods.lab.topic()
+    resource = source(pods, topic, config={"offsets.storage.topic": own})
+    name = f"shop.{name_that_moves()}"
+    resource["metadata"]["name"] = name.removeprefix("shop.")
+    key = offset_key(name)
+    pods.lab.produce(own, '{"i":0}', key=key)
+    grow(pods.lab.servers, own)
+    if went_on:
+        task = started(pods, resource)
+        pods.lab.journal.count("commit", 1)
+        task.process.stop()
+        assert live_offsets(pods, name, own) == {0: b'{"i":0}', partition_of(key, GROWN): b'{"i":1}'}
+    else:
+        pods.lab.produce(own, None, key=key, partition=partition_of(key, GROWN))
+    assert pods.answer(Action.RESET_OFFSETS, resource).outcome is Outcome.DONE
+    assert live_offsets(pods, name, own) == {}
+    written = len(pods.lab.offset_records(name, own))
+    assert pods.answer(Action.RESET_OFFSETS, resource).outcome is Outcome.DONE
+    assert len(pods.lab.offset_records(name, own)) == written
+    before = len(pods.lab.values(topic))
+    task = started(pods, resource)
+    until(lambda: pods.lab.values(topic)[before:] == ["a", "b"])
+    task.process.stop()
+
+
+def offset_key(name: str) -> bytes:
+    return f'["{name}",{{"p":"a0"}}]'.encode()
+
+
+def name_that_moves() -> str:
+    """A name whose offset lies in another partition than the first once there are more."""
+    return next(n for n in iter(new_name, "") if partition_of(offset_key(f"shop.{n}"), GROWN) != 0)
+
+
+def live_offsets(pods: Pods, name: str, topic: str) -> dict[int, bytes]:
+    """By partition of the topic, what its compaction leaves in the end of the only key."""
+    last = {r.partition: r.value for r in pods.lab.offset_records(name, topic)}
+    return {partition: value for partition, value in last.items() if value is not None}
 
 
 def test_resetting_a_sink_deletes_its_group_and_may_be_repeated(pods: Pods) -> None:

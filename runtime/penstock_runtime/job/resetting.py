@@ -108,7 +108,7 @@ def _reset(target: _Target, known: StatusSnapshot | None) -> bool:
         fence(target.place, transactional=target.transactional, known=known)
     except NoSuchTopic:
         log.info("There is no status topic, so there is nobody to shut out")
-    writes: list[tuple[ClientSettings, str, list[tuple[bytes, None]]]] = []
+    writes: list[tuple[ClientSettings, str, Mapping[int, list[bytes]]]] = []
     forgotten: dict[SourcePartition, Offset | None] = {}
     if "source" in target.kinds:
         for settings, topic in target.topics:
@@ -116,16 +116,16 @@ def _reset(target: _Target, known: StatusSnapshot | None) -> bool:
                 stored = offsets_topic.load(settings, name, topic=topic)
             except NoSuchTopic:
                 continue
-            writes.append((settings, topic, [(key, None) for forms in stored.forms.values() for key in sorted(forms)]))
+            writes.append((settings, topic, stored.live))
             forgotten.update(dict.fromkeys(stored.offsets))
     groups = Groups(target.place.settings) if "sink" in target.kinds else None
     if groups is not None and target.ask is not None:
         for p in groups.partitions(target.group):
             forgotten[SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition})] = None
     understood = _asked(target, forgotten)
-    for settings, topic, tombstones in writes:
-        _write(settings, topic, tombstones, name)
-        log.info("Forgot %d offset records of %s in topic '%s'", len(tombstones), name, topic)
+    for settings, topic, live in writes:
+        _forget(settings, topic, live, name)
+        log.info("Forgot %d offset records of %s in topic '%s'", sum(map(len, live.values())), name, topic)
     if groups is not None:
         was = groups.delete(target.group)
         log.info("Consumer group '%s' %s", target.group, "is deleted" if was else "did not exist")
@@ -142,12 +142,14 @@ def _asked(target: _Target, forgotten: Mapping[SourcePartition, Offset | None]) 
         raise _Refused(str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}") from e
 
 
-def _write(settings: ClientSettings, topic: str, tombstones: list[tuple[bytes, None]], connector: str) -> None:
-    if not tombstones:
+def _forget(settings: ClientSettings, topic: str, live: Mapping[int, list[bytes]], connector: str) -> None:
+    """Write tombstones where the records lie: in a topic that has got partitions, their keys lead elsewhere."""
+    if not live:
         return
     writer = StatusWriter(settings, client_id=f"penstock-reset-{connector}")
     try:
-        writer.write(topic, tombstones)
+        for partition, keys in sorted(live.items()):
+            writer.write(topic, [(key, None) for key in sorted(keys)], partition=partition)
     finally:
         writer.close()
 

@@ -5,7 +5,8 @@ compared as structures, and a partition that was read is written back with the b
 it again (connect-semantics 1). Of several byte forms of one partition, which may lie in several partitions of the topic,
 the one with the newest timestamp holds; the others get tombstones when it is written next, together with it. All of them
 are known, for a reset must reach each. So it is with one key, too, which lies in another partition of the topic once that
-has got more: the last record of each partition counts, and of those the newest.
+has got more: the last record of each partition counts, and of those the newest. A tombstone in one partition hides an older
+record in another only until compaction has removed the tombstone, so a reset writes one to every partition that holds one.
 """
 
 import json
@@ -40,12 +41,15 @@ class StoredOffsets:
         offsets: the position of each source partition.
         keys: the bytes under which a partition is written next.
         forms: every live key of a partition.
+        live: by partition of the topic, every key whose last record there is no tombstone, as compaction leaves it; also one
+            that a newer tombstone in another partition hides.
     """
 
     connector: str
     offsets: dict[SourcePartition, Offset] = field(default_factory=dict)
     keys: dict[SourcePartition, bytes] = field(default_factory=dict)
     forms: dict[SourcePartition, set[bytes]] = field(default_factory=dict)
+    live: dict[int, list[bytes]] = field(default_factory=dict)
     _twofold: set[SourcePartition] = field(default_factory=set)
 
     def entry(self, partition: SourcePartition, offset: Offset | None) -> Entry:
@@ -118,6 +122,9 @@ def fold(connector: str, entries: Iterable[Stamped]) -> StoredOffsets:
             timestamp, place, offset = max(last.values(), key=lambda one: (one[0], -one[1]))
             if offset is not None:
                 forms[key] = ((timestamp, place, key), offset)
+            for lies_in, (_, _, its_offset) in last.items():
+                if its_offset is not None:
+                    stored.live.setdefault(lies_in, []).append(key)
         if forms:
             newest = max(forms, key=lambda k: forms[k][0])
             stored.keys[partition], stored.offsets[partition] = newest, forms[newest][1]

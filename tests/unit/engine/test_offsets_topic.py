@@ -83,6 +83,17 @@ def test_of_two_partitions_of_a_topic_that_grew_the_newest_record_of_a_key_holds
     assert stored.offsets == ({SourcePartition({"p": "a"}): {"i": 2}} if value else {})
 
 
+def test_every_partition_in_which_a_record_would_outlive_compaction_is_known() -> None:
+    one, two, gone = b'["c",{"p":1}]', b'["c",{"p":2}]', b'["c",{"p":3}]'
+    stored = fold_stamped("c", [
+        Stamped(one, b'{"i":1}', 100, 0, partition=0), Stamped(two, b'{"i":1}', 100, 1, partition=0),
+        Stamped(gone, b'{"i":1}', 100, 2, partition=0), Stamped(gone, None, 200, 3, partition=0),
+        Stamped(one, b'{"i":2}', 300, 0, partition=3), Stamped(two, None, 300, 0, partition=4),
+    ])  # fmt: skip
+    assert stored.offsets == {SourcePartition({"p": 1}): {"i": 2}}
+    assert stored.live == {0: [one, two], 3: [one]}
+
+
 FORMS = b'["c",{"a":1,"b":2}]', b'["c",{"b":2,"a":1}]'
 BOTH = SourcePartition({"a": 1, "b": 2})
 
