@@ -74,3 +74,16 @@ def test_records_that_fail_among_schemas_that_alternate_are_counted_and_buried_o
     assert [e["ids"] for e in lab.journal.of("frame")] == [[n] for n in range(count)]
     assert lab.values(dlq) == [f"bad{n}" for n in range(5, count, 6)]
     assert [task.last(what) for what in ("read", "written", "failures", "dropped")] == [len(values), count, 5, 0]
+
+
+def test_a_slow_sink_of_frames_with_a_backlog_commits_as_it_goes_and_writes_nothing_twice(lab: Lab) -> None:
+    topic, count = lab.topic(), 1_000
+    lab.produce(topic, *(message(n, "v1") for n in range(count)))
+    name, task = lab.start(frames_sink(lab, topic, **{"batch.max.ms": "1000", "each": "0.01"}))
+    lab.journal.until(lambda: [n for e in lab.journal.of("frame") for n in e["ids"]], count, 8 * PATIENCE)
+    lab.wait_committed(name, topic, count)
+    task.stop()
+    found = [e["ids"] for e in lab.journal.of("frame")]
+    assert [n for ids in found for n in ids] == list(range(count))
+    assert max(map(len, found)) <= count // 4
+    assert len(lab.journal.of("commit")) > 1

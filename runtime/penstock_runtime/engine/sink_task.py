@@ -238,7 +238,8 @@ class SinkTask:
 
     def _put_limits(self) -> Limits:
         if isinstance(self._process, FramePut):
-            return Limits(self._most, self._setup.limits.bytes)
+            fitting = self._size.batch(1, staged=True) if self._size.rate else Limits(_FEW, self._setup.limits.bytes)
+            return Limits(max(_FEW, min(self._most, fitting.records)), fitting.bytes)
         return self._size.put()
 
     def _gathered(self, limits: Limits) -> tuple[list[Consumed], dict[TopicPartition, int]]:

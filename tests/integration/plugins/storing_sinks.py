@@ -124,6 +124,7 @@ def store(folder: str, of: TopicPartition, offset: int) -> None:
 class FramesConfig(Config):
     journal: str = JOURNAL
     kill: bool = prop("kill", False, doc="Kill Spark's JVM before each frame is counted.")
+    each: float = prop("each", 0.0, doc="How long, in seconds, a row takes.")
 
 
 class CountingFrames(SinkConnector):
@@ -159,9 +160,11 @@ class RecordingFrames(SinkConnector):
 
 class Recorded(FrameSink):
     def __init__(self, config: FramesConfig) -> None:
+        self._each = config.each
         self._tell = Teller(config.journal)
 
     def put_frame(self, frame: "DataFrame") -> None:
+        time.sleep(self._each * frame.count())
         self._tell("frame", columns=frame.columns, ids=[row["id"] for row in frame.collect()])
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
