@@ -48,6 +48,8 @@ class JobRequest(_Part):
         prepare: PLAN only: no task of the connector is alive, so prepare as well.
         task: PREPARE only: the first task of the plan.
         status: what the operator has read of the status topic; None: the pod reads all of it.
+        owner: the mark of the Connector among all that use this Kafka, for `Standing.owner`; a short pod of an earlier
+            release passes over it.
     """
 
     api_version: Literal["penstock.dev/job/v1"] = "penstock.dev/job/v1"
@@ -59,6 +61,7 @@ class JobRequest(_Part):
     prepare: bool = False
     task: TaskSpec | None = None
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
+    owner: str = Field(default="", exclude_if=lambda v: not v)
 
     def to_json(self) -> str:
         """As the file holds it."""

@@ -1,6 +1,7 @@
 """What a task pod is told besides its task spec: which life of the task this is. A contract with its own version. Pure."""
 
-from typing import Literal, Self
+import uuid
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -11,6 +12,8 @@ from penstock.taskspec import TaskSpec, TaskState
 
 __all__ = ["Life", "Standing"]
 
+_OWNER: Final = "@"
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
@@ -20,10 +23,34 @@ class Standing(_Part):
     """A plan's place among the plans of its connector (`TaskSpec.generation`, `TaskSpec.plan`): the greater one fences.
 
     Made by whoever shut out the tasks of earlier plans.
+
+    Attributes:
+        generation: greater than those of all plans before it.
+        plan: unique, which tells two plans of one generation apart; what an operator had prepared ends with its owner.
     """
 
     generation: int
     plan: str
+
+    @classmethod
+    def of_owner(cls, generation: int, owner: str = "") -> Self:
+        """A new plan's place.
+
+        Args:
+            generation: of the plan.
+            owner: the mark of the Connector that it is prepared for (`JobRequest.owner`); empty: of no Connector.
+        """
+        plan = uuid.uuid4().hex
+        return cls(generation=generation, plan=f"{plan}{_OWNER}{owner}" if owner else plan)
+
+    @property
+    def owner(self) -> str:
+        """The mark of the Connector that it was prepared for; empty: of none, or by an earlier release."""
+        return self.plan.partition(_OWNER)[2]
+
+    def is_after(self, other: "Standing") -> bool:
+        """Whether the tasks of the other one leave when they find this one."""
+        return (self.generation, self.plan) > (other.generation, other.plan)
 
 
 class Life(_Part):

@@ -3,7 +3,6 @@
 import logging
 import socket
 import time
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -38,6 +37,7 @@ class Place:
         settings: of the cluster that the connector's transactions are on.
         shared: of the worker's own cluster.
         status_topic: there.
+        owner: the mark of the Connector that is prepared (`Standing.owner`); empty: of no Connector.
     """
 
     connector: str
@@ -45,19 +45,22 @@ class Place:
     settings: ClientSettings
     shared: ClientSettings
     status_topic: str
+    owner: str = ""
 
     @classmethod
-    def of(cls, setup: Setup) -> "Place":
+    def of(cls, setup: Setup, owner: str = "") -> "Place":
         """Of a task's."""
-        return cls(setup.spec.connector, setup.worker.group_id, setup.settings, setup.shared, setup.status_topic)
+        spec, worker = setup.spec, setup.worker
+        return cls(spec.connector, worker.group_id, setup.settings, setup.shared, setup.status_topic, owner)
 
 
-def prepare(setup: Setup, known: StatusSnapshot | None = None) -> Standing:
+def prepare(setup: Setup, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
     """Make ready what the tasks of one connector need.
 
     Args:
         setup: of one of its tasks.
         known: what the operator has read of the status topic about it.
+        owner: the mark of the Connector that it is done for (`Standing.owner`); empty: of no Connector.
 
     Returns:
         The place of this plan, greater than those of all before it.
@@ -103,10 +106,11 @@ def prepare(setup: Setup, known: StatusSnapshot | None = None) -> Standing:
             )  # fmt: skip
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
+    place = Place.of(setup, owner)
     if setup.exactly_once:
-        return fence(Place.of(setup), setup.spec.tasks, known=known)
+        return fence(place, setup.spec.tasks, known=known)
     # By the clock: without ids that are fenced, records alone tell which plan is newer, also when the topic was lost.
-    return _supersede(Place.of(setup), setup.spec.tasks, least=int(time.time()), known=known).standing
+    return _supersede(place, setup.spec.tasks, least=int(time.time()), known=known).standing
 
 
 def _appear(settings: ClientSettings, topic: str) -> None:
@@ -177,7 +181,7 @@ def _supersede(
     entries += news
     before = incarnated_tasks(entries, name)
     greatest = max(_generation(entries, name), 0 if known is None else known.generation)
-    standing = Standing(generation=max(least, 1 + greatest), plan=uuid.uuid4().hex)
+    standing = Standing.of_owner(max(least, 1 + greatest), place.owner)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     drivers = {  # as the lives before named them: `group.id` may have been another
         t: {

@@ -44,7 +44,9 @@ def running(facts: Facts, plan: Plan | None, life: LifeOf, asked: Requests, plan
     is_own = facts.is_own_change
     is_checked = planned.config.valid is not None or facts.memory.job.attempts > 0
     # What was changed together is done together: the template waits while the plan that belongs to it is first made.
-    tasks = as_they_are(facts) if asked.all or (plan is None and is_own and not is_checked) else life
+    waits = plan is None and is_own and not is_checked
+    tasks = as_they_are(facts) if asked.all or waits else life
+    asked = replace(asked, later=asked.later or waits)
     if last is None or not goes_on:
         chosen = plan or last
         return planned if chosen is None else _with(facts, plan, chosen, tasks, asked, planned)

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock.job import Action, JobRequest
 from penstock.pod_layout import SECRETS_DIR
@@ -30,17 +31,20 @@ from penstock_operator.connector.pods import Maker
 from penstock_operator.connector.refusals import Refusal, after
 from penstock_operator.connector.status import same, status
 from penstock_operator.context import Context
-from penstock_operator.errors import Conflict, Refused
+from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD
 
 __all__ = ["STATUS_MANAGER", "Applied", "apply", "delete_pod", "write_finalizer"]
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 _MANAGER: Final = "penstock"
 STATUS_MANAGER: Final = "penstock-status"
 _COUNTED: Final = 2.0
 """Seconds after which a quota has counted again what is there."""
+_MOST_FAILURES: Final = 3
+"""Of one run: each may take as long as a webhook, or the server itself, needs to give no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +55,22 @@ class Applied:
         again: look again after so many seconds; 0: at once, None: when something happens.
         created: how many pods.
         queued: a job pod waits for a slot.
+        is_gone: the Connector is no more, or another one has its name.
+        failed: what the API server did not do with one pod or more, while all the rest was done; None: nothing.
     """
 
     again: float | None = None
     created: int = 0
     queued: bool = False
+    is_gone: bool = False
+    failed: OperatorError | None = None
 
 
 async def apply(
     document: Mapping[str, Any], facts: Facts, decision: Decision, maker: Maker, context: Context,
     remembered: Remembered,
 ) -> Applied:  # fmt: skip
-    """Carry it out.
+    """Carry it out. What fails with one pod keeps no other one from being deleted or created.
 
     Raises:
         OperatorError: the API server did not do as asked; what is left is decided again.
@@ -75,32 +83,66 @@ async def apply(
             return Applied(0.0)  # decided once more, without that plan
     current = await _status(document, facts, decision, context)
     if current is None:
-        return Applied(0.0)  # another Connector has its name now
+        return Applied(0.0, is_gone=True)
     if decision.finalizer is not None and not await write_finalizer(current, key, decision.finalizer, context):
         return Applied(0.0)  # the Connector was changed meanwhile
-    for pod in decision.delete:
-        await delete_pod(key, pod, context)
+    failures = _Failures(remembered.failing)
+    for pod in failures.last(decision.delete, lambda p: p.name):
+        with failures.of(pod.name):
+            await delete_pod(key, pod, context)
     again: float | None = None
     created, queued = 0, False
-    for wish in decision.create:
+    for wish in failures.last(decision.create, lambda w: _name(own.name, w)):
         name = _name(own.name, wish)
-        try:
-            if await _create(key, wish, facts, maker, context):
-                created += 1
-                remembered.refusals.pop(name, None)
-            else:
-                queued = True
-        except Refused as e:
-            if isinstance(wish, CreateJob):  # the next try may go by another name
-                await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(wish.name))
-            remembered.refusals[name] = _refusal(facts, wish, name, e, maker)
-            remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
-            again = 0.0  # it is told, and the decision says when it is tried again
-    for dropped in decision.drop:
-        await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, dropped))
+        with failures.of(name):
+            try:
+                if await _create(key, wish, facts, maker, context):
+                    created += 1
+                    remembered.refusals.pop(name, None)
+                else:
+                    queued = True
+            except Refused as e:
+                remembered.refusals[name] = _refusal(facts, wish, name, e)
+                remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
+                again = 0.0  # it is told, and the decision says when it is tried again
+                if isinstance(wish, CreateJob):  # the next try may go by another name
+                    await context.run(kube.delete, CONFIG_MAP, key.namespace, request_name(wish.name))
+    for dropped in failures.last(decision.drop, str):
+        with failures.of(dropped):
+            await context.run(kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, dropped))
+    remembered.failing = failures.names
     if decision.save:
         again = 0.0  # what was decided with the new plan in mind is looked at once more with the plan in place
-    return Applied(again, created, queued)
+    return Applied(again, created, queued, failed=failures.first)
+
+
+class _Failures:
+    """What the API server did not do with single objects. It is told once the rest is done; so many, and no more is tried.
+
+    Args:
+        before: the names of those for which the last run failed: they come last, so that they are in nobody's way.
+    """
+
+    def __init__(self, before: Collection[str]) -> None:
+        self._before = before
+        self.first: OperatorError | None = None
+        self.names: frozenset[str] = frozenset()
+
+    def last(self, wanted: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
+        """In their order, but for those that failed before; none once that is the server's state and not theirs."""
+        for one in sorted(wanted, key=lambda w: name(w) in self._before):
+            if len(self.names) >= _MOST_FAILURES or isinstance(self.first, NotYet):
+                return
+            yield one
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """What fails in here is this one's failure."""
+        try:
+            yield
+        except OperatorError as e:
+            self.first = self.first or e
+            self.names |= {name}
 
 
 async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
@@ -213,7 +255,7 @@ async def _create(key: Key, wish: CreateJob | CreateTask, facts: Facts, maker: M
         return True
     with context.job_slots.making(f"{key.namespace}/{wish.name}", key, urgent=facts.is_urgent) as room:
         if room:
-            await _put(key, maker.request(wish.name, _request(wish, maker, context)), context)
+            await _put(key, maker.request(wish.name, _request(wish, facts.owner, maker, context)), context)
             pod = maker.job(wish.name, wish.action, wish.key, wish.plan, plain=wish.plain)
             await _create_pod(key, pod, maker, context)
         return room
@@ -232,14 +274,14 @@ async def _create_pod(key: Key, pod: Mapping[str, Any], maker: Maker, context: C
             )
 
 
-def _request(wish: CreateJob, maker: Maker, context: Context) -> JobRequest:
+def _request(wish: CreateJob, owner: str, maker: Maker, context: Context) -> JobRequest:
     task = None
     if wish.action is Action.PREPARE and wish.plan is not None:
         task = wish.plan.tasks[0]
     return JobRequest(
         action=wish.action, id=wish.key, connector=maker.document(), worker=dict(context.settings.worker),
         secrets_dir=SECRETS_DIR if maker.shape.secrets or maker.shape_of(wish.plan).secrets else None,
-        prepare=wish.prepare, task=task, status=context.status.snapshot(maker.connector.connect_name),
+        prepare=wish.prepare, task=task, status=context.status.snapshot(maker.connector.connect_name), owner=owner,
     )  # fmt: skip
 
 
@@ -260,11 +302,11 @@ def _name(connector: str, wish: CreateJob | CreateTask) -> str:
     return wish.name if isinstance(wish, CreateJob) else pod_name(connector, wish.task, wish.incarnation)
 
 
-def _refusal(facts: Facts, wish: CreateJob | CreateTask, name: str, refused: Refused, maker: Maker) -> Refusal:
+def _refusal(facts: Facts, wish: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
     reason, remedy = cause(refused)
     text = refused.answer or str(refused)
     return after(
         facts.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=facts.now,
         generation=facts.connector.metadata.generation,
-        life="" if isinstance(wish, CreateJob) else maker.life(wish.plan, wish.task),
+        life="" if isinstance(wish, CreateJob) else wish.life,
     )  # fmt: skip

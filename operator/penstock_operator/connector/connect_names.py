@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
 from penstock.report import Claim
+from penstock_operator.connector.names import digest
 from penstock_operator.key import Key
 from penstock_operator.settings import Release
 
@@ -24,6 +25,7 @@ __all__ = [
     "is_allowed",
     "is_of",
     "leaving",
+    "mark",
     "may_be_of",
     "older",
     "reserved",
@@ -121,6 +123,11 @@ def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Cla
     if claim is not None and Age(claim.created, claim.connector_uid) < oldest:
         return claim
     return seen[1] if seen is not None and seen[0] < own else None
+
+
+def mark(key: Key, uid: str, release: Release) -> str:
+    """A Connector among all that use one Kafka, for the records of its preparations: no other one has this mark."""
+    return digest(release.operator, release.cluster, key.namespace, uid)
 
 
 def is_of(claim: Claim, release: Release) -> bool:

@@ -19,6 +19,7 @@ from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.not_yet import answered
 from penstock_operator.connector.planning import planned
 from penstock_operator.connector.requests import Requests, remembered, requests
+from penstock_operator.connector.running import to_be_prepared_anew
 from penstock_operator.connector.verdict import Kind, Verdict
 
 __all__ = ["decide"]
@@ -66,6 +67,7 @@ def _living(facts: Facts, life: LifeOf) -> Decision:
     if holding.is_held(facts):
         return _held(facts)
     facts, kept = taken_over(facts, life)
+    facts = replace(facts, memory=to_be_prepared_anew(facts))
     memory = facts.memory
     annotations = facts.connector.metadata.annotations
     asked = requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
@@ -77,6 +79,8 @@ def _living(facts: Facts, life: LifeOf) -> Decision:
     found = followed(facts, life, running(facts, plan, life, asked, decision))
     if kept is not None:
         found = replace(found, save=(kept, *(p for p in found.save if p.hash != kept.hash)))
+    if asked.all:  # its plan is another one from the next turn on: no pod is made for this one
+        found = replace(found, create=())
     return replace(found, again=0.0) if asked.handled else found  # planning goes by what was handled
 
 
@@ -89,4 +93,4 @@ def _held(facts: Facts) -> Decision:
     last = plan or facts.plan(memory.plan)
     if last is not None and not facts.is_prepared(last):
         return decision  # a set of tasks that is to begin anew waits as it is
-    return holding.without_new_pods(followed(facts, life, running(facts, plan, life, Requests(), decision)))
+    return holding.without_new_pods(followed(facts, life, running(facts, plan, life, Requests(later=True), decision)))

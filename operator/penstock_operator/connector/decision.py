@@ -53,13 +53,14 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True)
 class CreateTask:
-    """A task's pod."""
+    """A task's pod; `life` is what it is taken to be made from (`task_step.TaskFacts.life`)."""
 
     plan: Plan
     task: int
     incarnation: int
     standing: Standing
     state: TaskState
+    life: str = ""
 
 
 @dataclass(frozen=True, slots=True)

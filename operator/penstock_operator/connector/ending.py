@@ -10,7 +10,7 @@ from penstock_operator.connector.decision import CreateJob, Decision, config_kno
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import JobMemory, TaskMemory
 from penstock_operator.connector.names import digest
-from penstock_operator.connector.pod_facts import timestamp
+from penstock_operator.connector.pod_facts import Phase, timestamp
 from penstock_operator.connector.requests import remembered, requests
 from penstock_operator.connector.verdict import Kind, Verdict
 
@@ -37,7 +37,8 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
     """Pods that there are go; what is said of a connector that reaches its aim so is said once they are gone."""
     pods = [*facts.task_pods, *facts.job_pods]
     config = config_known(facts)
-    busy = {p.task for p in facts.task_pods}
+    living = [p for p in facts.task_pods if p.phase is not Phase.ENDED]
+    busy = {p.task for p in living}
     tasks = {
         # A task's counts begin anew with its next start; its incarnation goes on.
         n: t.to("Stopping", facts.now, "Stopped") if n in busy else _resting(t, facts.now)
@@ -47,7 +48,7 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
     memory = replace(facts.memory, tasks=tasks, job=JobMemory())
     found = Decision(memory, verdict, config, state, delete=tuple(p for p in pods if p.leaving is None))
     # A job pod on a node that is away does no harm there: its time is over, and no kubelet starts it again.
-    waited = [*facts.task_pods, *(p for p in facts.job_pods if not p.given_up(facts.now, facts.patience))]
+    waited = [*living, *(p for p in facts.job_pods if not p.given_up(facts.now, facts.patience))]
     if waited and verdict.kind is Kind.READY:
         text = f"waits for the end of {named(waited)}"
         left = [p.leaves_by + facts.patience - facts.now for p in waited if p.role == "job" and p.leaves_by is not None]
@@ -71,24 +72,26 @@ def deleting(facts: Facts) -> Decision:
     key = digest(facts.connector.metadata.uid, "reset")
     job = job_facts(facts, Action.RESET_OFFSETS, key)
     why = job.refusal.message if job.refusal is not None else job.memory.message if job.memory.key == job.name else ""
-    if any(p.leaving is not None and facts.now - p.leaving >= RELEASED_AFTER for p in facts.task_pods):
-        why = why or f"{named(facts.task_pods)} did not end"
+    living = [p for p in facts.task_pods if p.phase is not Phase.ENDED]
+    if any(p.leaving is not None and facts.now - p.leaving >= RELEASED_AFTER for p in living):
+        why = why or f"{named(living)} did not end"
     limit = RELEASED_AFTER if why else _UNTRIED
     left = limit - (facts.now - facts.deleting)
     if left <= 0:
         text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod had a turn'}"
         return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, _KEPT, text))
-    if facts.task_pods:
-        verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(facts.task_pods)}")
+    if living:
+        verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(living)}")
         return replace(found, verdict=verdict, again=min(left, RELEASED_AFTER))
     step = job_step.step(job)
+    delete = (*(p for p in found.delete if p.role == "task"), *step.delete)
     memory = replace(found.memory, job=step.memory)
     if step.answer is not None:
         plan = facts.plan(facts.memory.plan)
         verdict = Verdict(Kind.UNDER_WAY, "Deleting", "its offsets are reset")
         if plan is not None and plan.left_behind:
             verdict = Verdict(Kind.UNDER_WAY, _KEPT, f"its offsets are reset, but {plan.left_behind} stay")
-        return replace(found, memory=memory, verdict=verdict, delete=step.delete, finalizer=False)
+        return replace(found, memory=memory, verdict=verdict, delete=delete, finalizer=False)
     failed = step.memory.attempts + (job.refusal.tries if job.refusal is not None else 0)
     create = () if step.create is None else (_reset_pod(facts, step.create, key, failed),)
     message = step.message
@@ -97,7 +100,7 @@ def deleting(facts: Facts) -> Decision:
         message += f"; without a reset it goes at {end}, and at once with spec.deletion.offsets: Keep"
     return replace(
         found, memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, message), create=create,
-        delete=step.delete, queued=step.queued, again=min(left, step.again if step.again is not None else left),
+        delete=delete, queued=step.queued, again=min(left, step.again if step.again is not None else left),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.job import JobAnswer
+from penstock.life import Standing
 from penstock.report import Control, Report
 from penstock.resources import Connector
 from penstock_operator.connector.connect_names import NameRefusal
@@ -58,6 +59,8 @@ class Facts:
         name_refusal: why it does not own its Connect name; None: it does.
         name_unseen: why it is not known whether its Connect name is free, for one that never ran; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
+        owner: its mark in the records of its preparations (`connect_names.mark`).
+        recorded: the greatest standing that records in Kafka tell, looked up where a task has left for one; None: none.
         run_by: another operator, whose pods and plans are there; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
         refusals: pods that the API server refused, by name.
@@ -95,6 +98,8 @@ class Facts:
     name_refusal: NameRefusal | None = None
     name_unseen: str = ""
     has_claimed: bool = False
+    owner: str = ""
+    recorded: Standing | None = None
     run_by: str = ""
     kafka_trouble: str | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
@@ -105,6 +110,18 @@ class Facts:
     def is_prepared(self, plan: Plan) -> bool:
         """Whether the last preparation still holds for the tasks of this plan."""
         return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
+
+    @property
+    def overtaken_by(self) -> Standing | None:
+        """The place of a later preparation, for which the tasks of the last one leave; None: there is none, or not seen."""
+        last, recorded = self.memory.standing, self.recorded
+        return recorded if last is not None and recorded is not None and recorded.is_after(last) else None
+
+    @property
+    def is_overtaken_by_itself(self) -> bool:
+        """Whether that was a preparation of this very Connector, whose job pod came late; nobody else is at work then."""
+        later = self.overtaken_by
+        return later is not None and later.owner != "" and later.owner == self.owner
 
     @property
     def is_own_change(self) -> bool:

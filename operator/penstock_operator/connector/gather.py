@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock.answer_line import Written, answer_in
+from penstock.exit_codes import ExitCode
 from penstock.pod_layout import JOB_CONTAINER
 from penstock.report import Claim
 from penstock.resources import Connector
@@ -13,7 +14,7 @@ from penstock_operator.connector import connect_names, names, plans, secrets
 from penstock_operator.connector.api_trouble import ApiTrouble
 from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.facts import ActiveTopic, Facts
-from penstock_operator.connector.memory import Memory
+from penstock_operator.connector.memory import SUPERSEDED, Memory
 from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instant, pod_of
@@ -52,6 +53,7 @@ class Remembered:
         reported: the trouble that the status tells of, and the generation that it was told of.
         run_by: another operator, whose pods and plans are there; empty: none, or nobody has looked.
         refusals: pods that the API server refused, by name.
+        failing: names of what the API server did not delete or create in the last run, without refusing it.
         living: how many of its pods there are.
         namespace_ends: it said so.
         logs: of short pods that ended, by uid: what an answer in it comes to depends on the configuration now.
@@ -68,6 +70,7 @@ class Remembered:
     reported: tuple[Verdict, int] | None = None
     run_by: str = ""
     refusals: dict[str, Refusal] = field(default_factory=dict)
+    failing: frozenset[str] = frozenset()
     living: int = 0
     namespace_ends: bool = False
     logs: dict[str, str] = field(default_factory=dict)
@@ -131,6 +134,9 @@ async def facts(
     if refusal is None:
         remembered.own = own.uid or "", name
     reports, control, claim = status.reports(name), status.control(name), status.claim(name)
+    have_left = any(t.reason == SUPERSEDED for t in memory.tasks.values()) or any(
+        p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in mine
+    )
     gathered = Facts(
         connector=connector,
         memory=memory,
@@ -159,6 +165,8 @@ async def facts(
         name_refusal=refusal,
         name_unseen="" if memory.has_run else unseen,
         has_claimed=claim is not None and claim.connector_uid == own.uid,
+        owner=connect_names.mark(key, own.uid or "", settings.release),
+        recorded=status.standing(name) if have_left else None,
         run_by=remembered.run_by,
         kafka_trouble=trouble,
         refusals=dict(remembered.refusals),

@@ -15,7 +15,7 @@ from penstock.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.memory import JobMemory
 from penstock_operator.connector.names import digest, job_name
 from penstock_operator.connector.pod_facts import JobPod, Phase
-from penstock_operator.connector.refusals import Refusal
+from penstock_operator.connector.refusals import Refusal, pause
 
 __all__ = ["DOING", "PREPARE_FAILED", "JobFacts", "JobStep", "name_of", "step"]
 
@@ -69,7 +69,7 @@ class JobStep:
 
     Attributes:
         memory: for status.
-        answer: there is one: DONE or INVALID; of a preparation, DONE with a standing.
+        answer: there is one: DONE or INVALID; of a preparation, DONE with a standing; of a reset, DONE.
         create: the name of a pod to create.
         delete: pods to delete.
         reason, message: what is waited for.
@@ -121,7 +121,7 @@ def _follow(facts: JobFacts, pod: JobPod | None, away: Sequence[JobPod]) -> JobS
     if pod is None:
         if facts.refusal is not None:
             reason, message = facts.refusal.reason, facts.refusal.message
-            if (left := facts.refusal.again_at - facts.now) > 0:
+            if (left := pause(facts.refusal, facts.now)) > 0:
                 return JobStep(memory, reason=reason, message=message, again=left)
         if memory.retry_at is not None and memory.retry_at > facts.now:
             return JobStep(memory, reason=reason, message=message, again=memory.retry_at - facts.now)
@@ -178,10 +178,11 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
     gone = () if pod.leaving is not None else (pod,)
     answer = facts.answers.get(pod.name)
     if answer is not None and answer.id == facts.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
-        if facts.action is not Action.PREPARE or answer.standing is not None:
+        if _is_answered(facts.action, answer):
             return JobStep(JobMemory(), answer, delete=gone)
-        reason = PREPARE_FAILED  # wrong in a way that only shows at Kafka
-        message = "; ".join(map(str, answer.problems)) or answer.message or "the job pod prepared nothing"
+        # A preparation may be wrong in a way that only shows at Kafka; a reset is tried for as long as it may be mended.
+        reason, nothing = _NOT_DONE[facts.action]
+        message = "; ".join(map(str, answer.problems)) or answer.message or nothing
     elif answer is not None and answer.id == facts.key:
         reason = {Outcome.UNAVAILABLE: "Unavailable", Outcome.SUPERSEDED: "Superseded"}.get(answer.outcome, "JobFailed")
         message = answer.message
@@ -196,6 +197,23 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
         left = (pod.leaves_by or facts.now) + facts.patience - facts.now
         return JobStep(memory, reason=memory.reason, message=memory.message, again=left)
     return replace(_failed(facts, reason, message), delete=gone)
+
+
+def _is_answered(action: Action, answer: JobAnswer) -> bool:
+    match action:
+        case Action.PLAN:
+            return True
+        case Action.PREPARE:
+            return answer.standing is not None
+        case Action.RESET_OFFSETS:
+            return answer.outcome is Outcome.DONE
+
+
+_NOT_DONE: Final = {
+    Action.PLAN: ("JobFailed", "the job pod planned nothing"),
+    Action.PREPARE: (PREPARE_FAILED, "the job pod prepared nothing"),
+    Action.RESET_OFFSETS: ("ResetFailed", "the job pod reset nothing"),
+}
 
 
 def _failed(facts: JobFacts, reason: str, message: str) -> JobStep:

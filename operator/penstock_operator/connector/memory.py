@@ -11,9 +11,13 @@ from penstock.life import Standing
 from penstock_operator.connector.pod_facts import instant, timestamp
 from penstock_operator.rollout.share import Record
 
-__all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
+__all__ = ["EXPECTED", "PREPARING", "SUPERSEDED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
 
-EXPECTED: Final = frozenset(("SpecChanged", "RestartRequested", "Stopped"))
+SUPERSEDED: Final = "Superseded"
+"""The reason of a task that has left since Kafka holds the record of a later life, or of a later preparation."""
+PREPARING: Final = "Preparing"
+"""The reason of a task that waits until its connector has been prepared anew."""
+EXPECTED: Final = frozenset(("SpecChanged", "RestartRequested", "Stopped", PREPARING))
 """Reasons for which the operator itself ends a pod: its end is no loss."""
 
 

@@ -19,6 +19,7 @@ from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.names import plan_name
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod
+from penstock_operator.connector.refusals import pause
 from penstock_operator.connector.verdict import Kind, Verdict
 
 __all__ = ["planned"]
@@ -36,10 +37,9 @@ def planned(facts: Facts) -> tuple[Plan | None, Decision]:
         return None, replace(found, delete=_jobs(facts))
     known = facts.plan(facts.due)
     if known is None:
-        if (
-            kept := facts.refusals.get(plan_name(facts.connector.metadata.name, facts.due))
-        ) and kept.again_at > facts.now:
-            found = waiting(facts, kept.reason, kept.message, again=kept.again_at - facts.now)
+        kept = facts.refusals.get(plan_name(facts.connector.metadata.name, facts.due))
+        if kept is not None and (left := pause(kept, facts.now)) > 0:
+            found = waiting(facts, kept.reason, kept.message, again=left)
             return None, replace(found, delete=_jobs(facts))
         known = facts.split()
     if known is not None:
@@ -79,6 +79,8 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
         # Where no task lives, and none may come meanwhile, the same pod may shut out those that were.
         prepare = not alive and not _goes_on(facts) and not facts.name_unseen
         create = () if step.create is None else (CreateJob(step.create, Action.PLAN, due, prepare=prepare),)
+        if create and prepare:  # whichever plan comes next: this pod may shut out its tasks
+            found = replace(found, memory=replace(memory, fence=""))
         return None, replace(found, create=create, delete=step.delete, queued=step.queued)
     if step.answer.outcome is Outcome.INVALID or step.answer.plan is None:
         problems = tuple(map(str, step.answer.problems)) or (step.answer.message or "the plugin refuses it",)
@@ -107,4 +109,5 @@ def _plan(facts: Facts, answer: JobAnswer) -> Plan:
 
 
 def _jobs(facts: Facts) -> tuple[JobPod, ...]:
-    return tuple(p for p in facts.job_pods if p.leaving is None)
+    """Those that plan. A preparation is of the last good plan, which goes on."""
+    return tuple(p for p in facts.job_pods if p.leaving is None and p.action == Action.PLAN)

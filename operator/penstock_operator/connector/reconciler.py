@@ -129,6 +129,8 @@ class Reconciler:
         told = await self._states(facts, decision, context)
         shown = replace(decision, verdict=over(decision.verdict, remembered.trouble.verdict))
         applied: Applied = await apply(document, facts, shown, maker, context, remembered)
+        if applied.is_gone:
+            return 0.0
         context.metrics.connector(key, figures(facts, shown))
         living = sum(p.phase is not Phase.ENDED for p in (*facts.task_pods, *facts.job_pods)) + applied.created
         before, remembered.living = remembered.living, living
@@ -147,6 +149,8 @@ class Reconciler:
             context.job_slots.wait(key, urgent=facts.is_urgent)
         if decision.forget:
             applied = await self._forget(connector.connect_name, context, applied)
+        if applied.failed is not None:
+            raise applied.failed
         waits = [w for w in (decision.again, applied.again, told, look) if w is not None]
         return min(waits, default=None)
 

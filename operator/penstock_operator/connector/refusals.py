@@ -1,14 +1,14 @@
 """Pods that the API server refused (a quota, admission, a right that is missing), and when each is tried again. Pure.
 
 The pause doubles to five minutes, for ever, for pods of tasks as for job pods. Another generation of the Connector, another
-plan, or room that a pod has left in a quota, is another chance at once.
+plan, or room that a pod has left in a quota, is another chance at once: `present`, `pause` and `with_room`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["QUOTA", "Refusal", "after", "present", "with_room"]
+__all__ = ["QUOTA", "Refusal", "after", "pause", "present", "with_room"]
 
 QUOTA: Final = "QuotaExceeded"
 _FIRST: Final = 2.0
@@ -27,7 +27,7 @@ class Refusal:
         tries: in a row.
         again_at: seconds since 1970.
         generation: of the Connector when it was tried.
-        life: of a task's pod, what it was to be made from.
+        life: of a task's pod, what it was taken to be made from when that was decided (`CreateTask.life`).
     """
 
     reason: str
@@ -43,6 +43,13 @@ def after(before: Refusal | None, reason: str, message: str, *, now: float, gene
     tries = 1 if before is None or (before.generation, before.life) != (generation, life) else before.tries + 1
     pause: float = min(_LONGEST, _FIRST * 2.0 ** min(tries - 1, 16))
     return Refusal(reason, message, tries, now + pause, generation, life)
+
+
+def pause(refusal: Refusal | None, now: float, life: str = "") -> float:
+    """Seconds until the pod is tried again; 0: now, also where a task's pod would be made from something else."""
+    if refusal is None or refusal.life != life:
+        return 0.0
+    return max(0.0, refusal.again_at - now)
 
 
 def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dict[str, Refusal]:

@@ -27,11 +27,13 @@ class Requests:
         all: restart the connector: plan it again, and every task.
         tasks: numbers of tasks to restart.
         handled: of this time, for status.
+        later: restarts of tasks wait: for a plan that is being made, with which they begin anew, or for a template.
     """
 
     all: bool = False
     tasks: frozenset[int] = field(default_factory=frozenset)
     handled: tuple[Handled, ...] = ()
+    later: bool = False
 
 
 def requests(
@@ -67,7 +69,7 @@ def requests(
             chosen |= found
             what = ("Refused", problem) if problem else ("Succeeded", f"restarted: {_list(found)}")
         handled.append(Handled(action, token, what[0], what[1], now))
-    return Requests(everything, frozenset(chosen), tuple(handled))
+    return Requests(everything, frozenset() if everything else frozenset(chosen), tuple(handled))
 
 
 def _numbers(text: str, tasks: Collection[int]) -> tuple[set[int], str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from penstock.exit_codes import ExitCode
 from penstock.job import Action
 from penstock.resources import State
 from penstock.taskspec import TaskState
@@ -11,7 +12,7 @@ from penstock_operator.connector import job_step, task_step
 from penstock_operator.connector.decision import CreateJob, CreateTask, Decision, job_facts, named
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.life_of import LifeOf
-from penstock_operator.connector.memory import JobMemory, TaskMemory
+from penstock_operator.connector.memory import PREPARING, SUPERSEDED, JobMemory, Memory, TaskMemory
 from penstock_operator.connector.names import digest, pod_name
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Phase, Pod, TaskPod
@@ -19,11 +20,40 @@ from penstock_operator.connector.requests import Requests
 from penstock_operator.connector.summary import summary
 from penstock_operator.connector.verdict import Kind, Verdict
 
-__all__ = ["run"]
+__all__ = ["run", "to_be_prepared_anew"]
 
 _KEPT_PLANS: Final = 2
+_LATE: Final = "a job pod of this Connector that came late has shut"
 _LOOK: Final = 10.0
 """Should nobody tell that the status topic can be read."""
+
+
+def to_be_prepared_anew(facts: Facts) -> Memory:
+    """The memory without its preparation, where tasks have left for a later one of this very Connector.
+
+    A job pod whose node stood still may go on after another has taken its place, and shut out the tasks that run by then:
+    they would leave for ever. That happens at the pace of tasks that are lost in a row. Where somebody else has prepared,
+    nothing is done here: two operators that use one name would shut out each other's tasks for ever.
+    """
+    memory, now = facts.memory, facts.now
+    left = {n for n, t in memory.tasks.items() if t.over and t.reason == SUPERSEDED}
+    if not facts.is_overtaken_by_itself or all((memory.tasks[n].retry_at or 0.0) > now for n in left):
+        return memory
+    left |= {p.task for p in facts.task_pods if _has_left(p, memory)}
+    alive = {p.task for p in _alive(facts.task_pods)}
+    losses = max(t.losses for t in memory.tasks.values())
+    text = f"{_LATE} its tasks out; they are prepared anew"
+    tasks = dict(memory.tasks)
+    for n, t in memory.tasks.items():
+        if n in left | alive:
+            begun = replace(t, over=False, retry_at=None, losses=losses, restarts=t.restarts + (n in left))
+            tasks[n] = begun.to("Restarting", now, PREPARING, text)
+    return replace(memory, fence="", tasks=tasks)
+
+
+def _has_left(pod: TaskPod, memory: Memory) -> bool:
+    is_last = pod.incarnation == memory.task(pod.task).incarnation
+    return is_last and pod.ended is not None and pod.ended.code == ExitCode.SUPERSEDED
 
 
 def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
@@ -46,7 +76,9 @@ def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decisi
 
 def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
     """Another set of tasks: all of the old ones go, then they are shut out, then the new ones come."""
-    tasks = {n: _afresh(t, facts.now) for n, t in facts.memory.tasks.items()}
+    tasks = facts.memory.tasks
+    if all(t.reason != PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
+        tasks = {n: _afresh(t, facts.now) for n, t in tasks.items()}
     memory = replace(facts.memory, tasks=tasks)
     alive = [p for p in facts.task_pods if p.lives(facts.now, facts.patience)]
     found = replace(planned, memory=memory, plan=plan, state="Pending")
@@ -65,7 +97,7 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
         plan.hash, fence, before, facts.secrets.hash
     )  # a preparation that failed begins anew with another Secret
     step = job_step.step(job_facts(facts, Action.PREPARE, key))
-    memory = replace(memory, job=step.memory)
+    memory = replace(memory, job=step.memory, fence="")  # whichever plan comes next: this pod may shut out its tasks
     found = replace(found, memory=memory, delete=tuple(dict.fromkeys((*planned.delete, *step.delete))))
     if step.answer is not None and step.answer.standing is not None:
         memory = replace(memory, standing=step.answer.standing, fence=fence)
@@ -110,11 +142,12 @@ def _tasks(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Dec
         again.append(step.again)
         if step.create is not None:
             assert memory.standing is not None
-            create.append(CreateTask(plan, number, step.create, memory.standing, wanted))
+            create.append(CreateTask(plan, number, step.create, memory.standing, wanted, life(plan, number)))
     delete += (p for p in facts.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
     settled = planned.config.valid is True
-    if settled and (planned.pending is None or not planned.pending.planning):  # no short pod has anything left to do
-        delete += (p for p in facts.job_pods if p.leaving is None)
+    is_over = settled and (planned.pending is None or not planned.pending.planning)  # no plan is being made
+    delete += (p for p in facts.job_pods if p.leaving is None and (is_over or p.action != Action.PLAN))
+    if is_over:
         memory = replace(memory, job=JobMemory())
     found = summary(facts, plan, tasks)
     return replace(
@@ -141,9 +174,23 @@ def _task_facts(
     return task_step.TaskFacts(
         connector=name, memory=memory, pods=own, report=facts.reports.get(number), life=life(plan, number),
         acted=_acted(facts, own, wanted), policy=facts.connector.spec.restart, asked=number in asked.tasks,
+        waits=asked.later, overtaken=_overtaken(facts),
         refusal=next((facts.refusals[n] for n in possible if n in facts.refusals), None), patience=facts.patience,
         now=facts.now,
     )  # fmt: skip
+
+
+def _overtaken(facts: Facts) -> str:
+    """For whom a task has left, where that is known."""
+    if facts.overtaken_by is None:
+        return ""
+    if facts.is_overtaken_by_itself:
+        return f"{_LATE} it out, and it is prepared anew"
+    return (
+        f"somebody else has started a connector of the name {facts.connector.connect_name} in Kafka (another operator, "
+        f"penstock run) and has shut this one out; end that one, then restart this one (annotation penstock.dev/restart), "
+        f"or make it anew with another spec.connectName"
+    )
 
 
 def _alive(pods: Sequence[TaskPod]) -> list[TaskPod]:

@@ -13,10 +13,10 @@ from penstock import restarts
 from penstock.exit_codes import ExitCode
 from penstock.report import Report
 from penstock.resources import Restart
-from penstock_operator.connector.memory import EXPECTED, TaskMemory
+from penstock_operator.connector.memory import EXPECTED, SUPERSEDED, TaskMemory
 from penstock_operator.connector.names import pod_name
 from penstock_operator.connector.pod_facts import SILENT, Ended, Phase, TaskPod
-from penstock_operator.connector.refusals import Refusal
+from penstock_operator.connector.refusals import Refusal, pause
 
 __all__ = ["TaskFacts", "TaskStep", "step"]
 
@@ -24,6 +24,9 @@ _TRACE: Final = 4_000
 _UNAVAILABLE_LONGEST: Final = 60.0
 _OWN_FAULT: Final = frozenset(("Failed", "ConfigInvalid"))
 """Reasons of ends that may be final: the plugin's. Everything else is infrastructure, and is tried for ever."""
+_RESTART: Final = "RestartRequested"
+_AS_ASKED: Final = "restarted as an annotation asked for"
+_LATER: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
 _KEPT: Final = 1
 """So many ended pods of a task are kept, for their logs."""
 
@@ -41,6 +44,8 @@ class TaskFacts:
         acted: the generation that a report must name to count for the state that is asked for.
         policy: `spec.restart`.
         asked: a restart of it was asked for just now.
+        waits: a restart of it waits: for a plan that is being made, with which it begins anew, or for a template.
+        overtaken: for whom it has left, should it have left as superseded; empty: that is not known.
         refusal: the API server refused its pod.
         patience: seconds after which a pod that was told to go, and has not, is on a node that is away.
         now: seconds since 1970.
@@ -57,6 +62,8 @@ class TaskFacts:
     refusal: Refusal | None
     patience: float
     now: float
+    waits: bool = False
+    overtaken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +128,22 @@ def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
         return _ended_pod(facts, current, current.ended)
     if current.leaving is not None:
         return _leaving(facts, current)
+    if facts.waits and (facts.asked or memory.reason == _RESTART):
+        return TaskStep(replace(_alive(facts, current), reason=_RESTART, message=_LATER))
     if facts.asked:
-        return _end(facts, current, "RestartRequested", "restarted as an annotation asked for")
+        return _end(facts, current, _RESTART, _AS_ASKED)
     if current.life != facts.life:
         return _end(facts, current, "SpecChanged", "restarted for a change of configuration or pod template")
-    if memory.reason == "RestartRequested":  # asked for, written down, not done yet
-        return _end(facts, current, memory.reason, memory.message)
+    if memory.reason == _RESTART:  # asked for, written down, not done yet
+        return _end(facts, current, _RESTART, _AS_ASKED)
     return TaskStep(_alive(facts, current))
 
 
 def _create(facts: TaskFacts) -> TaskStep:
     """The pod of the life that has begun, unless it was refused a moment ago."""
-    refusal, memory = facts.refusal, _pending(facts, None)
-    waits = refusal is not None and refusal.life == facts.life and not facts.asked
-    if refusal is not None and waits and refusal.again_at > facts.now:
-        return TaskStep(memory, again=refusal.again_at - facts.now)
+    memory = _pending(facts, None)
+    if not facts.asked and (left := pause(facts.refusal, facts.now, facts.life)) > 0:
+        return TaskStep(memory, again=left)
     return TaskStep(memory, create=memory.incarnation)
 
 
@@ -179,7 +187,10 @@ def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
     found = replace(facts, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
     if ended.code == ExitCode.OK and pod.leaving is not None:
         return _ended(found, pod, kind, "Deleted", f"pod {pod.name} was deleted", at=ended.at)
-    return _ended(found, pod, kind, reason, ended.told(), at=ended.at)
+    message = ended.told()
+    if reason == SUPERSEDED and facts.overtaken:
+        message = f"{message}; {facts.overtaken}"
+    return _ended(found, pod, kind, reason, message, at=ended.at)
 
 
 def _end_of(ended: Ended) -> tuple[restarts.End, str]:
@@ -192,7 +203,7 @@ def _end_of(ended: Ended) -> tuple[restarts.End, str]:
         case ExitCode.STALLED:
             return restarts.End.LOST, SILENT
         case ExitCode.SUPERSEDED:
-            return restarts.End.LOST, "Superseded"
+            return restarts.End.LOST, SUPERSEDED
         case ExitCode.CONFIG_INVALID:
             return restarts.End.REFUSED, "ConfigInvalid"
         case ExitCode.UNAVAILABLE:
@@ -222,16 +233,18 @@ def _ended(
         state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
         retry_at=None if delay is None else now + delay,
     )  # fmt: skip
-    if delay == 0.0:
+    if delay == 0.0 and reason != SUPERSEDED:  # it would leave again, where it must be prepared anew first
         return _begin(facts, replace(over, restarts=over.restarts + 1))
     return TaskStep(over, again=delay)
 
 
 def _after_end(facts: TaskFacts) -> TaskStep:
     memory, now = facts.memory, facts.now
-    if facts.asked:
+    if facts.asked or memory.reason == _RESTART:
+        if facts.waits:
+            return TaskStep(memory.to(memory.state, now, _RESTART, _LATER))
         fresh = replace(memory, failures=0, losses=0)
-        return _begin(facts, fresh.to("Restarting", now, "RestartRequested", "restarted as an annotation asked for"))
+        return _begin(facts, fresh.to("Restarting", now, _RESTART, _AS_ASKED))
     if memory.life != facts.life:  # another configuration is another chance
         fresh = replace(memory, failures=0, losses=0)
         return _begin(facts, fresh.to("Restarting", now, "SpecChanged", "restarted for a change of configuration"))

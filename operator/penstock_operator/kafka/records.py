@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from penstock.incarnation import incarnation_key, merged
+from penstock.incarnation import Incarnation, incarnation_key, merged
+from penstock.life import Standing
 from penstock.report import Claim, Control, Report, claim_key, control_key
 from penstock.status_records import Status
 
@@ -45,7 +46,7 @@ class _Of:
     topics: dict[bytes, bytes] = field(default_factory=dict)
     states: dict[bytes, Status] = field(default_factory=dict)
     lives: dict[bytes, bytes] = field(default_factory=dict)
-    """Incarnation records: nobody reads them here, and none is ever removed."""
+    """Incarnation records: none is ever removed."""
 
     @property
     def empty(self) -> bool:
@@ -89,6 +90,12 @@ class Records:
             return list(of.lives.items())
         wanted = ((incarnation_key(connector, task), of.lives), (control_key(connector), of.ours))
         return [(key, kept[key]) for key, kept in wanted if key in kept]
+
+    def standing(self, connector: str) -> Standing | None:
+        """The greatest that its tasks' incarnations tell: tasks of a smaller one leave. None: there is none to be read."""
+        of = self._of.get(connector)
+        found = [s for v in (of.lives.values() if of else ()) if (s := _standing(v)) is not None]
+        return max(found, key=lambda s: (s.generation, s.plan), default=None)
 
     def names(self) -> Collection[str]:
         """Those with reports, a control or a claim."""
@@ -207,6 +214,14 @@ def _put_state(of: _Of, key: bytes, value: bytes | None) -> bool:
         of.states[key] = Status.of(value) or _UNREADABLE
     now = of.states.get(key)
     return key.startswith(b"status-connector-") and (before and before.state) != (now and now.state)
+
+
+def _standing(incarnation: bytes) -> Standing | None:
+    try:
+        found = Incarnation.of(incarnation)
+        return Standing(generation=found.generation, plan=found.plan)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # whoever wrote it
+        return None
 
 
 def _active_topic(value: bytes) -> ActiveTopic | None:

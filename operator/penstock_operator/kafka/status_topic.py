@@ -9,6 +9,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConfigError
+from penstock.life import Standing
 from penstock.report import Claim, Control, Report
 from penstock.status_records import Status
 from penstock.status_snapshot import StatusSnapshot
@@ -120,6 +121,11 @@ class StatusTopic:
         """The Connect names that a Connector of this name, or of this uid, claims."""
         with self._lock:
             return self._records.claimed(namespace, connector, uid)
+
+    def standing(self, connector: str) -> Standing | None:
+        """The greatest that the incarnation records of its tasks tell: tasks of a smaller one leave."""
+        with self._lock:
+            return self._records.standing(connector)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
         """Kafka Connect's states of the connector and of its tasks, by key, whoever wrote them."""

@@ -45,12 +45,14 @@ def _done(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
     match request.action:
         case Action.PLAN:
             found = validated(request)
-            standing = prepared(found.first, request.status) if request.prepare and found.first is not None else None
+            standing = None
+            if request.prepare and found.first is not None:
+                standing = prepared(found.first, request.status, request.owner)
             return done.model_copy(update={"plan": found.answer, "standing": standing}), found.warnings
         case Action.PREPARE:
             if request.task is None:
                 raise ConfigError(Problem("task", "is missing: Prepare needs the first task of the plan"))
-            return done.model_copy(update={"standing": prepared(request.task, request.status)}), ()
+            return done.model_copy(update={"standing": prepared(request.task, request.status, request.owner)}), ()
         case Action.RESET_OFFSETS:
             message, warnings = reset(request)
             return done.model_copy(update={"message": message}), warnings

@@ -50,12 +50,13 @@ class Complaints:
         return next((t for t in reversed(heard) if "_ALL_BROKERS_DOWN" not in t), heard[-1] if heard else None)
 
 
-def prepared(task: TaskSpec, known: StatusSnapshot | None = None) -> Standing:
+def prepared(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
     """The standing of the plan that this is the first task of.
 
     Args:
         task: likewise.
         known: what was read of the status topic before.
+        owner: the Connector's mark.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -65,7 +66,7 @@ def prepared(task: TaskSpec, known: StatusSnapshot | None = None) -> Standing:
     complaints = Complaints()
     setup = Setup.of(task, slots_dir=Path(os.devnull), on_error=complaints)
     setup = replace(setup, shared=replace(setup.shared, on_error=complaints))
-    return with_kafka(lambda: prepare(setup, known), setup.shared, setup.settings, complaints=complaints)
+    return with_kafka(lambda: prepare(setup, known, owner), setup.shared, setup.settings, complaints=complaints)
 
 
 def with_kafka(work: Callable[[], T], *settings: ClientSettings, complaints: Complaints) -> T:

@@ -1,7 +1,7 @@
 """What a cluster may have against the operator's writes, in one namespace: quotas, policies, webhooks that are away."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -12,6 +12,8 @@ from .site import API_VERSION, Site
 __all__ = ["obstacle", "policy", "quota", "webhook"]
 
 Json = dict[str, Any]
+Labels = Mapping[str, str]
+NONE: Final[Labels] = {}
 _GROUPS: Final = {"configmaps": ("", "v1"), "pods": ("", "v1"), "connectors/status": ("penstock.dev", "v1alpha1")}
 
 
@@ -23,8 +25,8 @@ def quota(site: Site, resource: str, *, room: int = 0) -> list[Json]:
              "spec": {"hard": {f"count/{resource}": str(there + room)}}}]  # fmt: skip
 
 
-def policy(site: Site, resource: str) -> list[Json]:
-    """A ValidatingAdmissionPolicy against all writes of a resource."""
+def policy(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
+    """A ValidatingAdmissionPolicy against all writes of a resource, or of objects with these labels."""
     group, version = _GROUPS[resource]
     rule = {"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"], "resources": [resource]}
     api, name = "admissionregistration.k8s.io/v1", f"no-{site.namespace}"
@@ -34,12 +36,13 @@ def policy(site: Site, resource: str) -> list[Json]:
          "spec": {"matchConstraints": {"resourceRules": [rule]},
                   "validations": [{"expression": "false", "message": "not on Fridays"}]}},
         {"apiVersion": api, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
-         "spec": {"policyName": name, "validationActions": ["Deny"], "matchResources": {"namespaceSelector": own}}},
+         "spec": {"policyName": name, "validationActions": ["Deny"],
+                  "matchResources": {"namespaceSelector": own, "objectSelector": {"matchLabels": dict(labels)}}}},
     ]  # fmt: skip
 
 
-def webhook(site: Site, resource: str) -> list[Json]:
-    """A webhook that is asked of all writes of a resource, and whose server is down."""
+def webhook(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
+    """A webhook that is asked of all writes of a resource, or of objects with these labels, and whose server is down."""
     group, version = _GROUPS[resource]
     rule = {"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"], "resources": [resource]}
     own = {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}
@@ -47,25 +50,26 @@ def webhook(site: Site, resource: str) -> list[Json]:
         {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
          "metadata": {"name": f"away-{site.namespace}"},
          "webhooks": [{"name": "away.example.com", "rules": [rule], "namespaceSelector": own, "failurePolicy": "Fail",
+                       "objectSelector": {"matchLabels": dict(labels)},
                        "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"}, "sideEffects": "None",
                        "admissionReviewVersions": ["v1"], "timeoutSeconds": 2}]},
     ]  # fmt: skip
 
 
 @contextmanager
-def obstacle(site: Site, objects: list[Json], resource: str) -> Iterator[None]:
+def obstacle(site: Site, objects: list[Json], resource: str, labels: Labels = NONE) -> Iterator[None]:
     """These objects while it lasts, from when the API server goes by them until it does no more."""
     try:
         for body in objects:
             made = site.api.create(body)
             if body["kind"] == "ResourceQuota":
                 _count(site, made)
-        _in_force(site, objects, resource, holds=True)
+        _in_force(site, objects, resource, labels, holds=True)
         yield
     finally:
         for body in objects:
             site.api.delete(body)
-    _in_force(site, objects, resource, holds=False)
+    _in_force(site, objects, resource, labels, holds=False)
 
 
 def _count(site: Site, quota: Json) -> None:
@@ -76,15 +80,15 @@ def _count(site: Site, quota: Json) -> None:
     site.api.merge({**quota, "apiVersion": "v1", "kind": "ResourceQuota"}, {"status": status}, part="status")
 
 
-def _in_force(site: Site, objects: list[Json], resource: str, *, holds: bool) -> None:
+def _in_force(site: Site, objects: list[Json], resource: str, labels: Labels, *, holds: bool) -> None:
     """It goes by what was written a moment later, and tells nobody."""
     deadline = time.monotonic() + 60
-    while _stands_in_the_way(site, objects, resource) != holds:
+    while _stands_in_the_way(site, objects, resource, labels) != holds:
         assert time.monotonic() < deadline, f"in force: {not holds}"
         time.sleep(0.1)
 
 
-def _stands_in_the_way(site: Site, objects: list[Json], resource: str) -> bool:
+def _stands_in_the_way(site: Site, objects: list[Json], resource: str, labels: Labels) -> bool:
     if objects[0]["kind"] == "ResourceQuota":  # dry runs count nothing
         return any("hard" in q.get("status", {}) for q in site.api.list("v1", "ResourceQuota", site.namespace))
     try:
@@ -96,7 +100,7 @@ def _stands_in_the_way(site: Site, objects: list[Json], resource: str) -> bool:
         else:
             spec = {"spec": {"containers": [{"name": "c", "image": "x"}]}} if resource == "pods" else {}
             kind = {"pods": "Pod", "configmaps": "ConfigMap"}[resource]
-            asked = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked"}, **spec}
+            asked = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked", "labels": dict(labels)}, **spec}
             site.api.call("POST", f"/api/v1/namespaces/{site.namespace}/{resource}", asked, dryRun="All")
     except ApiRefused:
         return True

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock_operator.connector.names import TASK_LABEL
+
 from ..operator.faults import fail
 from .chart import Chart
 from .obstacles import obstacle, policy, quota, webhook
@@ -210,6 +212,46 @@ def test_pods_of_tasks_that_are_refused_are_tried_more_and_more_seldom_and_at_on
         site.change("orders", template={"labels": {"team": "a"}})
         operator = site.operators[0]
         operator.until(lambda: tries() > before, "tried at once", WITHIN)
+    site.settled("orders", seconds=AFTER)
+    site.check()
+
+
+@pytest.mark.parametrize("make", [policy, webhook])
+def test_one_task_whose_pod_is_not_accepted_keeps_no_other_from_being_replaced_and_paused(
+    site: Site, proxy: Proxy, make: Callable[..., list[Json]]
+) -> None:
+    site.operator(proxy.kubeconfig).start()
+    site.create("orders", tasksMax=3)
+    site.settled("orders")
+    first = {TASK_LABEL: "0"}
+    with obstacle(site, make(site, "pods", first), "pods", first):
+        for number in range(3):
+            site.kubelet.vanish(f"{site.namespace}/orders-{number}-1")
+        anew = [("Pending", 2), ("Running", 2), ("Running", 2)]
+        site.until("orders", lambda b: lives(b) == anew, "the others run", WITHIN)
+        told(site, "Admission")
+        site.change("orders", state="Paused")
+        paused = [("Pending", 2), ("Paused", 2), ("Paused", 2)]
+        site.until("orders", lambda b: lives(b) == paused, "the others are paused", AFTER)
+    site.settled("orders", "Paused", seconds=AFTER)
+    site.check()
+
+
+def lives(body: Json) -> list[tuple[str, int]]:
+    return [(t["state"], t["incarnation"]) for t in (body.get("status") or {}).get("tasks", ())]
+
+
+def test_a_refused_pod_is_tried_more_and_more_seldom_while_template_and_configuration_change_together(
+    site: Site, proxy: Proxy
+) -> None:
+    running(site, proxy)
+    with obstacle(site, policy(site, "pods"), "pods"):
+        site.change("orders", config={"file": "/data/b"}, template={"labels": {"team": "a"}})
+        site.kubelet.vanish(f"{site.namespace}/orders-0-1")
+        told(site, "Admission")
+        tries = refusals(proxy, "POST", "/pods")
+        proxy.closing.wait(10.0)  # nobody tells of what does not happen
+        assert tries() <= 12  # of two pods, after 2, 4 and 8 s
     site.settled("orders", seconds=AFTER)
     site.check()
 

@@ -216,3 +216,16 @@ def test_no_record_of_anybody_ends_the_reading_for_others(key: bytes, value: byt
     records.put(report_key(NAME, 0), report())
     records.active_topics("x")
     assert NAME in records.names()
+
+
+def test_the_greatest_standing_is_that_of_the_greatest_incarnation_of_any_task_whatever_else_stands_there() -> None:
+    records = Records()
+    assert records.standing(NAME) is None
+    records.put(*Incarnation(3, 0, "t", 1, 7, "a@mark").entry(NAME, 0))
+    records.put(*Incarnation(0, 0, "", 1, 8, "b@mark").entry(NAME, 1))
+    records.put(*Incarnation(9, 0, "t", 1, 9, "c").entry("shop.other", 1))
+    records.put(b'["penstock-incarnation","shop.orders-in",2]', b'{"generation": "many"}')
+    records.put(b'["penstock-incarnation","shop.orders-in",3]', b"not json")
+    assert records.standing(NAME) == Standing(generation=8, plan="b@mark")
+    records.put(*Incarnation(4, 0, "t", 1, 7, "a@mark").entry(NAME, 1))  # an old life writes late
+    assert records.standing(NAME) == Standing(generation=8, plan="b@mark")

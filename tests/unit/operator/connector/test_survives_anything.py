@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock_operator.connector.pod_facts import Phase, TaskPod
 from penstock_operator.rollout.share import OPEN, Place
 
-from .world import Killed, World
+from .world import Killed, World, good
 
 HAPPENINGS = st.lists(
     st.one_of(
@@ -29,10 +29,16 @@ HAPPENINGS = st.lists(
         st.tuples(st.just("place"), st.booleans()),
         st.tuples(st.just("earlier release"), st.none()),
         st.tuples(st.just("forget"), st.none()),
+        st.tuples(st.just("late preparation"), st.none()),
+        st.tuples(st.just("restart tasks"), st.integers(0, 2)),
+        st.tuples(st.just("invalid"), st.booleans()),
         st.tuples(st.just("advance"), st.sampled_from([1, 30, 4_000])),
     ),
     max_size=40,
 )
+
+
+SETTLED: list[tuple[str, object]] = [("reconcile", None), ("tick", None)] * 12
 
 
 def happen(world: World, what: str, value: object) -> None:
@@ -74,6 +80,12 @@ def happen(world: World, what: str, value: object) -> None:
             world.as_an_earlier_release_left_it()
         case "forget":  # somebody restores the resource from a backup, without its status
             world.status = {"observedGeneration": -1}
+        case "late preparation" if world.recorded is not None:  # by a job pod of its own, from a node that stood still
+            world.prepare()
+        case "restart tasks":
+            world.annotations = {**world.annotations, "penstock.dev/restart-tasks": f"{world.now:.0f} {value}"}
+        case "invalid":
+            world.plugin = (lambda _: ["file"]) if value else good
         case "advance":
             world.advance(float(str(value)))
         case _:  # no pod to do it to
@@ -84,6 +96,8 @@ def happen(world: World, what: str, value: object) -> None:
 @given(HAPPENINGS)
 # The only pod is lost before it ran, and another plan is made: nobody may be shut out while the old one is replaced.
 @example([("reconcile", None), ("tick", None), ("tick", None), ("reconcile", None), ("evict", 0)])
+# A preparation that nobody waits for any more has shut out the tasks that there were: they are prepared for anew.
+@example([*SETTLED, ("tasksMax", 2), *SETTLED[:8], ("tasksMax", 1)])
 # A pod is gone by force before anybody has seen it.
 @example([("reconcile", None), ("tick", None), ("tick", None), ("reconcile", None), ("vanish", 0)])
 def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None:
@@ -91,7 +105,7 @@ def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None
     for what, value in happenings:
         happen(world, what, value)
     world.change(state="Running", tasksMax=2, config={"file": "/data/end"})
-    world.place = OPEN
+    world.place, world.plugin = OPEN, good
     world.settle(seconds=7_200)
     alive = sorted(
         (p.task, p.life) for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.job import Action, Finding, JobAnswer, Outcome
 from penstock_operator.connector.decision import CreateTask
 from penstock_operator.connector.pod_facts import TaskPod
-from penstock_operator.connector.refusals import Refusal
 
 from .world import World
 
@@ -274,14 +274,11 @@ def test_a_pod_that_cannot_start_tells_why(reason: str, message: str) -> None:
 def test_a_pod_that_the_api_server_refuses_tells_why() -> None:
     world = running()
     world.vanish("orders-in-0-1")
-    name, text = "orders-in-0-2", "exceeded quota: pods"
-    world.refusals = {name: Refusal("QuotaExceeded", text)}
+    world.refuses = lambda name: True
     world.reconcile()
-    life = world.life(world.plans[-1], 0)
-    world.refusals = {name: Refusal("QuotaExceeded", text, 1, world.now + 2, 1, life)}
     found = world.reconcile()
     assert (found.create, found.again) == ((), 2.0)
-    told = "False QuotaExceeded: task 0: exceeded quota: pods"
+    told = "False AdmissionDenied: task 0: no"
     assert world.condition("Ready") == told
     world.now += 2
     assert world.reconcile().create  # it is tried again
@@ -291,14 +288,62 @@ def test_a_pod_that_the_api_server_refuses_tells_why() -> None:
 def test_a_refused_pod_is_tried_at_once_for_another_template_and_when_a_restart_is_asked_for() -> None:
     world = running()
     world.vanish("orders-in-0-1")
-    world.refusals = {"orders-in-0-2": Refusal("AdmissionDenied", "no", 8, world.now + 300, 1, "of another template")}
+    world.refuses = lambda name: True
     world.reconcile()
+    assert not world.reconcile().create
+    world.template = "another"
     assert world.reconcile().create
-    life = world.life(world.plans[-1], 0)
-    world.refusals = {"orders-in-0-2": Refusal("AdmissionDenied", "no", 8, world.now + 300, 1, life)}
     assert not world.reconcile().create
     world.annotations = {"penstock.dev/restart-tasks": "a 0"}
     assert world.reconcile().create
+
+
+def test_a_refused_pod_has_its_pauses_while_template_and_configuration_change_together() -> None:
+    world = running()
+    world.unpullable = ("runtime:1",)  # so that no job pod answers
+    world.refuses = lambda name: True
+    world.vanish("orders-in-0-1")
+    world.change(config={"file": "/data/b"}, template={"nodeSelector": {"disk": "fast"}})
+    begun = world.now
+    for _ in range(30):
+        world.reconcile()
+        world.tick()
+    assert world.now == begun
+    assert world.tries[1:] == ["orders-in-0-2"]
+    world.now += 2
+    world.reconcile()
+    assert world.tries[1:] == ["orders-in-0-2"] * 2
+
+
+@pytest.mark.parametrize("end", ["deleted", "stopped"])
+def test_a_pod_that_has_ended_and_is_kept_by_somebody_elses_finalizer_is_waited_for_by_nobody(end: str) -> None:
+    world = running(deletion={"offsets": "Reset"})
+    world.end("orders-in-0-1", 0, "Completed")
+    kept = world.pods["orders-in-0-1"]
+    world.pods[kept.name] = replace(kept, leaving=world.now, leaves_by=world.now + 30, node="away")
+    if end == "deleted":
+        world.deleting = world.now
+        world.settle(seconds=300)
+        assert not world.finalizer
+        assert not any(e.reason == "OffsetsKept" for e in world.events)
+    else:
+        world.change(state="Stopped")
+        world.settle(seconds=300)
+        assert world.condition("Ready").startswith("True Stopped")
+
+
+def test_an_offsets_reset_that_cannot_even_begin_is_no_reset() -> None:
+    world = running(deletion={"offsets": "Reset"})
+    problem = Finding(property="bootstrap.servers", message="${secret:kafka:servers} cannot be resolved")
+    world.resetting = JobAnswer(id="", action=Action.RESET_OFFSETS, outcome=Outcome.INVALID, problems=(problem,))
+    world.deleting = world.now
+    world.settle(seconds=300)
+    assert world.finalizer
+    assert "cannot be resolved" in world.condition("Ready")
+    world.settle(seconds=600)
+    assert not world.finalizer
+    kept = [e.message for e in world.events if e.reason == "OffsetsKept"]
+    assert "${secret:kafka:servers} cannot be resolved" in kept[0]
 
 
 def test_trouble_that_a_running_task_reports_is_told_and_passes() -> None:

@@ -7,8 +7,9 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
+from penstock.exit_codes import ExitCode
 from penstock.job import Action, Finding, JobAnswer, Outcome, PlanAnswer
 from penstock.life import Standing
 from penstock.report import Control, LastWord, Report
@@ -24,13 +25,15 @@ from penstock_operator.connector.notes import Note, notes
 from penstock_operator.connector.plans import Plan, Shape, asked, due, in_force, manifest, own, release, stored
 from penstock_operator.connector.pod_facts import Ended, JobPod, Phase, TaskPod, timestamp
 from penstock_operator.connector.pods import Maker
-from penstock_operator.connector.refusals import Refusal
+from penstock_operator.connector.refusals import Refusal, after, present
 from penstock_operator.connector.secrets import Secrets
 from penstock_operator.connector.status import same, status
 from penstock_operator.rollout.share import OPEN, Place
 from penstock_operator.settings import Settings
 
 Plugin = Callable[[Connector], JobAnswer | list[str]]
+OWNER: Final = "0123456789abcdef"
+"""The Connector's mark in the records of its preparations."""
 
 
 class Killed(Exception):
@@ -66,6 +69,8 @@ class World:
     plugin: Plugin = good
     preparing: JobAnswer | None = None
     """What preparing comes to, where it is refused."""
+    resetting: JobAnswer | None = None
+    """What a reset comes to, where it is none."""
     now: float = 1_800_000_000.0
     generation: int = 1
     annotations: dict[str, str] = field(default_factory=dict)
@@ -100,6 +105,12 @@ class World:
     lives: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     deaf: bool = False
+    recorded: Standing | None = None
+    """What preparations have written to Kafka: tasks of a smaller one leave."""
+    refuses: Callable[[str], bool] = lambda name: False
+    """Whether the API server refuses a task's pod."""
+    tries: list[str] = field(default_factory=list)
+    standings: dict[str, Standing] = field(default_factory=dict)
     _numbers: Any = field(default_factory=itertools.count)
     _standing: int = 0
 
@@ -155,7 +166,8 @@ class World:
             reports={} if self.deaf else dict(self.reports), stale_records=self.stale_records, control=self.control,
             secrets=self.secrets, name_refusal=self.name_refusal,
             name_unseen="" if memory.has_run else self.name_unseen, has_claimed=self.has_claimed,
-            kafka_trouble=self.kafka_trouble, refusals=self.refusals, slot=self.slot,
+            owner=OWNER, recorded=self.recorded, kafka_trouble=self.kafka_trouble,
+            refusals=present(self.refusals, self.generation, self.now), slot=self.slot,
         )  # fmt: skip
 
     def decide(self) -> Decision:
@@ -216,9 +228,17 @@ class World:
                 )
             return
         name = pod_name("orders-in", wish.task, wish.incarnation)
-        if name in self.pods or name in self.refusals:
+        if name in self.pods:
             return
+        self.tries.append(name)
+        if self.refuses(name):
+            before, generation = self.refusals.get(name), self.generation
+            refusal = after(before, "AdmissionDenied", "no", now=self.now, generation=generation, life=wish.life)
+            self.refusals[name] = refusal
+            return
+        self.refusals.pop(name, None)
         self.lives.append(name)
+        self.standings[name] = wish.standing
         self.pods[name] = TaskPod(
             name=name, role="task", task=wish.task, incarnation=wish.incarnation, life=self.life(wish.plan, wish.task),
             generation=self.generation, state=wish.state, image=self.maker.shape_of(wish.plan).image, **common,
@@ -302,6 +322,9 @@ class World:
             elif pod.phase is Phase.RUNNING and isinstance(pod, JobPod):
                 self._answer(pod)
                 return True
+            elif pod.phase is Phase.RUNNING and isinstance(pod, TaskPod) and self._is_shut_out(pod):
+                self.end(pod.name, ExitCode.SUPERSEDED, message=f"{pod.name} lives on")
+                return True
             elif pod.phase is Phase.RUNNING and isinstance(pod, TaskPod):
                 before = self.reports.get(pod.task)
                 if before is None or before.incarnation <= pod.incarnation:
@@ -314,6 +337,15 @@ class World:
                     else:
                         return True
         return False
+
+    def _is_shut_out(self, pod: TaskPod) -> bool:
+        return self.recorded is not None and self.recorded.is_after(self.standings[pod.name])
+
+    def prepare(self, owner: str = OWNER) -> Standing:
+        """Somebody prepares, in time or late."""
+        self._standing += 1
+        self.recorded = Standing.of_owner(self._standing, owner)
+        return self.recorded
 
     def _answer(self, pod: JobPod) -> None:
         wish = self.requests[pod.name]
@@ -328,8 +360,9 @@ class World:
             assert not alive, f"prepared while {alive} live"
             if self.preparing is not None and wish.action is Action.PREPARE:
                 return self.preparing
-            self._standing += 1
-            standing = Standing(generation=self._standing, plan=f"plan-{self._standing}")
+            standing = self.prepare()
+        if wish.action is Action.RESET_OFFSETS and self.resetting is not None:
+            return self.resetting
         if wish.action is not Action.PLAN:
             return JobAnswer(id="", action=wish.action, outcome=Outcome.DONE, standing=standing)
         if self.secrets.missing:
