@@ -28,7 +28,7 @@ from penstock_operator.connector.notes import notes
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.pods import Maker
-from penstock_operator.connector.refusals import Refusal, after
+from penstock_operator.connector.refusals import Refusal, after, of_plan
 from penstock_operator.connector.status import same, status
 from penstock_operator.context import Context
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused
@@ -162,7 +162,7 @@ async def _save(
     Raises:
         OperatorError: as `apply`; and what is refused though it is not the time for a try.
     """
-    manifest, name = plans.manifest(plan, maker.plan_metadata(plan)), plan_name(key.name, plan.hash)
+    manifest, name = plans.manifest(plan, maker.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
     known = facts.refusals.get(name)
     try:
         try:

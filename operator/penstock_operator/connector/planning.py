@@ -19,7 +19,7 @@ from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.names import plan_name
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import JobPod
-from penstock_operator.connector.refusals import pause
+from penstock_operator.connector.refusals import of_plan, pause
 from penstock_operator.connector.verdict import Kind, Verdict
 
 __all__ = ["planned"]
@@ -37,7 +37,7 @@ def planned(facts: Facts) -> tuple[Plan | None, Decision]:
         return None, replace(found, delete=_jobs(facts))
     known = facts.plan(facts.due)
     if known is None:
-        kept = facts.refusals.get(plan_name(facts.connector.metadata.name, facts.due))
+        kept = facts.refusals.get(of_plan(plan_name(facts.connector.metadata.name, facts.due)))
         if kept is not None and (left := pause(kept, facts.now)) > 0:
             found = waiting(facts, kept.reason, kept.message, again=left)
             return None, replace(found, delete=_jobs(facts))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["QUOTA", "Refusal", "after", "pause", "present", "with_room"]
+__all__ = ["QUOTA", "Refusal", "after", "of_plan", "pause", "present", "with_room"]
 
 QUOTA: Final = "QuotaExceeded"
 _FIRST: Final = 2.0
@@ -50,6 +50,11 @@ def pause(refusal: Refusal | None, now: float, life: str = "") -> float:
     if refusal is None or refusal.life != life:
         return 0.0
     return max(0.0, refusal.again_at - now)
+
+
+def of_plan(name: str) -> str:
+    """Under which the refusal of a plan's ConfigMap is kept among those of pods: the pod that plans has the same name."""
+    return f"configmaps/{name}"
 
 
 def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dict[str, Refusal]:

@@ -9,7 +9,7 @@ from penstock.taskspec import TaskState
 from penstock_operator.connector.decision import CreateJob
 from penstock_operator.connector.names import plan_name
 from penstock_operator.connector.pod_facts import JobPod
-from penstock_operator.connector.refusals import Refusal
+from penstock_operator.connector.refusals import Refusal, of_plan
 from penstock_operator.connector.secrets import Secrets
 
 from .world import World
@@ -103,7 +103,7 @@ def with_a_plan_that_is_refused() -> World:
     """Edited, and what the plugin answers to it may not be kept."""
     world = running()
     world.change(config={"rate": 7})
-    name = plan_name("orders-in", world.facts().due)
+    name = of_plan(plan_name("orders-in", world.facts().due))
     world.refusals[name] = Refusal(
         "QuotaExceeded", "its plan cannot be kept: full", 3, world.now + 1e6, world.generation
     )
@@ -131,3 +131,15 @@ def test_a_plan_that_may_not_be_kept_is_made_again_when_it_is_time() -> None:
     world.settle()
     assert world.condition("Ready").startswith("True")
     assert world.status["plan"]["hash"] == world.facts().due
+
+
+def test_a_job_pod_that_is_refused_is_no_plan_that_is_refused_though_both_have_one_name() -> None:
+    world = World()
+    (name,) = (w.name for w in world.decide().create if isinstance(w, CreateJob))
+    assert name == plan_name("orders-in", world.facts().due)
+    found = []
+    for again_at in (world.now + 300, world.now):
+        world.refusals[name] = Refusal("Forbidden", "no", 3, again_at, world.generation)
+        world.reconcile()
+        found.append([world.condition(kind) for kind in ("ConfigValid", "Ready")])
+    assert found[0] == found[1]  # nothing is written while it is tried again and again
