@@ -7,7 +7,7 @@ from typing import Final
 from penstock import RetriableError
 from penstock_plugins.file_content import Content, has_end
 from penstock_plugins.file_handles import Handle, opened_at
-from penstock_plugins.file_rotations import Beside, Naming, in_order, listed
+from penstock_plugins.file_rotations import Beside, Naming, in_order, listed, named_later
 
 __all__ = ["Between", "between"]
 
@@ -28,9 +28,10 @@ class Between:
 
 
 def between(
-    path: str, last: Content, known: Collection[Handle], ends: Collection[str], *, since: int, most: int
-) -> Between:
-    """The files that had the path after `last`.
+    path: str, last: Content, known: Collection[Handle], ends: Collection[str], *, since: int, most: int,
+    until: int | None = None,
+) -> Between:  # fmt: skip
+    """The files that had the path after `last`, or held its content before it was truncated.
 
     Those are read whose names say that they were rotated (`Naming.AFTER`; `Naming.INSIDE` where the last file has gone the
     same way), that were written at `since` or later, and that are neither `known` nor were read to their `ends`.
@@ -42,24 +43,27 @@ def between(
         ends: as `Fingerprint.end`.
         since: nanoseconds.
         most: how many are opened.
+        until: nanoseconds; only what was last written before, and whose name does not say that it had the path after `last`.
 
     Raises:
         RetriableError: one may not be read, or the folder changes all the time.
     """
     for _ in range(_TRIES):
-        found = _between(path, last, known, ends, since, most)
+        found = _between(path, last, known, ends, since, most, until)
         if found is not None:
             return found
     raise RetriableError(f"The files beside {path} are renamed again and again; they are looked through later.")
 
 
 def _between(
-    path: str, last: Content, known: Collection[Handle], ends: Collection[str], since: int, most: int
+    path: str, last: Content, known: Collection[Handle], ends: Collection[str], since: int, most: int, until: int | None
 ) -> Between | None:
     files = listed(path, [last.handle.inode])
     own = None if last.lost else next((b for b in files if last.is_file(b)), None)
     open_files = {(h.device, h.inode) for h in known}
     later = in_order((b for b in files if b.size and (b.device, b.inode) not in open_files), since, own)
+    if until is not None:
+        later = [b for b in later if b.modified < until and not (own is not None and named_later(b, own))]
     readable = {Naming.AFTER} | ({own.naming} if own is not None and own.naming is Naming.INSIDE else set())
     written = since - 1 if last.lost else max(since, last.handle.modified())
     handles: list[Handle] = []

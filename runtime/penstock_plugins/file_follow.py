@@ -250,8 +250,8 @@ class Follower:
 
         Only for a file of which nothing is read: of another one its fingerprint tells.
         """
-        if content is not self._contents[-1] or content.lost:
-            return content
+        if content is not self._contents[-1] or content.lost or content.handle.modified() == content.met:
+            return content  # one that nobody has written to since it was met was not truncated either
         at = self._contents.index(content)
         if not self._read_copies_first(content) and content.handle.size() < content.seen:
             log.warning(
@@ -271,12 +271,7 @@ class Follower:
         at = self._contents.index(content)
         known = [c.handle for c in self._contents if not c.lost]
         room = max(1, _AHEAD - len(self._contents))
-        copies = []
-        for handle in between(self._path, content, known, self._ends, since=content.met + 1, most=room).handles:
-            if until is None or handle.modified() < until:
-                copies.append(handle)
-            else:
-                handle.close()
+        copies = between(self._path, content, known, self._ends, since=content.met + 1, most=room, until=until).handles
         for number, handle in enumerate(copies):
             copy = Content(handle, content.number + number, self._clock(), before=content.before)
             self._contents.insert(at + number, copy)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-__all__ = ["Beside", "Naming", "folders_of", "in_order", "listed", "naming", "stamp"]
+__all__ = ["Beside", "Naming", "folders_of", "in_order", "listed", "named_later", "naming", "stamp"]
 
 _ROTATED: Final = re.compile(r"[-._~](?=[^\d]*\d)[-\d._:TZ+~]+|[-._](?:old|prev)", re.ASCII)
 _COMPRESSED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zstd|lz4|lzma|br|Z|zip|7z)", re.ASCII)
@@ -140,6 +140,12 @@ def in_order(files: Iterable[Beside], since: int, after: Beside | None = None) -
         limit = _place(after)
         later = [b for b in later if b.modified > since or _place(b) > limit]
     return sorted(later, key=lambda b: (b.modified, _place(b)))
+
+
+def named_later(file: Beside, other: Beside) -> bool:
+    """Whether the name of a file says that it had the path after the other one; not between a number and a date."""
+    alike = bool(_NUMBER.fullmatch(file.mark)) == bool(_NUMBER.fullmatch(other.mark))
+    return alike and _place(file) > _place(other)
 
 
 def _place(file: Beside) -> tuple[int, list[int], str]:

@@ -4,6 +4,7 @@ What still lies there as text comes, and comes once; what was compressed after i
 """
 
 import gzip
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -155,4 +156,55 @@ def test_a_shorter_file_in_place_that_grows_past_the_position_is_read_from_its_b
         task = Task(path, task.at)
     task.now += 3600
     assert task.all_lines() == [f"new {n}" for n in range(2000)]
+    task.source.stop()
+
+
+@pytest.mark.parametrize("dated", [False, True], ids=["numbers", "dates"])
+def test_a_file_that_had_the_path_later_is_no_copy_of_one_that_is_written_to_after_its_rotation(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, dated: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    writer = Writer(tmp_path / "app.log")
+
+    def rotated(day: int) -> Path:
+        return Path(f"{writer.path}-202611{day}") if dated else shift(writer.path)
+
+    def rotate(day: int) -> None:
+        writer.path.rename(rotated(day))
+        writer.path.touch()
+
+    task = Task(writer.path)
+    found = task.batch(Limits(1, 1))
+    rotate(20)
+    writer.append(0)
+    task.now += 2
+    found += task.batch(Limits(1, 1))  # the new file is seen and waits
+    rotate(21)
+    writer.append(1)
+    rotate(22)
+    late = Path(f"{writer.path}-20261121" if dated else f"{writer.path}.2")
+    append(late, "late\n")  # by a program that has it open still
+    writer._stamp(late)
+    writer.append(1)
+    task.now += 2
+    found += task.all_lines()
+    assert found == ["0", "1", "late", "2", "3"]
+    assert "copied" not in caplog.text
+    task.source.stop()
+
+
+def test_a_file_of_before_that_is_written_to_late_is_no_copy_of_one_to_which_nobody_wrote(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    path, old = tmp_path / "app.log", tmp_path / "app.log.1"
+    append(old, "before the connector\n")
+    os.utime(old, ns=(1, 1))
+    path.touch()
+    task = Task(path)
+    assert task.all_lines() == []
+    append(old, "late\n")
+    task.now += 20
+    assert task.all_lines() == []
+    assert "copied" not in caplog.text
     task.source.stop()
