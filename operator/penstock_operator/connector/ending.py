@@ -10,7 +10,7 @@ from penstock_operator.connector.decision import CreateJob, Decision, config_kno
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.memory import JobMemory, TaskMemory
 from penstock_operator.connector.names import digest
-from penstock_operator.connector.pod_facts import Phase, timestamp
+from penstock_operator.connector.pod_facts import Phase, TaskPod, timestamp
 from penstock_operator.connector.requests import remembered, requests
 from penstock_operator.connector.verdict import Kind, Verdict
 
@@ -37,8 +37,8 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
     """Pods that there are go; what is said of a connector that reaches its aim so is said once they are gone."""
     pods = [*facts.task_pods, *facts.job_pods]
     config = config_known(facts)
-    living = [p for p in facts.task_pods if p.phase is not Phase.ENDED]
-    busy = {p.task for p in living}
+    staying = _staying(facts)
+    busy = {p.task for p in staying}
     tasks = {
         # A task's counts begin anew with its next start; its incarnation goes on.
         n: t.to("Stopping", facts.now, "Stopped") if n in busy else _resting(t, facts.now)
@@ -48,13 +48,24 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
     memory = replace(facts.memory, tasks=tasks, job=JobMemory())
     found = Decision(memory, verdict, config, state, delete=tuple(p for p in pods if p.leaving is None))
     # A job pod on a node that is away does no harm there: its time is over, and no kubelet starts it again.
-    waited = [*living, *(p for p in facts.job_pods if not p.given_up(facts.now, facts.patience))]
+    jobs = [p for p in facts.job_pods if not p.given_up(facts.now, facts.patience)]
+    waited = [*staying, *jobs]
     if waited and verdict.kind is Kind.READY:
         text = f"waits for the end of {named(waited)}"
-        left = [p.leaves_by + facts.patience - facts.now for p in waited if p.role == "job" and p.leaves_by is not None]
+        left = [p.leaves_by + facts.patience - facts.now for p in jobs if p.leaves_by is not None]
+        left += [p.leaves_by - facts.now for p in staying if p.phase is Phase.ENDED and p.leaves_by is not None]
         stopping = Verdict(Kind.UNDER_WAY, "Stopping", text)
         return replace(found, verdict=stopping, state="Stopping", again=min(left, default=None))
     return found
+
+
+def _staying(facts: Facts) -> list[TaskPod]:
+    """Task pods that are waited for: all but those that have ended, and are still there when their time is over.
+
+    Somebody else's finalizer keeps such a pod. An ended pod goes within its time otherwise, so that no pod is left where
+    a stop is told.
+    """
+    return [p for p in facts.task_pods if p.phase is not Phase.ENDED or p.leaves_by is None or facts.now < p.leaves_by]
 
 
 def _resting(task: TaskMemory, now: float) -> TaskMemory:
@@ -72,17 +83,18 @@ def deleting(facts: Facts) -> Decision:
     key = digest(facts.connector.metadata.uid, "reset")
     job = job_facts(facts, Action.RESET_OFFSETS, key)
     why = job.refusal.message if job.refusal is not None else job.memory.message if job.memory.key == job.name else ""
-    living = [p for p in facts.task_pods if p.phase is not Phase.ENDED]
-    if any(p.leaving is not None and facts.now - p.leaving >= RELEASED_AFTER for p in living):
-        why = why or f"{named(living)} did not end"
+    staying = _staying(facts)
+    if any(p.leaving is not None and facts.now - p.leaving >= RELEASED_AFTER for p in staying):
+        why = why or f"{named(staying)} did not end"
     limit = RELEASED_AFTER if why else _UNTRIED
     left = limit - (facts.now - facts.deleting)
     if left <= 0:
         text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod had a turn'}"
         return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, _KEPT, text))
-    if living:
-        verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(living)}")
-        return replace(found, verdict=verdict, again=min(left, RELEASED_AFTER))
+    if staying:
+        verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(staying)}")
+        ends = [p.leaves_by - facts.now for p in staying if p.phase is Phase.ENDED and p.leaves_by is not None]
+        return replace(found, verdict=verdict, again=min(left, RELEASED_AFTER, *ends))
     step = job_step.step(job)
     delete = (*(p for p in found.delete if p.role == "task"), *step.delete)
     memory = replace(found.memory, job=step.memory)

@@ -316,7 +316,7 @@ def test_a_refused_pod_has_its_pauses_while_template_and_configuration_change_to
 
 
 @pytest.mark.parametrize("end", ["deleted", "stopped"])
-def test_a_pod_that_has_ended_and_is_kept_by_somebody_elses_finalizer_is_waited_for_by_nobody(end: str) -> None:
+def test_a_pod_that_has_ended_and_is_kept_by_somebody_elses_finalizer_is_waited_for_until_its_time_is_over(end: str) -> None:
     world = running(deletion={"offsets": "Reset"})
     world.end("orders-in-0-1", 0, "Completed")
     kept = world.pods["orders-in-0-1"]
@@ -330,6 +330,21 @@ def test_a_pod_that_has_ended_and_is_kept_by_somebody_elses_finalizer_is_waited_
         world.change(state="Stopped")
         world.settle(seconds=300)
         assert world.condition("Ready").startswith("True Stopped")
+
+
+def test_stopped_is_told_once_the_pods_that_have_ended_are_gone() -> None:
+    world = running()
+    world.change(state="Stopped")
+    world.reconcile()
+    world.end("orders-in-0-1", 0, "Completed")
+    kept = world.pods["orders-in-0-1"]
+    world.pods[kept.name] = replace(kept, leaving=world.now, leaves_by=world.now + 30)
+    world.reconcile()
+    assert world.condition("Ready").startswith("False Stopping")
+    assert "orders-in-0-1" in world.condition("Ready")
+    del world.pods[kept.name]
+    world.reconcile()
+    assert world.condition("Ready").startswith("True Stopped")
 
 
 def test_an_offsets_reset_that_cannot_even_begin_is_no_reset() -> None:
