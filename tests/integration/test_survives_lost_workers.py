@@ -9,7 +9,7 @@ import psutil
 from .checking import assert_exactly_once, numbers_by_partition
 from .holding import PARTITIONS, Hold, held
 from .reading import Reader
-from .running import Processes
+from .running import Processes, until
 
 
 def test_a_worker_that_is_frozen_past_its_batch_and_goes_on_later_commits_nothing(
@@ -51,6 +51,17 @@ def test_a_worker_that_is_killed_after_the_commit_of_another_and_before_the_summ
         os.kill(holder, signal.SIGKILL)
         hold.off()
         task.await_log("A Spark worker was lost")
+        reader.count(len(reader.to_end()) + 2_000)
+        task.stop()
+        assert_exactly_once(reader.to_end(), PARTITIONS)
+
+
+def test_a_source_whose_workers_are_lost_again_and_again_goes_on_while_batches_arrive_between(
+    kafka: str, topic: str, processes: Processes, tmp_path: Path
+) -> None:
+    task = processes.task(held(kafka, topic, Hold(tmp_path), **{"dies.on.spark": True}))
+    with Reader(kafka, topic) as reader:
+        until(lambda: task.log_text().count("A Spark worker was lost") > 6, what=task.last_words)
         reader.count(len(reader.to_end()) + 2_000)
         task.stop()
         assert_exactly_once(reader.to_end(), PARTITIONS)

@@ -31,6 +31,9 @@ _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _MOST: Final = 1_000
 _LOOK_EVERY: Final = 30.0
 _LOOK_EVERY_IN_TROUBLE: Final = 2.0
+_SILENCE: Final = 30.0
+"""Seconds without an answer after which a new client asks. A broker that its controller takes for lost lists no brokers
+until it is heard of again; librdkafka then forgets each one that it knew, and never connects again."""
 _GONE: Final = frozenset(
     (
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -87,6 +90,7 @@ class Reader:
         self._admin = AdminClient(admin_properties(worker))
         self._id: str | None = None
         self._ends: dict[int, int] = {}
+        self._silent_since: float | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -104,12 +108,21 @@ class Reader:
         return Place(self._id, tuple(self._ends[p] for p in sorted(self._ends)))
 
     def partitions(self, heard: Heard) -> list[int] | None:
-        """Those of the topic; empty: there is no such topic; None: nobody answered."""
+        """Those of the topic; empty: there is no such topic; None: nobody answered.
+
+        Raises:
+            Lost: nobody has answered for so long that a new client must ask.
+        """
+        asked = time.monotonic()
         try:
             found = self._consumer.list_topics(self._topic, timeout=_ASK_SECONDS).topics[self._topic]
         except KafkaException as e:
             self._pass_on(heard, e.args[0])
+            self._silent_since = asked if self._silent_since is None else self._silent_since
+            if time.monotonic() - self._silent_since > _SILENCE:
+                raise Lost(f"nobody has answered for {_SILENCE:.0f} s") from e
             return None
+        self._silent_since = None
         if found.error is None:
             self._well(heard)
             return sorted(found.partitions)

@@ -20,10 +20,14 @@ Entry = tuple[bytes, bytes | None]
 
 _TURN: Final = 0.1
 _SECONDS: Final = 5.0
+_SILENCE: Final = 30.0
+"""Seconds without an acknowledgement after which a new producer is made: see the reader's."""
 
 
 class Writer:
-    """A producer that is made when it is first needed, and anew when its credentials are refused. For many threads.
+    """A producer that is made when it is first needed, and anew when its credentials are refused or nobody answers it.
+
+    For many threads.
 
     Args:
         topic: which must exist.
@@ -43,6 +47,7 @@ class Writer:
         self._lock = threading.Lock()
         self._producer: Producer | None = None
         self._error: KafkaError | None = None
+        self._silent_since: float | None = None
 
     def write(self, worker: Worker, entries: Sequence[Entry], timeout: float) -> None:
         """Write and wait for the acknowledgement of every one.
@@ -69,7 +74,7 @@ class Writer:
         if error is not None or len(answers) < len(entries):
             self._given_up()
             raise Unavailable(self._words(self._error or error))
-        self._error = None  # what was met before is over
+        self._error = self._silent_since = None  # what was met before is over
 
     def close(self) -> None:
         """Let go of the connections; what was not acknowledged is dropped."""
@@ -92,7 +97,13 @@ class Writer:
             self._error = error
 
     def _given_up(self) -> None:
-        if self._error is not None and credentials_refused(self._error):
+        with self._lock:
+            now = time.monotonic()
+            since = self._silent_since = now if self._silent_since is None else self._silent_since
+            silent = now - since > _SILENCE
+            if silent:
+                self._silent_since = None
+        if silent or (self._error is not None and credentials_refused(self._error)):
             self.close()
 
     def _words(self, error: Any) -> str:

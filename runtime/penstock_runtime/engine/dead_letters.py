@@ -61,16 +61,19 @@ class DeadLetters:
                 "connector.name": self._connector, "task.id": self._task,
             }  # fmt: skip
             headers += context_headers(failure, coordinates, self._redact)
-        refused = self._producer.send(
-            Outgoing(
-                length=1,
-                topic=self._topic,
-                key=None if consumed.key is None else [consumed.key[row]],
-                value=[consumed.value[row]],
-                headers=[headers],
-                timestamp=consumed.timestamp[row],
-            )
+        outgoing = Outgoing(
+            length=1,
+            topic=self._topic,
+            key=None if consumed.key is None else [consumed.key[row]],
+            value=[consumed.value[row]],
+            headers=[headers],
+            timestamp=consumed.timestamp[row],
         )
+        try:
+            refused = self._producer.send(outgoing)
+        except RetriableError:
+            self._drop()
+            raise
         if refused:
             self._tell_lost(1, summary)
             raise ConnectError(
@@ -103,6 +106,7 @@ class DeadLetters:
             lost = self._producer.flush(within=within)
         except RetriableError as e:
             self._tell_lost(summary.dead_letters, summary)
+            self._drop()
             raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
         if lost:
             self._tell_lost(len(lost), summary)
@@ -110,8 +114,13 @@ class DeadLetters:
 
     def close(self) -> None:
         """Let go of the client."""
-        if self._producer is not None:
-            self._producer.close()
+        self._drop()
+
+    def _drop(self) -> None:
+        """After a failure the next letters go by another client: this one may be beyond use, and its letters come again."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close()
 
     def _tell_lost(self, count: int, summary: Summary) -> None:
         self._lost(Summary(dead_letters=summary.dead_letters, dead_letters_lost=count))

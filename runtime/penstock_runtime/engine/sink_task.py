@@ -310,7 +310,6 @@ class SinkTask:
         except WorkerLost as e:
             self._size.lost()
             raise self._explained(e, self._clock() - begun) from e
-        self._losses = 0
         parts = [worker.part(result) for result in results]
         errors = [part.error for part in parts if part.error is not None]
         total, gaps = self._joined(groups, [part.summary for part in parts])
@@ -405,6 +404,7 @@ class SinkTask:
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool) -> None:
         self._offsets.wrote(summary)
         self._doubtful = False
+        self._losses = 0
         if not on_spark:
             self._size.wrote(summary.read, summary.bytes, seconds)
         self._reports.active(summary.topics)

@@ -257,6 +257,7 @@ class SourceTask:
         self._store.delivered(entries)
         self._stored.advance(done.offsets)
         self._uncommitted, self._unknown = Uncommitted(), False
+        self._losses = 0
         self._reports.active(done.summary.topics)
         self._reports.batch(done.summary, seconds=done.seconds, on_spark=on_spark)
         source.commit(dict(self._stored.offsets))
@@ -280,7 +281,6 @@ class SourceTask:
         total = Summary()
         for result in self._spark.run(worker.deliver, payloads, timeout=timeout):
             total.add(worker.unwrap(result))
-        self._losses = 0
         return total
 
     def _recover(self, *, first: bool = False) -> None:

@@ -273,9 +273,11 @@ class Spark:
             return list(session.sparkContext.parallelize(payloads, len(payloads)).map(entry).collect())
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
-                raise WorkerLost(f"The batch did not end within {timeout:.0f} s; it is abandoned") from e
+                text = f"The batch did not end within {timeout:.0f} s; it is abandoned"
+                raise WorkerLost(text, "what takes so long?") from e
             if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise WorkerLost(f"A batch could not be handed to Spark, whose folder is full: {e}") from e
+                text = f"A batch could not be handed to Spark, whose folder is full: {e}"
+                raise WorkerLost(text, "is its disk large enough?") from e
             if isinstance(e, (Py4JNetworkError, OSError)) or not _alive(session):
                 raise SparkLost("Spark's JVM is gone") from e
             raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e

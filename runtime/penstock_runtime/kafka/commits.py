@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
+from penstock_runtime.kafka.doubt import Renewal, let_go
 from penstock_runtime.kafka.errors import AUTHORIZATION, translated, translating
 from penstock_runtime.kafka.marks import GONE, named
 
@@ -32,7 +33,8 @@ class GroupCommits:
     """
 
     def __init__(self, config: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
-        self._config = {**config, "on_commit": self._answered, "error_cb": self._heard}
+        self._config = {**config, "error_cb": self._heard}
+        self._renewal = Renewal(clock)
         self._clock = clock
         self._client: Consumer | None = None
         self._under_way: dict[TopicPartition, int] | None = None
@@ -59,7 +61,9 @@ class GroupCommits:
                 )  # a client that may not use the group is told so apart, and the call has no answer
                 if self._trouble is not None and self._trouble.code() in AUTHORIZATION:
                     raise translated(self._trouble, doing) from e
+                self._renew()
                 raise
+        self._renewal.answered()
         for f in found:
             if f.error is not None:
                 raise translated(f.error, doing)
@@ -98,8 +102,19 @@ class GroupCommits:
 
     def _made(self) -> Consumer:
         if self._client is None:
-            self._client = Consumer(self._config)
+
+            def answered(error: KafkaError | None, partitions: list[Position]) -> None:
+                if client is self._client:  # one that was let go may still tell of its last commit
+                    self._answered(error, partitions)
+
+            client = self._client = Consumer({**self._config, "on_commit": answered})
         return self._client
+
+    def _renew(self) -> None:
+        """Go on with a new client, where this one has had no answer for long. What it was to commit counts no more."""
+        if self._client is not None and self._renewal.due(f"The client that commits for group '{self._group}'"):
+            let_go(self._client)
+            self._client = self._under_way = None
 
     def _look(self, client: Consumer, seconds: float) -> None:
         message = client.poll(seconds)
@@ -112,6 +127,7 @@ class GroupCommits:
     def _answered(self, error: KafkaError | None, partitions: list[Position]) -> None:
         self._answer = (error, partitions)
         self._under_way = None
+        self._renewal.answered()
 
     def _await(self, client: Consumer, doing: str) -> None:
         deadline = self._clock() + _PATIENCE
@@ -119,6 +135,7 @@ class GroupCommits:
         while self._under_way is not None:
             if self._clock() > deadline:
                 why = "" if self._trouble is None else f": {self._trouble.str()} ({self._trouble.name()})"
+                self._renew()
                 raise RetriableError(f"{doing}: no answer for {_PATIENCE:.0f} s{why}")
             self._look(client, pause)  # it does not return for an answer
             pause = min(_LONGEST, 2 * pause)

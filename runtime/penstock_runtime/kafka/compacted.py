@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as Position
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import available
+from penstock_runtime.kafka.doubt import Renewal, let_go
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.marks import ends, filled, first_since, marks
 from penstock_runtime.kafka.murmur2 import partition_of
@@ -260,6 +261,7 @@ class Tail:
         self._topic = topic
         self._key = key
         self._consumer: Consumer | None = None
+        self._renewal = Renewal()
         self._first = 0
         """How many partitions the topic had when all of them were read first."""
         self._of = 0
@@ -279,6 +281,17 @@ class Tail:
         Raises:
             RetriableError, ConnectError: as `read_to_end`; the next call brings what this one did not.
         """
+        try:
+            found = self._news(seconds)
+        except RetriableError:
+            if self._consumer is not None and self._renewal.due(f"The reader of topic '{self._topic}'"):
+                let_go(self._consumer)
+                self._consumer = None
+            raise
+        self._renewal.answered()
+        return found
+
+    def _news(self, seconds: float) -> list[Entry]:
         with translating(f"Reading topic '{self._topic}'"):
             if self._consumer is None:
                 config = self._settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
@@ -343,12 +356,19 @@ class StatusWriter:
         self._settings = settings
         config = settings.for_producer(client_id=client_id)
         config.pop("transactional.id", None)
-        with translating("Starting a producer"):
-            self._producer = Producer({**config, **_ONE_BY_ONE})
+        self._config = {**config, **_ONE_BY_ONE}
+        self._renewal = Renewal()
+        self._producer = self._made()
 
     def partitions(self, topic: str) -> int:
         """How many partitions a topic has now: what is written goes by them from then on. Raises as `partitions`."""
-        return len(partitions(self._producer, topic))
+        try:
+            count = len(partitions(self._producer, topic))
+        except RetriableError:
+            self._unanswered()
+            raise
+        self._renewal.answered()
+        return count
 
     def write(self, topic: str, entries: Iterable[Entry], *, timeout: float = 30.0, partition: int = _BY_KEY) -> None:
         """Write records and wait for their acknowledgement; in smaller portions where the topic takes no such batch.
@@ -384,8 +404,20 @@ class StatusWriter:
                 self._producer.produce(topic, key=key, value=value, partition=partition, on_delivery=delivered)
             if self._producer.flush(timeout):
                 self._producer.purge()
+                self._unanswered()
                 raise RetriableError(f"Writing to topic '{topic}': no answer from {self._settings.bootstrap}")
+        if not failed:
+            self._renewal.answered()
         return failed
+
+    def _made(self) -> Producer:
+        with translating("Starting a producer"):
+            return Producer(self._config)
+
+    def _unanswered(self) -> None:
+        if self._renewal.due("The producer of single records"):
+            let_go(self._producer)
+            self._producer = self._made()
 
     def close(self) -> None:
         """Let go of the connection."""

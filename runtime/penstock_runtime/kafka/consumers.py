@@ -27,7 +27,7 @@ from penstock.sink import TopicPartition
 from penstock.unread_headers import RawHeader
 from penstock_runtime.kafka.admin import topic_ids
 from penstock_runtime.kafka.commits import GroupCommits
-from penstock_runtime.kafka.doubt import Doubt
+from penstock_runtime.kafka.doubt import Doubt, Renewal, let_go
 from penstock_runtime.kafka.errors import passing, translated, translating
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.marks import GONE, ends, marks, named
@@ -142,8 +142,9 @@ class RecordConsumer:
         self._connections = Doubt(self._ask)
         self._commits = GroupCommits(config)
         config["error_cb"] = lambda error: self._connections.arise(_text(error))
-        with translating(f"Starting a consumer for {self._servers}"):
-            self._consumer = Consumer(config)
+        self._config = config
+        self._renewal = Renewal()
+        self._consumer = self._made()
         self._only: TopicPartition | None = None
         self._topic = ""
         self._error: str | None = None
@@ -162,10 +163,18 @@ class RecordConsumer:
         """Every topic and its number of partitions.
 
         Raises:
-            RetriableError: no broker answered.
+            RetriableError: no broker answered; the consumer may be a new one after that, which nothing is assigned to.
         """
-        with translating(f"Asking {self._servers} for its topics"):
-            topics = self._consumer.list_topics(timeout=_SECONDS).topics
+        try:
+            with translating(f"Asking {self._servers} for its topics"):
+                topics = self._consumer.list_topics(timeout=_SECONDS).topics
+        except RetriableError:
+            if self._renewal.due("The consumer"):
+                let_go(self._consumer)
+                self._consumer = self._made()
+                self._known.clear()
+            raise
+        self._renewal.answered()
         return {name: len(t.partitions) for name, t in topics.items() if t.error is None}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
@@ -276,6 +285,10 @@ class RecordConsumer:
         with suppress(KafkaException):
             self._consumer.close()
         self._commits.close()
+
+    def _made(self) -> Consumer:
+        with translating(f"Starting a consumer for {self._servers}"):
+            return Consumer(self._config)
 
     def _trouble(self, error: KafkaError) -> None:
         if error.code() not in GONE and not passing(error):

@@ -8,10 +8,11 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
-from penstock.errors import ConnectError
+from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.compacted import NO_GROUP, Entry, partitions
 from penstock_runtime.kafka.consumers import available
+from penstock_runtime.kafka.doubt import Renewal, let_go
 from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.marks import marks
 from penstock_runtime.kafka.murmur2 import partition_of
@@ -55,6 +56,7 @@ class Follower:
         self._mine: set[int] = set()
         self._counted = 0.0
         self._refused: ConnectError | None = None
+        self._renewal = Renewal()
 
     @property
     def caught_up(self) -> bool:
@@ -71,7 +73,7 @@ class Follower:
             refused, self._refused = self._refused, None
             if refused is not None:
                 raise refused
-            consumer = self._assigned()
+            consumer = self._answered()
             found: list[Entry] = []
             for message in available(consumer, 1_000, seconds):
                 error, key = message.error(), message.key()
@@ -96,6 +98,16 @@ class Follower:
             with suppress(KafkaException):
                 consumer.close()
 
+    def _answered(self) -> Consumer:
+        try:
+            with translating(f"Reading topic '{self._topic}'"):
+                return self._assigned()
+        except RetriableError:
+            if self._consumer is not None and self._renewal.due(f"The reader of topic '{self._topic}'"):
+                let_go(self._consumer)
+                self._consumer, self._behind, self._count = None, None, 0
+            raise
+
     def _assigned(self) -> Consumer:
         if self._consumer is None:
             config = self._settings.for_consumer(group_id="penstock-reader", auto_offset_reset="earliest")
@@ -105,6 +117,7 @@ class Follower:
             )  # fmt: skip
         if self._behind is None or time.monotonic() - self._counted > _COUNT_EVERY:
             count = len(partitions(self._consumer, self._topic, _LOOK_SECONDS))
+            self._renewal.answered()
             if count == self._count:
                 self._counted = time.monotonic()
                 return self._consumer

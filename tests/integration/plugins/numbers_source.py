@@ -1,10 +1,13 @@
 """A source whose records can be checked: record n of source partition p is `p:n`, in partition p of the topic."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
+
+from pyspark import TaskContext
 
 from penstock import (
     Config,
@@ -34,6 +37,7 @@ class NumbersConfig(Config):
     count: int = prop("count", _ENDLESS, doc="How many records each of them has.")
     size: int = prop("size", 0, doc="Bytes that each record is padded to.")
     hold: str | None = prop("hold", None, doc="While this file names a partition, its reader waits at the end.")
+    dies_on_spark: bool = prop("dies.on.spark", False, doc="Workers of Spark are killed when they read.")
     own: list[str] = prop("own", [], doc="Set for each task.")
 
 
@@ -86,6 +90,8 @@ class NumbersReader(PartitionReader):
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         p, at, end = (int(partition.data[k]) for k in ("p", "start", "end"))
+        if self._config.dies_on_spark and TaskContext.get() is not None:
+            os.kill(os.getpid(), signal.SIGKILL)
         while at < end:
             to = min(end, at + _PORTION)
             yield RecordBatch(

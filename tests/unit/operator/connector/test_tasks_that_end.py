@@ -316,7 +316,9 @@ def test_a_refused_pod_has_its_pauses_while_template_and_configuration_change_to
 
 
 @pytest.mark.parametrize("end", ["deleted", "stopped"])
-def test_a_pod_that_has_ended_and_is_kept_by_somebody_elses_finalizer_is_waited_for_until_its_time_is_over(end: str) -> None:
+def test_a_pod_that_has_ended_and_is_kept_by_somebody_elses_finalizer_is_waited_for_until_its_time_is_over(
+    end: str,
+) -> None:
     world = running(deletion={"offsets": "Reset"})
     world.end("orders-in-0-1", 0, "Completed")
     kept = world.pods["orders-in-0-1"]
