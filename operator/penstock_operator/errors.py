@@ -4,14 +4,15 @@
     ├── Conflict       somebody else changed the object: gather again, at once
     ├── NotYet         the server asks for patience: again after `retry_after`
     ├── Unavailable    nobody answers, or with an error of their own: again with back-off
-    └── Refused        the request itself is not accepted: its message is for the user
+    ├── Refused        the request itself is not accepted: its message is for the user
+    └── Unforeseen     a fault of the operator's own, or an answer that nobody gives
 
 All messages are sentences that may be shown: they begin with what was being done.
 """
 
 from penstock.errors import ConnectError
 
-__all__ = ["Conflict", "NotYet", "OperatorError", "Refused", "Unavailable"]
+__all__ = ["Conflict", "NotYet", "OperatorError", "Refused", "Unavailable", "Unforeseen"]
 
 
 class OperatorError(ConnectError):
@@ -77,3 +78,10 @@ class Refused(OperatorError):
     def over_quota(self) -> bool:
         """Whether a ResourceQuota is used up: room may come."""
         return self.reason == "Forbidden" and "exceeded quota" in self.answer
+
+
+class Unforeseen(OperatorError):
+    """What the log holds with its trace: its words may hold anything, and are not shown."""
+
+    def __init__(self) -> None:
+        super().__init__("The operator failed at this Connector by a fault of its own")

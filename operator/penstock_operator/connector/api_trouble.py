@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from penstock_operator.connector.connect_names import CONFLICT, RESERVED
 from penstock_operator.connector.verdict import Kind, Verdict, unsettled
-from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
+from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
 
 __all__ = ["ApiTrouble", "cause", "over", "with_trouble"]
 
@@ -34,6 +34,8 @@ def cause(error: OperatorError) -> tuple[str, str]:
             return "Conflict", "something else changes it again and again"
         case NotYet():
             return "ApiServerBusy", ""
+        case Unforeseen():
+            return "OperatorFault", "report it, with the trace that the operator's log holds"
         case Unavailable() if "webhook" in str(error):
             return "AdmissionUnavailable", "the server behind that webhook must answer, or its failurePolicy be Ignore"
         case _:

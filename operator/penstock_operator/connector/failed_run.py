@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock_operator.connector.api_trouble import with_trouble
 from penstock_operator.connector.apply import STATUS_MANAGER
+from penstock_operator.connector.figures import undecided
 from penstock_operator.connector.gather import Remembered
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
@@ -36,6 +37,7 @@ async def report(
     trouble.failed(error, context.clock(), looking=remembered.looking)
     if trouble.verdict is None or remembered.run_by:  # the status is another operator's memory
         return
+    context.metrics.connector(key, undecided(document))
     mark = trouble.verdict, metadata["generation"]
     if remembered.reported == mark:
         return

@@ -1,5 +1,6 @@
 """Brings one Connector and what belongs to it to what is asked: gather what is live, decide, apply."""
 
+import asyncio
 import logging
 from dataclasses import replace
 from http import HTTPStatus
@@ -18,7 +19,7 @@ from penstock_operator.connector.decide import decide
 from penstock_operator.connector.decision import CreateJob, Decision
 from penstock_operator.connector.facts import Facts
 from penstock_operator.connector.failed_run import report
-from penstock_operator.connector.figures import figures
+from penstock_operator.connector.figures import figures, undecided
 from penstock_operator.connector.kafka_trouble import KafkaTrouble
 from penstock_operator.connector.plan_cache import PlanCache
 from penstock_operator.connector.pod_facts import Phase
@@ -27,7 +28,7 @@ from penstock_operator.connector.refusals import QUOTA, with_room
 from penstock_operator.connector.template_policy import judged
 from penstock_operator.connector.withdrawal import End, end_of, leave, let_go
 from penstock_operator.context import Context
-from penstock_operator.errors import OperatorError, Refused, Unavailable
+from penstock_operator.errors import OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONNECTOR
 
@@ -72,7 +73,7 @@ class Reconciler:
 
     async def _rounds(self, key: Key, context: Context) -> float | None:
         for _ in range(_ROUNDS):
-            document = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
+            document = await self._document(key, context)
             if document is None:
                 return await self._gone(key, context)
             remembered = self._of(key, document["metadata"]["uid"])
@@ -84,6 +85,12 @@ class Reconciler:
                     await report(key, document, remembered, e, context)
                     raise
                 again = 0.0
+            except Exception:
+                await report(key, document, remembered, Unforeseen(), context)
+                raise
+            except asyncio.CancelledError:  # it took too long
+                context.metrics.connector(key, undecided(document))
+                raise
             else:
                 if remembered.trouble.passed():  # and the status still tells of it
                     remembered.reported, again = None, 0.0
@@ -92,6 +99,16 @@ class Reconciler:
                 return again
         remembered.restless += 1  # whatever the cause: what comes to no end is tried more and more seldom
         return 0.0 if remembered.restless == 1 else backoff(remembered.restless - 1, 1.0)
+
+    async def _document(self, key: Key, context: Context) -> dict[str, Any] | None:
+        try:
+            return await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
+        except OperatorError as e:
+            if (known := self._remembered.get(key)) is not None:
+                known.trouble.failed(e, context.clock(), looking=True)
+                if known.trouble.verdict is not None:
+                    context.metrics.not_ready(key)
+            raise
 
     def _of(self, key: Key, uid: str) -> gather.Remembered:
         known = self._remembered.get(key)
@@ -106,6 +123,7 @@ class Reconciler:
             connector = Connector.draft(document)
         except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
             log.warning("%s cannot be read: %s", key, e)
+            context.metrics.connector(key, undecided(document))
             return None
         if connector.metadata.name != key.name:  # no name for a Connector, which is told under the name that it has
             metadata = connector.metadata.model_copy(update={"name": key.name})
@@ -117,6 +135,7 @@ class Reconciler:
         remembered.looking = False
         if facts.run_by:
             context.places.put(key, None)
+            context.metrics.forget(key)
             return await leave(document, facts, context)
         maker = Maker(connector, context.settings, facts.shape)
         # Nothing is awaited between the two, so that a place is given once.

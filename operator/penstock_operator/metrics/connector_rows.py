@@ -4,7 +4,7 @@ A page that made all of them at each scrape would hold up everything else for as
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from prometheus_client import generate_latest
@@ -28,7 +28,7 @@ class ConnectorFigures:
         state: in a word; one of `STATES`, or one of its own, which then has a row too.
         tasks: how many are in each state.
         restarts: of its tasks, since the connector was made.
-        ready: condition Ready.
+        ready: condition Ready is True; not where that cannot be found out.
     """
 
     class_name: str = ""
@@ -52,6 +52,11 @@ class ConnectorRows:
         shown = self._shown.get(key)
         if shown is None or shown[0] != figures:
             self._shown[key] = figures, [block.rows for block in _blocks(_families({key: figures}))]
+
+    def not_ready(self, key: Key) -> None:
+        """Show it as not ready, where it is shown."""
+        if (shown := self._shown.get(key)) is not None:
+            self.put(key, replace(shown[0], ready=False))
 
     def drop(self, key: Key) -> None:
         """The connector is gone."""
@@ -95,7 +100,10 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
     )
     state = GaugeMetricFamily("penstock_connector_state", "1: it is in this state.", labels=[*names, "state"])
     tasks = GaugeMetricFamily("penstock_connector_tasks", "Its tasks by state.", labels=[*names, "state"])
-    ready = GaugeMetricFamily("penstock_connector_ready", "1: condition Ready is True.", labels=names)
+    ready = GaugeMetricFamily(
+        "penstock_connector_ready", "1: condition Ready is True; 0 also while the Connector cannot be looked at.",
+        labels=names,
+    )  # fmt: skip
     restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)
     for key, f in shown.items():
         info.add_metric([*key, f.class_name, f.type, f.version], 1)

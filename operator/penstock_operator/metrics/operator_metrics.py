@@ -87,6 +87,10 @@ class Metrics:
         """Show a connector so from now on, in the place of what was shown."""
         self._connectors.put(key, figures)
 
+    def not_ready(self, key: Key) -> None:
+        """It cannot be looked at: what is shown of it stays, but for that it is ready."""
+        self._connectors.not_ready(key)
+
     def forget(self, key: Key) -> None:
         """The connector is gone."""
         self._connectors.drop(key)

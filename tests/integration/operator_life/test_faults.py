@@ -1,12 +1,13 @@
 """Whatever the API server does, the operator comes to the same end: no pod lost or doubled, no fault in its log."""
 
 import time
+from typing import Any, Final
 
 import pytest
 
 from ..operator.faults import Fault, cut, drop, expire, fail, slow
 from .proxy import Proxy
-from .site import Site
+from .site import Site, condition
 
 
 def live(site: Site, name: str = "orders") -> list[str]:
@@ -184,4 +185,60 @@ def test_two_changes_during_one_reconciliation_are_both_followed(site: Site, pro
     site.change("orders", tasksMax=3)
     body = site.settled("orders")
     assert len(body["status"]["tasks"]) == 3
+    site.check()
+
+
+def senseless() -> Fault:
+    """Answer with what no API server answers."""
+
+    def fault(handler: Any) -> bool:
+        handler.answer(200, b'{"kind": "List", "metadata": {}, "items": [{}]}', {})
+        return True
+
+    return fault
+
+
+LOOKS: Final = {
+    "its-pods": (r"/pods\?.*connector%3Dorders", fail(500), "ApiServerUnavailable"),
+    "its-plans": (r"/configmaps\?.*role%3Dplan", fail(500), "ApiServerUnavailable"),
+    "nonsense": (r"/pods\?.*connector%3Dorders", senseless(), "OperatorFault"),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_connector_that_cannot_be_looked_at_is_not_ready_in_status_and_metrics(
+    site: Site, proxy: Proxy, look: str
+) -> None:
+    path, fault, reason = LOOKS[look]
+    operator = site.operator(proxy.kubeconfig).start()
+    site.create("orders")
+    site.settled("orders")
+    row = f'penstock_connector_ready{{name="orders",namespace="{site.namespace}"}}'
+    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready")
+    rule = proxy.spoil(fault, method="GET", path=path, times=None)
+    site.change("orders", tasksMax=2)
+    site.until("orders", lambda b: condition(b, "Ready").startswith(f"Unknown {reason}"), "it is told")
+    operator.until(lambda: f"{row} 0.0" in operator.metrics(), "the metrics tell it")
+    operator.kill()
+    operator.ended()
+    operator.start()
+    operator.until(lambda: row in operator.metrics(), "an operator shows it that has never looked at it")
+    assert f"{row} 0.0" in operator.metrics()
+    rule.times = 0
+    site.settled("orders", seconds=120)
+    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready again")
+
+
+def test_a_connector_that_cannot_even_be_read_is_not_ready_in_the_metrics(site: Site, proxy: Proxy) -> None:
+    operator = site.operator(proxy.kubeconfig).start()
+    site.create("orders")
+    site.settled("orders")
+    row = f'penstock_connector_ready{{name="orders",namespace="{site.namespace}"}}'
+    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready")
+    rule = proxy.spoil(fail(500), method="GET", path=r"/connectors/orders$", times=None)
+    site.change("orders", tasksMax=2)
+    operator.until(lambda: f"{row} 0.0" in operator.metrics(), "the metrics tell it")
+    rule.times = 0
+    site.settled("orders", seconds=120)
+    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready again")
     site.check()
