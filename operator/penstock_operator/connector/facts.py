@@ -9,7 +9,7 @@ from penstock.report import Control, Report
 from penstock.resources import Connector
 from penstock_operator.connector.connect_names import NameRefusal
 from penstock_operator.connector.memory import Memory
-from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.plans import Plan, Shape, is_other
 from penstock_operator.connector.pod_facts import JobPod, TaskPod
 from penstock_operator.connector.refusals import Refusal
 from penstock_operator.connector.secrets import Secrets
@@ -132,7 +132,7 @@ class Facts:
         last, before = self.plan(self.memory.plan), self.memory.own
         if before == self.own_toggled and last is not None and last.secrets == self.secrets_in_force:
             return False
-        return before != self.own
+        return is_other(before, self.own)
 
     @property
     def is_urgent(self) -> bool:

@@ -26,6 +26,7 @@ __all__ = [
     "job_name",
     "label",
     "labels",
+    "place_of",
     "plan_name",
     "pod_name",
     "request_name",
@@ -73,6 +74,14 @@ def labels(*, operator: str, connector: str, uid: str, role: str, task: int | No
 def pod_name(connector: str, task: int, incarnation: int) -> str:
     """Of a task's pod."""
     return f"{connector}-{task}-{incarnation}"
+
+
+def place_of(pod: str) -> tuple[int, int]:
+    """Task and incarnation of a task's pod, by its name, which nobody can change; (-1, 0): it is none of ours."""
+    _, task, incarnation = ["", "", *pod.rsplit("-", 2)][-3:]
+    if not (task.isdecimal() and incarnation.isdecimal()):
+        return -1, 0
+    return int(task), int(incarnation)
 
 
 def job_name(connector: str, action: str, key: str) -> str:

@@ -19,11 +19,14 @@ from penstock_operator.connector.pod_facts import instant
 from penstock_operator.connector.secrets import Secrets
 from penstock_operator.settings import Resources, Settings
 
-__all__ = ["Plan", "Shape", "asked", "due", "in_force", "manifest", "own", "release", "stored"]
+__all__ = ["Plan", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]
 
 _ABOUT: Final = "plan.json"
 _WHERE: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Offsets, by the kind of connector."""
+_IGNORED: Final = "ignored"
+_UNSEEN: Final = "unseen"
+"""Of secrets, in `own`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +185,19 @@ def asked(
 def in_force(connector: Connector, secrets: Secrets, last: "Plan | None", restarted: str = "") -> str:
     """The hash of the secrets that a connector's tasks are to have; empty: nobody looks.
 
-    With `onSecretChange: Ignore` it stays that of the last plan, so that neither a changed Secret nor a change of the
-    field itself restarts anything. A restart of the connector takes up what the Secrets hold by then.
+    With `onSecretChange: Ignore`, or where the release does not look at Secrets, it stays that of the last plan, so that
+    neither a changed Secret nor a change of either setting restarts anything; and so it does where no Secret is named, so
+    that another key of the release does not. A restart of the connector takes up what the Secrets hold by then.
     """
-    if connector.spec.on_secret_change == "Restart" or last is None or last.restarted != restarted:  # noqa: S105
+    is_seen = bool(secrets.names) and (secrets.hash is not None or bool(secrets.missing))
+    follows = connector.spec.on_secret_change == "Restart" and is_seen  # noqa: S105 (no password)
+    if follows or last is None or last.restarted != restarted:
         return secrets.hash or ""
     return last.secrets
 
 
 def own(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False) -> str:
-    """Of that, what is the Connector's own and not the release's, as a hash: such a change waits for nobody.
+    """Of that, what is the Connector's own and not the release's: such a change waits for nobody (`is_other`).
 
     Args:
         connector: the resource.
@@ -199,10 +205,27 @@ def own(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled:
         restarted: as for `asked`.
         toggled: as if `onSecretChange` had its other value.
     """
-    restarts = connector.spec.on_secret_change == "Restart"  # noqa: S105 (no password)
-    if restarts == toggled:
-        secrets = replace(secrets, hash=None)
-    return asked(connector, {}, "", secrets, restarted)
+    spec = asked(connector, {}, "", replace(secrets, hash=None), restarted)
+    if (connector.spec.on_secret_change == "Restart") == toggled:  # noqa: S105 (no password)
+        return f"{spec}:{_IGNORED}"
+    return f"{spec}:{_UNSEEN if secrets.hash is None else f'{secrets.key}.{secrets.hash}'}"
+
+
+def is_other(before: str, now: str) -> bool:
+    """Whether two values of `own` differ in what is the Connector's own.
+
+    Secrets that were looked at under two keys of the release, or only once, cannot be compared: that they look otherwise
+    is the release's doing.
+    """
+    (spec, parted, secrets), (spec_now, _, secrets_now) = before.partition(":"), now.partition(":")
+    if before and not parted:  # one hash of all: an earlier operator's, of which nothing can be said
+        return False
+    if spec != spec_now or secrets == secrets_now:
+        return spec != spec_now
+    if _UNSEEN in (secrets, secrets_now):
+        return False
+    (key, seen, _), (key_now, seen_now, _) = secrets.partition("."), secrets_now.partition(".")
+    return not (seen and seen_now and key != key_now)
 
 
 def release(settings: Settings) -> str:

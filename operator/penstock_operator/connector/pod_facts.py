@@ -19,6 +19,7 @@ _TELLING: Final = frozenset(
      "ImageInspectError", "SignatureValidationFailed")
 )  # fmt: skip
 """Reasons of a waiting container that do not pass by themselves in a second."""
+_DIGITS: Final = 19  # of the greatest generation
 _SLOW: Final = 10.0
 """So many seconds a pod may be made ready without a word about it."""
 SILENT: Final = "HealthCheckFailed"
@@ -193,12 +194,13 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
     }
     match common["role"]:
         case "task":
+            task, incarnation = names.place_of(metadata["name"])
             return TaskPod(
                 **common,
-                task=int(marks.get(names.TASK_LABEL, -1)),
-                incarnation=int(annotations.get(names.INCARNATION_ANNOTATION, 0)),
+                task=task,
+                incarnation=incarnation,
                 life=annotations.get(names.LIFE_ANNOTATION, ""),
-                generation=int(annotations.get(names.GENERATION_ANNOTATION, 0)),
+                generation=_generation(annotations.get(names.GENERATION_ANNOTATION, "")),
                 state=annotations.get(names.STATE_ANNOTATION, "Running"),
                 image=_image(manifest),
             )
@@ -221,6 +223,11 @@ def instant(text: str | None) -> float | None:
 def timestamp(seconds: float) -> str:
     """Seconds since 1970 as Kubernetes' time."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _generation(text: str) -> int:
+    """That of an annotation, which whoever may change pods may have changed."""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < _DIGITS else 0
 
 
 def _image(manifest: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ __all__ = ["Reference", "Secrets", "look", "references", "too_many", "with_names
 _REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
 """No name or key is longer, or holds a $. Else a text full of beginnings would take the square of its length."""
 _LENGTH: Final = 16
+_MARK_LENGTH: Final = 8
 _MOST: Final = 256
 """Each is asked for at each look at the Connector, and is a volume of its pods."""
 
@@ -42,12 +43,14 @@ class Secrets:
         missing: sentences, one for each reference without a value.
         worker_missing: whether one of the worker configuration is among them.
         hash: of the values, keyed and truncated; None while something is missing, or when Secrets are not looked at.
+        key: a mark of the release's key, under which hashes can be compared.
     """
 
     names: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     worker_missing: bool = False
     hash: str | None = None
+    key: str = ""
 
 
 def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Reference, ...]:
@@ -109,4 +112,5 @@ def look(wanted: Iterable[Reference], found: Mapping[str, Mapping[str, Any] | No
         value = base64.b64decode(data[reference.key])
         for part in (reference.name.encode(), reference.key.encode(), value):
             state.update(len(part).to_bytes(8, "big") + part)
-    return Secrets(every, tuple(missing), worker_missing, None if missing else state.hexdigest()[:_LENGTH])
+    mark = hmac.new(key, b"key", hashlib.sha256).hexdigest()[:_MARK_LENGTH]
+    return Secrets(every, tuple(missing), worker_missing, None if missing else state.hexdigest()[:_LENGTH], mark)

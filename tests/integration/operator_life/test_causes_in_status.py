@@ -296,3 +296,22 @@ def test_a_connector_that_is_made_anew_under_its_name_inherits_no_refusal(site: 
     site.until("orders", settled, "settled", AFTER)
     assert not [s for s in said if "AdmissionDenied" in s]
     site.check()
+
+
+def test_marks_of_a_pod_that_somebody_changed_keep_its_connector_from_nothing(site: Site) -> None:
+    operator = site.operator().start()
+    site.create("orders", tasksMax=2)
+    site.settled("orders")
+    before = alive(site)
+    for pod, text in zip(site.kubelet.alive(site.key("orders")), ("many", "9" * 30), strict=True):
+        marks = {"penstock.dev/incarnation": text, "penstock.dev/generation": text}
+        site.api.merge({"apiVersion": "v1", "kind": "Pod", **pod}, {"metadata": {"annotations": marks}})
+    site.change("orders", state="Paused")
+    site.settled("orders", "Paused")
+    assert alive(site) == before
+    operator.kill()
+    operator.ended()
+    operator.start()
+    site.kubelet.vanish(f"{site.namespace}/orders-0-1")
+    site.until("orders", lambda b: lives(b) == [("Paused", 2), ("Paused", 1)], "the lost task comes back")
+    site.check()

@@ -206,6 +206,54 @@ def test_what_a_task_does_not_notice_restarts_nothing(site: Site) -> None:
     site.check()
 
 
+@pytest.mark.parametrize("watches", [True, False], ids=["looks-no-more", "looks-from-now-on"])
+def test_an_image_that_comes_with_another_look_at_secrets_restarts_one_after_the_other(
+    site: Site, watches: bool
+) -> None:
+    with_secrets = {"file": "/data/a", "topic": "orders", "password": "${secret:db:pw}"}
+    operator, connectors = upgraded(site, None, secrets={"watch": watches}), [f"c{n}" for n in range(3)]
+    meta = {"name": "db", "namespace": site.namespace}
+    site.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"pw": "hunter2"}})
+    for name in connectors:
+        site.create(name, config=with_secrets)
+    for name in connectors:
+        site.settled(name)
+    before, watch = uids(site, connectors), Watch(site)
+    operator = upgraded(site, operator, NEW, secrets={"watch": not watches})
+    for name in connectors:
+        up_to_date(site, name, NEW)
+    assert not set(before) & set(uids(site, connectors))
+    assert watch.most == 1
+    before = uids(site, connectors)
+    operator = upgraded(site, operator, NEW, secrets={"watch": watches}).ready()
+    looked = 'penstock_operator_reconcile_seconds_count{outcome="done"}'
+    operator.until(lambda: metric(operator, looked) >= len(connectors), "all are looked at")
+    assert uids(site, connectors) == before  # they have what the Secret holds, and did when it was looked at last
+    assert watch.most == 1
+    site.check()
+
+
+def test_another_key_of_the_release_restarts_those_that_use_secrets_one_after_the_other(site: Site) -> None:
+    operator, connectors = upgraded(site, None), created(site, 2)
+    meta = {"name": "db", "namespace": site.namespace}
+    site.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"pw": "hunter2"}})
+    using = ["s0", "s1", "s2"]
+    for name in using:
+        site.create(name, config={"file": "/data/a", "topic": "orders", "password": "${secret:db:pw}"})
+    for name in using:
+        site.settled(name)
+    others, before, watch = uids(site, connectors), uids(site, using), Watch(site)
+    assert operator.stop() == 0
+    (operator.folder / "key").write_bytes(b"another key, as after somebody deleted it")
+    operator.start()
+    site.kubelet.pods.until(lambda _: not set(before) & set(uids(site, using)), "all are restarted", 120)
+    for name in using:
+        up_to_date(site, name, OLD)
+    assert watch.most == 1
+    assert uids(site, connectors) == others
+    site.check()
+
+
 def as_an_earlier_release_left_it(site: Site, name: str) -> None:
     """Its plans held no shape, its pods another mark."""
     body = site.get(name)

@@ -10,8 +10,9 @@ from penstock.job import Action
 from penstock.life import Life, Standing
 from penstock.resources import Connector
 from penstock.taskspec import TaskState
+from penstock_operator.connector.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
 from penstock_operator.connector.plans import Plan, Shape, manifest, stored
-from penstock_operator.connector.pod_facts import pod_of
+from penstock_operator.connector.pod_facts import TaskPod, pod_of
 from penstock_operator.connector.pods import Maker
 from penstock_operator.settings import Settings
 
@@ -239,3 +240,24 @@ def test_a_task_that_was_ready_and_fell_silent_before_it_was_killed_failed_its_h
     assert told("2026-11-22T10:00:00Z") == "Error"  # it never was
     assert told("2026-11-22T10:57:00Z", code=1) == "Error"
     assert told("2026-11-22T10:57:00Z", deletionTimestamp="2026-11-22T10:58:00Z") == "Error"
+
+
+@pytest.mark.parametrize("text", ["", "many", "-1", "1.5", "\u0663", "9" * 30])
+def test_which_life_a_pod_is_does_not_go_by_marks_that_anybody_may_change(text: str) -> None:
+    manifest = task_pod()
+    manifest["metadata"]["uid"] = "u"
+    for name in (INCARNATION_ANNOTATION, GENERATION_ANNOTATION):
+        manifest["metadata"]["annotations"][name] = text
+    manifest["metadata"]["labels"][TASK_LABEL] = "one"
+    found = pod_of(manifest, 0.0)
+    assert isinstance(found, TaskPod)
+    assert (found.task, found.incarnation, found.generation) == (1, 4, 0)
+
+
+def test_a_pod_with_our_labels_and_another_name_is_no_life_of_a_task() -> None:
+    manifest = task_pod()
+    for name in ("copy", "orders-in-1-debug", "orders-in-1-"):
+        manifest["metadata"] |= {"name": name, "uid": "u"}
+        found = pod_of(manifest, 0.0)
+        assert isinstance(found, TaskPod)
+        assert (found.task, found.incarnation) == (-1, 0)
