@@ -72,7 +72,8 @@ def running(facts: Facts, plan: Plan | None, life: LifeOf, asked: Requests, plan
 def followed(facts: Facts, life: LifeOf, found: Decision) -> Decision:
     """What a restart for a change of the release has come to, and what it takes of the release's limit."""
     record, now, limits = found.memory.rollout, facts.now, facts.rollout
-    if record is not None and record.release != facts.release:
+    # Something else is asked for by now, perhaps what was before: a worker's Secret is no part of `release`.
+    if record is not None and (record.release != facts.release or found.memory.plan != facts.due):
         record = None
     if record is not None and facts.connector.spec.state is not State.RUNNING:
         record = replace(record, counts=False)

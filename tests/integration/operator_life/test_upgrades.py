@@ -254,6 +254,47 @@ def test_another_key_of_the_release_restarts_those_that_use_secrets_one_after_th
     site.check()
 
 
+def test_a_secret_of_the_worker_that_is_put_right_takes_the_connectors_back_that_it_stopped(site: Site) -> None:
+    def secret(value: str) -> None:
+        meta = {"name": "kafka", "namespace": site.namespace}
+        site.api.apply({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"pw": value}})
+
+    secret("good")
+    operator = site.operator(rollout=FAST)
+    mounted = operator.folder / "secrets" / "kafka"
+    mounted.mkdir(parents=True)
+    (mounted / "pw").write_text("good")
+    worker = {**operator.settings["worker"], "producer.sasl.password": "${secret:kafka:pw}"}
+    (operator.folder / "operator.yaml").write_text(json.dumps({**operator.settings, "worker": worker}))
+    operator.start()
+    connectors = created(site, 4)
+    good = {
+        p["metadata"]["annotations"][names.LIFE_ANNOTATION] for n in connectors for p in site.kubelet.alive(site.key(n))
+    }
+
+    def cannot_work(pod: Json) -> bool:
+        is_task = pod["metadata"]["labels"][names.ROLE_LABEL] == "task"
+        return is_task and pod["metadata"]["annotations"][names.LIFE_ANNOTATION] not in good
+
+    site.kubelet.hold(cannot_work)
+    before = uids(site, connectors)
+    secret("bad")
+    stopped = "True RolloutStopped"
+    site.connectors.until(
+        lambda all_: sum(condition(b, "UpdatePending").startswith(stopped) for b in all_.values()) == 2, "it stops", 120
+    )
+    operator.kill()
+    operator.ended()
+    operator.start().ready()
+    assert len(set(before) & set(uids(site, connectors))) == 2
+    secret("good")
+    for name in connectors:
+        up_to_date(site, name, OLD)
+    assert len(set(before) & set(uids(site, connectors))) == 2
+    assert metric(operator, "penstock_operator_rollout_stopped ") == 0
+    site.check()
+
+
 def as_an_earlier_release_left_it(site: Site, name: str) -> None:
     """Its plans held no shape, its pods another mark."""
     body = site.get(name)

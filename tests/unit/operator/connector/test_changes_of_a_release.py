@@ -358,6 +358,32 @@ def test_a_rollback_in_the_middle_takes_back_what_was_restarted_and_its_failure_
     assert len(world.requests) == 2  # of both images, each once
 
 
+def test_a_secret_of_the_worker_that_is_put_right_takes_back_the_failure_that_it_caused() -> None:
+    good = Secrets(("kafka",), hash="good", key="k")
+    world = World(spec={"restart": {"maxRestarts": 1}}, secrets=good, own_secrets=Secrets(hash="none", key="k"))
+    world.settle()
+    life = world.task(0).life
+    world.secrets = replace(good, hash="bad")
+    for _ in range(20):
+        world.reconcile()
+        world.tick()
+        for pod in [p for p in world.pods.values() if isinstance(p, TaskPod) and p.started and p.ended is None]:
+            if pod.life != life:
+                world.end(pod.name, 1, message="no such user")
+    world.place = Place(False, "RolloutStopped", "stopped")
+    world.advance(600)
+    share = world.reconcile().share
+    assert share is not None
+    assert share.phase is Phase.FAILED
+    world.secrets = good
+    share = world.reconcile().share
+    assert share is not None
+    assert (share.phase, share.waits) == (Phase.RESTING, True)
+    world.place = OPEN
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
 def test_the_operator_killed_in_the_middle_of_a_restart_finds_it_in_the_status() -> None:
     for kill in range(6):
         world = waiting()

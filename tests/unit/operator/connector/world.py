@@ -82,6 +82,8 @@ class World:
     reports: dict[int, Report] = field(default_factory=dict)
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
+    own_secrets: Secrets | None = None
+    """Of those, what the Connector's own configuration names; None: all."""
     name_refusal: NameRefusal | None = None
     name_unseen: str = ""
     has_claimed: bool = False
@@ -155,8 +157,8 @@ class World:
         wanted = asked(self.connector, settings.worker, settings.images.runtime, self.secrets, restarted, last)
         return Facts(
             connector=self.connector, memory=memory, now=self.now, due=due(wanted, shape), asked=wanted,
-            own=own(self.connector, self.secrets, restarted), shape=shape,
-            own_toggled=own(self.connector, self.secrets, restarted, toggled=True),
+            own=own(self.connector, self.own_secrets or self.secrets, restarted), shape=shape,
+            own_toggled=own(self.connector, self.own_secrets or self.secrets, restarted, toggled=True),
             secrets_in_force=in_force(self.connector, self.secrets, last, restarted), release=release(settings),
             rollout=settings.rollout, place=self.place, deleting=self.deleting,
             finalizer=self.finalizer, namespace_ends=self.namespace_ends, plans=tuple(self.plans),
