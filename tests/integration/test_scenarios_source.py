@@ -192,6 +192,15 @@ def test_a_negative_timestamp_is_never_tolerated(lab: Lab) -> None:
     assert lab.offsets(name) == [{"i": 0}]
 
 
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_a_negative_partition_is_never_tolerated_nor_taken_for_none(lab: Lab, guarantee: str) -> None:
+    topic, more = lab.topic(), {"errors.tolerance": "all", "delivery.guarantee": guarantee}
+    name, task = lab.source([["a"], [{"value": "b", "partition": -1}]], topic, **more)
+    assert "Invalid partition: -1. " in failed(task)
+    assert lab.values(topic) == ["a"]
+    assert lab.offsets(name) == [{"i": 0}]
+
+
 @pytest.mark.scenario("source-too-many-tasks")
 def test_a_plugin_that_asks_for_more_tasks_than_allowed_is_refused_before_anything_starts(
     lab: Lab, processes: Processes

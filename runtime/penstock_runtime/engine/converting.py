@@ -36,7 +36,8 @@ def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Opera
     """Bytes for Kafka, in Connect's order of stages: header, key, value.
 
     Raises:
-        ConnectError: a record without a topic, or with a negative timestamp; `errors.tolerance` does not cover them.
+        ConnectError: a record without a topic, or with a negative timestamp or partition; `errors.tolerance` does not
+            cover them.
     """
     _check(batch)
     headers = None
@@ -66,12 +67,18 @@ def _check(batch: RecordBatch) -> None:
         return
     if batch.topic is None or (isinstance(batch.topic, list) and None in batch.topic):
         raise ConnectError("A record has no topic. The source or a transform must name one.")
-    if batch.timestamp is None:
-        return
-    times = batch.timestamp if isinstance(batch.timestamp, list) else [batch.timestamp]
-    negative = next((t for t in times if t is not None and t < 0), None)
-    if negative is not None:
-        raise ConnectError(f"Invalid record timestamp {negative}: Kafka takes none before 1970-01-01T00:00Z.")
+    timestamp = _negative(batch.timestamp)
+    if timestamp is not None:
+        raise ConnectError(f"Invalid record timestamp {timestamp}: Kafka takes none before 1970-01-01T00:00Z.")
+    partition = _negative(batch.partition)
+    if partition is not None:  # librdkafka takes -1 for no partition, and would choose one
+        raise ConnectError(
+            f"Invalid partition: {partition}. A partition is a number from 0, or None, where the producer is to choose one."
+        )
+
+
+def _negative(cells: int | None | list[int | None]) -> int | None:
+    return next((c for c in (cells if isinstance(cells, list) else [cells]) if c is not None and c < 0), None)
 
 
 def _column_out(
