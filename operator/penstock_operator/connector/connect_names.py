@@ -36,6 +36,8 @@ RESERVED: Final = "NameReserved"
 _GROUP: Final = "consumer.override.group.id"
 _OF_SINKS: Final = "connect-"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_PART: Final = re.compile(r"([a-z0-9][a-z0-9-]{0,62})?")
+"""The beginning of a namespace's name."""
 
 
 class Age(NamedTuple):
@@ -86,6 +88,12 @@ def reserved(
         allowed: as `is_allowed` has it.
     """
     group = config.get(_GROUP, "").strip()
+    if _hides(key, group, allowed):
+        return NameRefusal(
+            RESERVED,
+            f"spec.config.{_GROUP}: {group} holds a variable and may come to be the group of another namespace's Connector; "
+            f"write it out, or begin it with {_OF_SINKS}{key.namespace}.",
+        )
     asked = {"spec.connectName": connect_name}
     if group.startswith(_OF_SINKS):
         asked[f"spec.config.{_GROUP}"] = group.removeprefix(_OF_SINKS)
@@ -99,6 +107,20 @@ def reserved(
                 f"added to allowedConnectNames of the release",
             )
     return None
+
+
+def _hides(key: Key, group: str, allowed: Collection[str]) -> bool:
+    """Whether a variable, which is resolved in pods only, may make a group that this Connector may not have."""
+    text, variable, _ = group.partition("${")
+    if not variable:
+        return False
+    if not text.startswith(_OF_SINKS):
+        return _OF_SINKS.startswith(text)
+    name = text.removeprefix(_OF_SINKS)
+    whatever_follows = [pattern for pattern in allowed if pattern.endswith("*")]
+    if "." in name:
+        return not is_allowed(key, name, whatever_follows)
+    return bool(_PART.fullmatch(name)) and not any(fnmatchcase(f"{key.namespace}/{name}", p) for p in whatever_follows)
 
 
 def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:

@@ -253,10 +253,16 @@ def manifest(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stored(config_map: Mapping[str, Any]) -> Plan | None:
-    """The plan in a ConfigMap; None when it holds none that we can read (a newer operator's, say)."""
+    """The plan in a ConfigMap; None when it holds none that we can read (a newer operator's, say), or one made up.
+
+    Whoever may write ConfigMaps may write one like it. Its hash, which status and operator know a plan by, is that of its
+    shape: so nobody gives a pod an image, or rights, that the release did not.
+    """
     data = config_map.get("data") or {}
     try:
         about = json.loads(data[_ABOUT])
+        if about.get("shape") is not None and about["hash"] != names.digest(about["asked"], about["shape"]):
+            return None
         tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(about["tasks"]))
         shape = about.get("shape")
         digests = tuple(about.get("digests") or ())

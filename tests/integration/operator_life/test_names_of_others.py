@@ -170,6 +170,23 @@ def test_the_name_of_another_namespaces_connector_cannot_be_squatted(make_site: 
     site.check()
 
 
+def test_the_group_of_another_namespaces_sink_cannot_be_had_through_a_variable(make_site: Callable[..., Site]) -> None:
+    site = make_site(spaces=2)
+    meta = {"name": "db", "namespace": site.namespace}
+    group = f"connect-{site.namespaces[1]}.orders"
+    site.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"group": group}})
+    site.operator().start()
+    config = {"file": "/data/a", "topics": "orders", "consumer.override.group.id": "${secret:db:group}"}
+    site.create("squatter", config=config, deletion=RESET, **{"class": "FileStreamSink"})
+    refused = site.until("squatter", lambda b: is_refused(b, "NameReserved"), "refused")
+    assert not refused["metadata"].get("finalizers")
+    assert group not in str(refused["status"])
+    site.delete("squatter")
+    site.gone("squatter")
+    assert jobs_of(site, "squatter") == []
+    site.check()
+
+
 def test_a_name_with_a_dot_is_taken_where_the_release_allows_it(site: Site) -> None:
     site.operator(allowedConnectNames=[f"{site.namespace}/inventory.*"]).start()
     site.create("orders", connectName="inventory.orders")

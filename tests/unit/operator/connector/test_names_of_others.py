@@ -184,6 +184,32 @@ def test_nor_can_a_sinks_group_be_that_of_another_namespaces_connector(group: st
     assert reserved(A, "shop.a", {"consumer.override.group.id": group}, ["shop/stock.*"]) is None
 
 
+@pytest.mark.parametrize(
+    ("group", "allowed", "is_refused"),
+    [
+        ("${secret:db:group}", (), True),
+        ("conn${secret:db:group}", (), True),
+        ("connect-${secret:db:group}", (), True),
+        ("connect-sto${secret:db:group}", (), True),
+        ("connect-stock.${secret:db:group}", (), True),
+        ("connect-stock.orders${env:X}", ("shop/stock.orders",), True),
+        ("connect-stock.orders${env:X}", ("shop/stock.*",), False),
+        ("connect-${env:X}", ("shop/*",), False),
+        ("connect-shop.${env:X}", (), False),
+        ("connect-My_${env:X}", (), False),
+        ("billing-${env:X}", (), False),
+    ],
+)
+def test_a_variable_hides_no_group_of_another_namespaces_connector(
+    group: str, allowed: tuple[str, ...], is_refused: bool
+) -> None:
+    found = reserved(A, "shop.a", {"consumer.override.group.id": group}, allowed)
+    assert (found is not None) is is_refused
+    if found is not None:
+        assert found.reason == "NameReserved"
+        assert "begin it with connect-shop." in found.message
+
+
 FIRST, SECOND, THIRD = (
     Age("2026-01-01T00:00:00Z", "u9"),
     Age("2026-01-02T00:00:00Z", "u1"),

@@ -1,5 +1,6 @@
 """The pods that the operator makes: secure by default, merged with what users add, the same for the same facts."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -261,3 +262,14 @@ def test_a_pod_with_our_labels_and_another_name_is_no_life_of_a_task() -> None:
         found = pod_of(manifest, 0.0)
         assert isinstance(found, TaskPod)
         assert (found.task, found.incarnation) == (-1, 0)
+
+
+@pytest.mark.parametrize("field", ["image", "securityContext", "podSecurityContext", "secrets", "resources"])
+def test_a_plan_whose_shape_is_not_that_of_its_hash_is_none(field: str) -> None:
+    made = plan().shaped(Shape.of(SETTINGS, ("db",)))
+    kept = manifest(made, maker().plan_metadata(made))
+    assert stored(kept) is not None
+    about = json.loads(kept["data"]["plan.json"])
+    about["shape"][field] = {"image": "miner", "secrets": ["other"]}.get(field, {"privileged": True})
+    kept["data"]["plan.json"] = json.dumps(about)
+    assert stored(kept) is None
