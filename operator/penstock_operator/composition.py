@@ -123,6 +123,7 @@ class Operator:
         tasks = [self._task("heart", self._live())]
         try:
             if await self._take_lease():
+                self._settings = self._settings.in_installation(self._lease.uid)
                 tasks.append(self._task("lease", self._keep_lease()))
                 if (kinds := await self._kinds()) is not None and await self._count_job_pods():
                     watching = self._begin(kinds)

@@ -71,6 +71,8 @@ class Election:
         """Until when it is ours; None: it never was, or was given back."""
         self.holder: str | None = None
         """Who had it when it was looked at last."""
+        self.uid = ""
+        """The Lease's own, as it was read or written last."""
         self.answers = False
         """Whether the holder has answered since we watch, and the last challenge has not stood for too long."""
 
@@ -87,6 +89,7 @@ class Election:
         before, self.holder = self.holder, ((found or {}).get("spec") or {}).get("holderIdentity") or None
         if found is None:
             return self._absent(now)
+        self.uid = found["metadata"].get("uid", "")
         self._known, self._absent_since = True, None
         if self.holder == self._identity:
             return Move("take", self._manifest(found) if _challenged(found) else None)
@@ -119,6 +122,8 @@ class Election:
         """
         if move.manifest is not None and written is None:
             return False
+        if written is not None:
+            self.uid = written["metadata"].get("uid", "")
         if move.aim == "take":
             self.holder = self._identity
             self.held_until = asked + self._seconds
@@ -205,6 +210,11 @@ class Lease:
     def holder(self) -> str | None:
         """Who had it when it was looked at last."""
         return self._election.holder
+
+    @property
+    def uid(self) -> str:
+        """The Lease's own, as it was read or written last; empty before that."""
+        return self._election.uid
 
     @property
     def stands_by(self) -> bool:

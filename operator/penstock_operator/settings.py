@@ -70,12 +70,14 @@ class Release(_Part):
     Attributes:
         name, namespace: Helm's.
         cluster: the Kubernetes cluster, as claims in Kafka name it; empty until it was looked up.
+        installation: the uid of the release's Lease, by which two clusters of one name differ; empty until it was read.
     """
 
     name: Text
     namespace: Text
     service_account: str = ""
     cluster: str = ""
+    installation: str = ""
 
     @property
     def operator(self) -> str:
@@ -322,6 +324,10 @@ class Settings(_Part):
     def in_cluster(self, cluster: str) -> Self:
         """The same, of a release in this cluster."""
         return self.model_copy(update={"release": self.release.model_copy(update={"cluster": cluster})})
+
+    def in_installation(self, uid: str) -> Self:
+        """The same, of a release whose Lease has this uid."""
+        return self.model_copy(update={"release": self.release.model_copy(update={"installation": uid})})
 
     def worker_now(self) -> Worker:
         """The worker configuration with secrets as they are mounted now: they may have been changed since.

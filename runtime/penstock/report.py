@@ -111,6 +111,7 @@ class Claim(_Record):
         created: its `creationTimestamp`; the older one owns the name, then the smaller uid.
         operator: the release that wrote it, `<namespace>/<name>`.
         cluster: that the release is in; None: an older release wrote it, which did not say.
+        installation: of the release there, which no two clusters share, whatever they are called; None: as above.
     """
 
     api_version: Literal["penstock.dev/claim/v1"] = "penstock.dev/claim/v1"
@@ -120,6 +121,7 @@ class Claim(_Record):
     created: str
     operator: str = ""
     cluster: str | None = None
+    installation: str | None = None
 
 
 class LastWord(_Record):

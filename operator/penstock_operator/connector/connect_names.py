@@ -24,11 +24,13 @@ __all__ = [
     "conflict",
     "is_allowed",
     "is_of",
+    "is_of_twin",
     "leaving",
     "mark",
     "may_be_of",
     "older",
     "reserved",
+    "twin",
 ]
 
 CONFLICT: Final = "NameConflict"
@@ -154,7 +156,13 @@ def mark(key: Key, uid: str, release: Release) -> str:
 
 def is_of(claim: Claim, release: Release) -> bool:
     """Whether a release wrote a claim, in this cluster."""
-    return (claim.operator, claim.cluster) == (release.operator, release.cluster)
+    return (claim.operator, claim.cluster) == (release.operator, release.cluster) and not is_of_twin(claim, release)
+
+
+def is_of_twin(claim: Claim, release: Release) -> bool:
+    """Whether a release of this one's name wrote it in a cluster of this one's name: one that was before this, or lives."""
+    is_named_so = (claim.operator, claim.cluster) == (release.operator, release.cluster)
+    return is_named_so and claim.installation not in (None, release.installation)
 
 
 def may_be_of(claim: Claim, release: Release) -> bool:
@@ -180,6 +188,15 @@ def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[s
         )
     remedy = f"; where that cluster is no more, set clusterId of this release to {claim.cluster}"
     return f"{who} in cluster {claim.cluster}", remedy
+
+
+def twin(claim: Claim, seconds: float) -> tuple[str, str]:
+    """Who claims a name in a cluster that is called as this one, in words, and what to do."""
+    of = f"operator {claim.operator} in another cluster with clusterId {claim.cluster}"
+    return f"Connector {claim.namespace}/{claim.name} of {of}", (
+        "; two clusters that live must not have the same clusterId: give this release another one; where that cluster is no "
+        f"more, the name is taken over by itself when nothing was heard of it for {seconds:.0f} s"
+    )
 
 
 def leaving(claim: Claim, seconds: float) -> tuple[str, str]:

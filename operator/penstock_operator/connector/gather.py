@@ -8,7 +8,7 @@ from typing import Any, Final
 from penstock.answer_line import Written, answer_in
 from penstock.exit_codes import ExitCode
 from penstock.pod_layout import JOB_CONTAINER
-from penstock.report import Claim
+from penstock.report import Claim, claim_key
 from penstock.resources import Connector
 from penstock_operator.connector import connect_names, names, plans, secrets
 from penstock_operator.connector.api_trouble import ApiTrouble
@@ -21,7 +21,7 @@ from penstock_operator.connector.pod_facts import JobPod, Phase, TaskPod, instan
 from penstock_operator.connector.refusals import Refusal, present
 from penstock_operator.connector.verdict import Verdict
 from penstock_operator.context import Context
-from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.errors import OperatorError, Refused, Unavailable
 from penstock_operator.kafka import ActiveTopic as KafkaTopic
 from penstock_operator.key import Key
 from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD, SECRET
@@ -39,6 +39,8 @@ _MOST_LISTED: Final = 32
 _MOST_READ: Final = 8
 """Of them, how many are read."""
 _GONE_FOR: Final = 60.0
+_ASK_AGAIN: Final = 600.0
+"""Seconds after which another cluster of this one's name is asked again whether it lives."""
 """Seconds for which the owner of a name must be gone before its claim, of another release, counts for nothing."""
 
 
@@ -62,6 +64,7 @@ class Remembered:
         crowded: too many ConfigMaps carry the labels of its plans.
         own: its uid, and the name in Kafka that it owned last; empty: it has owned none.
         owner_gone: the uid of a Connector that claims its name and is gone, and when that was seen first.
+        asked: who claims its name in a cluster that is called as this one, and when it was asked whether it lives.
     """
 
     uid: str = ""
@@ -79,6 +82,7 @@ class Remembered:
     crowded: bool = False
     own: tuple[str, str] = ("", "")
     owner_gone: tuple[str, float] = ("", 0.0)
+    asked: tuple[Claim, float] | None = None
 
 
 async def facts(
@@ -331,6 +335,8 @@ async def _refusal(
     claim = status.claim(name)
     if claim is not None and everybody.has(claim.connector_uid):
         claim = None
+    if (other := await _twin(own, name, claim, memory, context, remembered)) is not None:
+        return other
     found = connect_names.older(own, others, claim)
     if isinstance(found, Claim):
         lives: bool | None = True
@@ -349,6 +355,35 @@ async def _refusal(
                 return connect_names.conflict(name, *connect_names.leaving(found, _GONE_FOR))
         found = connect_names.older(own, others, None)
     return None if found is None else connect_names.conflict(name, f"Connector {found}")
+
+
+async def _twin(
+    own: connect_names.Age, name: str, claim: Claim | None, memory: Memory, context: Context, remembered: Remembered
+) -> NameRefusal | None:
+    """Whether the name belongs to another cluster that is called as this one.
+
+    It is asked by taking its claim away: an operator that lives, of this release or an earlier one, writes it again at
+    once. A cluster that this one has taken the place of does not.
+    """
+    now, asked = context.clock(), remembered.asked
+    if claim is not None and connect_names.is_of_twin(claim, context.settings.release):
+        if memory.standing is not None and own < connect_names.Age(claim.created, claim.connector_uid):
+            return None  # it stands back when it reads this one's claim
+        if asked is None or asked[0] != claim or now - asked[1] > _ASK_AGAIN:
+            try:
+                await context.run(context.status.write, [(claim_key(name), None)])
+                remembered.asked = claim, now
+            except Unavailable as e:
+                log.debug("The claim of %s is not questioned: %s", name, e)
+        return connect_names.conflict(name, *connect_names.twin(claim, _GONE_FOR))
+    if asked is not None and claim is None:
+        heard = context.status.caught_up and context.status.trouble is None
+        since = asked[1] if heard else now
+        remembered.asked = asked[0], since
+        if now - since < _GONE_FOR:
+            return connect_names.conflict(name, *connect_names.twin(asked[0], _GONE_FOR))
+    remembered.asked = None
+    return None
 
 
 async def _lives(claim: Claim, context: Context) -> bool | None:

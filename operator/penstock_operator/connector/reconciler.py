@@ -200,7 +200,7 @@ class Reconciler:
         claim = Claim(
             connector_uid=own.uid or "", namespace=own.namespace or "", name=own.name,
             created=document["metadata"].get("creationTimestamp", ""), operator=release.operator,
-            cluster=release.cluster,
+            cluster=release.cluster, installation=release.installation,
         )  # fmt: skip
         if not status.caught_up or status.claim(connector.connect_name) == claim:
             return

@@ -1,5 +1,6 @@
 """Releases of one name in two clusters, with one Kafka; clusters that were rebuilt; two releases of one namespace."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -14,12 +15,13 @@ OLD = "2020-01-01T00:00:00Z"
 
 
 def claim_of(
-    site: Site, *, cluster: str | None, name: str = "far", created: str = OLD, uid: str = "uid-elsewhere"
-) -> Claim:
+    site: Site, *, cluster: str | None, name: str = "far", created: str = OLD, uid: str = "uid-elsewhere",
+    installation: str | None = None,
+) -> Claim:  # fmt: skip
     """What a release of this one's name and namespace says that it owns, in another cluster."""
     return Claim(
         connector_uid=uid, namespace=site.namespace, name=name, created=created,
-        operator=f"{site.namespace}/penstock", cluster=cluster,
+        operator=f"{site.namespace}/penstock", cluster=cluster, installation=installation,
     )  # fmt: skip
 
 
@@ -182,3 +184,85 @@ def test_a_name_of_a_release_that_was_uninstalled_is_taken_over_once_its_connect
     records = site.kubelet.records
     records.until(lambda: (c := records.claim("moved")) and c.connector_uid == body["metadata"]["uid"], "its own claim")
     site.check()
+
+
+NEW = "2099-01-01T00:00:00Z"
+
+
+def twins(site: Site, name: str, created: str) -> list[tuple[str, Claim]]:
+    """What a release says in a cluster that goes by this one's name: its values were copied. Of a Connector, and another."""
+    cluster = site.api.call("GET", "/api/v1/namespaces/kube-system")["metadata"]["uid"]
+    found = []
+    for of in (name, "lonely"):
+        claim = claim_of(site, cluster=cluster, name=of, created=created, installation="another-lease")
+        found.append((f"{site.namespace}.{of}", claim))
+        stand(site, *found[-1])
+    return found
+
+
+@pytest.mark.parametrize("created", [OLD, NEW])
+def test_a_name_of_a_cluster_that_lives_and_is_called_the_same_is_refused(site: Site, created: str) -> None:
+    (name, claim), (lonely, _) = twins(site, "orders", created)
+    records = site.kubelet.records
+    operator = site.operator().start()
+    site.create("orders", deletion={"offsets": "Reset"})
+    records.until(lambda: claim_key(name) in records.tombstones, "it is asked whether it lives")
+    records.write(claim_key(name), claim.to_value())  # as an operator does that finds its claim gone
+    refused = site.until("orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
+    told = condition(refused, "Stalled")
+    assert f"in another cluster with clusterId {claim.cluster}" in told
+    assert "two clusters that live must not have the same clusterId" in told
+    begun = time.monotonic()
+    operator.until(lambda: time.monotonic() - begun > 75, "the time after which nobody would have answered", 120)
+    assert records.claim(name) == claim
+    assert records.tombstones.count(claim_key(name)) == 1
+    assert site.kubelet.jobs == []
+    operator.kill()  # and the next one asks again, and takes nothing
+    operator.ended()
+    operator.start()
+    records.until(lambda: records.tombstones.count(claim_key(name)) == 2, "it is asked again")
+    records.write(claim_key(name), claim.to_value())
+    site.delete("orders")
+    site.gone("orders")
+    records.until(lambda: records.claim(name) == claim, "its claim")
+    assert len(records.of(name)) == len(records.of(lonely)) == 2
+    assert site.kubelet.jobs == []
+    site.check()
+
+
+def test_a_name_of_a_cluster_that_was_rebuilt_under_its_name_is_taken_over(site: Site) -> None:
+    (name, _), (lonely, _) = twins(site, "orders", OLD)
+    site.operator().start()
+    site.create("orders")
+    site.until("orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "it asks first")
+    body = site.settled("orders", seconds=150)
+    records = site.kubelet.records
+    records.until(
+        lambda: (c := records.claim(name)) and c.connector_uid == body["metadata"]["uid"], "a claim of its own"
+    )
+    assert len(records.of(lonely)) == 2
+    site.check()
+
+
+def test_an_operator_that_is_asked_by_a_cluster_of_its_name_keeps_its_names(site: Site) -> None:
+    site.operator().start()
+    for name in ("orders", "stopped"):
+        site.create(name)
+        site.settled(name)
+    site.change("stopped", state="Stopped")
+    site.settled("stopped", "Stopped")
+    records, jobs = site.kubelet.records, len(site.kubelet.jobs)
+    for name in ("orders", "stopped"):
+        key = claim_key(f"{site.namespace}.{name}")
+        records.until(lambda k=key: k in records.latest, "its claim")  # type: ignore[misc]
+        before = records.latest[key]
+        records.write(key, None)
+        records.until(lambda k=key: k in records.tombstones and k in records.latest, "it answers")  # type: ignore[misc]
+        assert records.latest[key] == before
+    twins(site, "orders", NEW)
+    own = site.get("orders")["metadata"]["uid"]
+    site.annotate("orders", look="now")
+    site.change("orders", config={"file": "/data/b"})
+    records.until(lambda: (c := records.claim(f"{site.namespace}.orders")) and c.connector_uid == own, "its own again")
+    site.settled("orders")
+    assert len(site.kubelet.jobs) > jobs
