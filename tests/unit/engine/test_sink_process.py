@@ -114,7 +114,7 @@ class Queue:
     def __init__(self) -> None:
         self.letters: list[Outgoing] = []
         self._under_way: list[Outgoing] = []
-        self.away = False
+        self.away = self.closed = False
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
         self._under_way.append(outgoing)
@@ -126,6 +126,10 @@ class Queue:
         self.letters += self._under_way
         self._under_way = []
         return []
+
+    def close(self) -> None:
+        self._under_way = []
+        self.closed = True
 
     @property
     def values(self) -> list[bytes | None]:
@@ -254,6 +258,7 @@ def test_no_offset_is_told_before_the_dead_letters_of_its_batch_are_in_kafka() -
     with pytest.raises(RetriableError, match="could not be written to the dead letter queue 'dlq' yet: Kafka is away"):
         process.put(three())
     assert [(s.dead_letters, s.dead_letters_lost) for s in lost] == [(1, 1)]
+    assert queue.closed  # the letters come again, by another client
 
 
 class Picky(Text):
