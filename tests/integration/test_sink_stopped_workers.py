@@ -1,9 +1,11 @@
-"""A worker of Spark that writes for a sink is stopped (SIGSTOP), with its own timers: the task goes on without it."""
+"""A process of Spark is stopped (SIGSTOP), with its own timers: the task goes on without it, or ends to be replaced."""
 
 from pathlib import Path
 
 import psutil
 import pytest
+
+from penstock.exit_codes import ExitCode
 
 from .lab import STRING, Lab
 from .running import Running, manifest, new_name, until
@@ -71,3 +73,12 @@ def test_a_worker_that_goes_on_in_time_writes_nothing_twice(lab: Lab, tmp_path: 
     task.stop()
     assert sorted(written(tmp_path)) == every()
     assert "Trying again" not in task.log_text()
+
+
+def test_a_jvm_that_stays_stopped_ends_its_task_which_is_a_loss(lab: Lab, tmp_path: Path) -> None:
+    _, _, task = start(lab, tmp_path)
+    until(lambda: [e for e in lab.journal.of("wrote") if e["worker"]], what="a write in a worker")
+    jvm = task.jvms()[0]
+    jvm.suspend()
+    task.await_log(f"Process {jvm.pid} of Spark has been stopped", seconds=BOUND)
+    assert task.await_exit(BOUND) == ExitCode.LOST
