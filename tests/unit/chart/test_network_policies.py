@@ -38,6 +38,18 @@ def test_in_each_watched_namespace_nothing_gets_into_connectors_pods_but_who_rea
     assert policies(helm.render(least(watchNamespaces=["shop"], networkPolicy={"enabled": False}))) == {}
 
 
+def test_who_may_read_metrics_does_not_keep_the_charts_own_test_out(helm: Helm) -> None:
+    who = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
+    rendered = helm.render(least(networkPolicy={"metricsFrom": who}))
+    (pod,) = [p for p in rendered.of("Pod") if p["metadata"]["annotations"]["helm.sh/hook"] == "test"]
+    (rule,) = [r for r in policies(rendered)[NAMESPACE]["ingress"] if r["ports"] == [{"port": "metrics"}]]
+    (own,) = [f for f in rule["from"] if f not in who]
+    assert list(own) == ["podSelector"]
+    assert own["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    operator = rendered.one("Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert not own["podSelector"]["matchLabels"].items() <= operator.items()
+
+
 @pytest.mark.parametrize("role", ["task", "job"])
 def test_the_policy_is_about_all_pods_that_the_operator_makes_and_no_others(helm: Helm, role: str) -> None:
     rendered = helm.render(least(watchNamespaces=["shop"]))
