@@ -1,4 +1,4 @@
-"""The API server: how it is reached, and what it answers. The only module that knows the `kubernetes` package.
+"""The API server: how it is reached, and what it answers. The only module that calls the `kubernetes` package.
 
 Calls block, with time limits, and may come from many threads.
 """

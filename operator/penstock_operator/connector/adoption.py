@@ -54,7 +54,7 @@ def running(facts: Facts, plan: Plan | None, life: LifeOf, asked: Requests, plan
         if not is_own and planned.config.valid is None and not facts.secrets.missing:
             text = f"{planned.verdict.message}; the last good configuration goes on"
             pending = Pending(planned.verdict.reason, text, planning=True)
-            planned = replace(planned, config=valid(last), pending=pending)
+            planned = replace(planned, config=valid(facts, last), pending=pending)
         return _with(facts, None, last, tasks, asked, planned)
     if plan.hash == last.hash or is_own or not _ends_pods(last, plan, life):
         rollout = None if is_own else facts.memory.rollout

@@ -14,6 +14,7 @@ from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.pod_facts import Pod
 from penstock_operator.connector.secrets import too_many, with_namespace
 from penstock_operator.connector.verdict import Config, Kind, Pending, Verdict
+from penstock_operator.pod_fields import unknown_fields
 from penstock_operator.rollout.share import Share
 
 __all__ = [
@@ -125,9 +126,9 @@ def refused(facts: Facts, memory: Memory, problems: Sequence[str]) -> Decision:
     )
 
 
-def valid(plan: Plan) -> Config:
+def valid(facts: Facts, plan: Plan) -> Config:
     """The plugin has accepted the configuration, perhaps with warnings."""
-    warnings = list(plan.warnings)
+    warnings = [*plan.warnings, *unknown_fields(facts.connector.spec.template)]
     if left := plan.left_behind:
         warnings.append(
             f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
@@ -152,7 +153,7 @@ def config_known(facts: Facts) -> Config:
     if flaws := known_flaws(facts):
         return invalid(flaws)
     if (plan := facts.plan(facts.due) or facts.split()) is not None:
-        return valid(plan)
+        return valid(facts, plan)
     if facts.memory.refused == facts.due:
         return invalid(facts.memory.refusal)
     return unknown("is checked when the connector starts")

@@ -45,9 +45,9 @@ def planned(facts: Facts) -> tuple[Plan | None, Decision]:
     if known is not None:
         memory = replace(memory, refused="", refusal=())
         if known.hash == facts.due:
-            return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known)
+            return known, Decision(memory, _STARTING, valid(facts, known), "Pending", plan=known)
         known = known.shaped(facts.shape)  # the same tasks: nobody need be asked
-        return known, Decision(memory, _STARTING, valid(known), "Pending", plan=known, save=(known,))
+        return known, Decision(memory, _STARTING, valid(facts, known), "Pending", plan=known, save=(known,))
     if memory.refused == facts.due:
         found = _missing(facts, refused(facts, memory, memory.refusal))
         again = _UNWATCHED_AGAIN if facts.secrets.names and facts.secrets.hash is None else None
@@ -90,7 +90,7 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
     memory = replace(memory, refused="", refusal=())
     if step.answer.standing is not None and not alive:
         memory = replace(memory, standing=step.answer.standing, fence=plan.fence(facts.connector.connect_name))
-    return plan, Decision(memory, _STARTING, valid(plan), "Pending", plan=plan, save=(plan,), delete=step.delete)
+    return plan, Decision(memory, _STARTING, valid(facts, plan), "Pending", plan=plan, save=(plan,), delete=step.delete)
 
 
 def _goes_on(facts: Facts) -> bool:

@@ -28,6 +28,18 @@ def test_a_template_that_is_refused_gets_no_pod_and_one_that_is_mended_runs(site
     site.check()
 
 
+def test_a_field_that_pods_do_not_have_is_a_warning_in_status(site: Site) -> None:
+    site.operator().start()
+    site.create("orders", template={"resources": {"limit": {"memory": "1Gi"}}})
+    body = site.settled("orders")
+    told = condition(body, "ConfigValid")
+    assert told["status"] == "True"
+    assert "spec.template.resources.limit: pods have no such field" in told["message"]
+    (pod,) = (p for p in site.kubelet.pods.objects.values() if p["metadata"]["name"] == "orders-0-1")
+    assert "limit" not in pod["spec"]["containers"][0]["resources"]  # which is why
+    site.check()
+
+
 def test_a_level_that_is_raised_ends_no_pod_and_lets_no_other_come(site: Site) -> None:
     opened = site.operator(podSecurity={"level": "Unrestricted"}).start()
     site.create("orders", template=HOST, deletion={"offsets": "Reset"})
