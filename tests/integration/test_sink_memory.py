@@ -50,6 +50,28 @@ def test_records_of_a_megabyte_are_written_in_pieces_of_a_batch_and_fit_the_memo
     assert found[0] < LIMIT
 
 
+def test_records_that_compression_makes_tiny_fit_the_memory_limit_with_a_smaller_fetch(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Fetches are bounded by compressed bytes, and unpacked at once: with the default these take twice the limit."""
+    topic, name, records = lab.topic("tiny"), new_name("tiny"), 4_000
+    producer = Producer(
+        {"bootstrap.servers": lab.servers, "compression.type": "zstd", "message.max.bytes": 2 * MEGABYTE,
+         "queue.buffering.max.kbytes": 200_000}
+    )  # fmt: skip
+    for n in range(records):
+        producer.produce(topic, b"x" * MEGABYTE)
+        if n % 100 == 99:
+            assert producer.flush(60) == 0
+    config = {**STRING, "journal": lab.journal.path, "topics": topic, "out": tmp_path / "out",
+              "consumer.override.max.partition.fetch.bytes": "16384"}  # fmt: skip
+    _, task = lab.start(manifest(name, "slow_sinks:SlowSink", config, spark="Eager"))
+    with peak(task) as found:
+        until(lambda: lab.committed(name, topic) == records, seconds=240, what=task.last_words)
+    task.stop()
+    assert found[0] < LIMIT
+
+
 @contextmanager
 def peak(task: Running) -> Iterator[list[int]]:
     """The most that the processes of a task have held at once, what they share counted once for each."""
