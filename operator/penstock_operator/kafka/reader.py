@@ -87,6 +87,7 @@ class Reader:
         self._cause: KafkaError | None = None
         self._kept: list[Message] = []
         self._consumer = Consumer(consumer_properties(worker, self._errors.append))
+        self._worker = worker
         self._admin = AdminClient(admin_properties(worker))
         self._id: str | None = None
         self._ends: dict[int, int] = {}
@@ -215,7 +216,10 @@ class Reader:
         try:
             asked = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=_ASK_SECONDS)
             return str(asked[self._topic].result(_ASK_SECONDS * 2).topic_id)
-        except (KafkaException, TimeoutError):
+        except (KafkaException, TimeoutError) as e:
+            if isinstance(e, TimeoutError) or _is_of_client(e.args[0]):
+                # Brokers answer the consumer, which is asked before: this client knows none any more (see `_SILENCE`).
+                self._admin = AdminClient(admin_properties(self._worker))
             return None
 
     def _check(self, error: KafkaError, heard: Heard) -> None:
@@ -253,3 +257,8 @@ _CONSEQUENCES: Final = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._TIME
 
 def _vagueness(error: KafkaError) -> bool:
     return error.code() == KafkaError._TRANSPORT  # noqa: SLF001
+
+
+def _is_of_client(error: KafkaError) -> bool:
+    """Whether no broker said that: librdkafka's own errors are below zero, but for "unknown", which brokers say too."""
+    return error.code() < KafkaError.UNKNOWN

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
@@ -24,7 +24,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from penstock.life import Standing
 from penstock.report import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_operator.errors import Unavailable
-from penstock_operator.kafka import ActiveTopic, StatusTopic
+from penstock_operator.kafka import ActiveTopic, StatusTopic, reader
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
 from penstock_runtime.embedded import EmbeddedKafka
@@ -412,3 +412,49 @@ def test_a_status_topic_that_is_idle_costs_next_to_nothing(kafka: str, topic: st
     with pytest.raises(queue.Empty):
         watched.changes.get(timeout=5.0)
     assert time.process_time() - begun < 0.25
+
+
+def test_the_id_of_a_topic_is_told_again_after_brokers_have_listed_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_ASK_SECONDS", 3.0)
+    with EmbeddedKafka(tmp_path / "kafka") as started:
+        servers = started.bootstrap_servers
+        make(servers, "status")
+    port = int(servers.rpartition(":")[2])
+    asking = reader.Reader(settings(servers, "status").worker_now(), "status", threading.Event(), lambda: None)
+    forgetful = asking._admin  # one that asks for all topics hears of it soonest
+    fenced = {"broker.session.timeout.ms": "600", "broker.heartbeat.interval.ms": "1500"}
+    with asking:
+        with EmbeddedKafka(tmp_path / "kafka", port=port, settings=fenced):
+            until(lambda: answers(forgetful))
+            silent_for(forgetful, 20.0)
+        with EmbeddedKafka(tmp_path / "kafka", port=port):
+            until(lambda: asking._topic_id() is not None)
+            assert not answers(forgetful), "librdkafka comes back by itself now: no new client is needed"
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 2 * SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+
+
+def silent_for(client: AdminClient, seconds: float) -> None:
+    """Ask until it has not answered for so long."""
+    answered = time.monotonic()
+
+    def is_silent() -> bool:
+        nonlocal answered
+        if answers(client):
+            answered = time.monotonic()
+        return time.monotonic() - answered > seconds
+
+    until(is_silent)
+
+
+def answers(client: AdminClient) -> bool:
+    try:
+        return bool(client.list_topics(timeout=5.0).brokers)
+    except KafkaException:
+        return False
