@@ -65,7 +65,10 @@ def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping
     """Let the file grow while `penstock run` moves its lines, then let it drain."""
     servers = kafka.bootstrap_servers
     # `penstock run`, that ends with us however we end.
-    program = "import sys; from penstock_runtime import cli, parent; parent.die_with_parent(); sys.exit(cli.main())"
+    program = (
+        "import sys; from penstock_runtime import cli; from penstock_runtime.task import children;"
+        "children.die_with_parent(); sys.exit(cli.main())"
+    )
     command = [sys.executable, "-c", program, "run", str(Path(__file__).with_name("connectors.yaml")),
                "--bootstrap-servers", servers, "--data-dir", str(FOLDER), "--log-level", "WARNING"]  # fmt: skip
     # A group of its own: Ctrl-C in the terminal is for us, and the connectors stop when the last line is through.

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConfigError, ConnectError
-from penstock.pod_layout import SECRETS_DIR
+from penstock_model.contracts.pod_layout import SECRETS_DIR
 from penstock_operator import logs
-from penstock_operator.cluster import in_this_cluster
-from penstock_operator.composition import Operator
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
 from penstock_operator.errors import OperatorError
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.cluster import in_this_cluster
 from penstock_operator.metrics import Metrics
+from penstock_operator.operator import Operator
 from penstock_operator.release_key import release_key
 from penstock_operator.settings import Settings
 

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, Protocol, TypeVar
 
-from penstock_operator.index import ConnectorIndex
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
-from penstock_operator.key import Key
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
+from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.key import Key
 from penstock_operator.rollout import Places
 from penstock_operator.settings import Settings
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from penstock_operator.late_kinds import LATE_THREAD
-from penstock_operator.workqueue import current_key
+from penstock_operator.kubernetes.optional_kinds import LATE_THREAD
+from penstock_operator.queue.workqueue import current_key
 
 __all__ = ["JsonLines", "Seldom", "configure"]
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_operator.errors import Unavailable
-from penstock_operator.kinds import SECRET
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import SECRET
 from penstock_operator.settings import Settings
 
 __all__ = ["release_key", "secret_name"]

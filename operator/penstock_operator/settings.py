@@ -11,15 +11,15 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, PrivateAttr, ValidationError
 from pydantic.alias_generators import to_camel
 
-from penstock.client_properties import translate_layers
 from penstock.errors import ConfigError, Problem
-from penstock.field_problems import field_problems
-from penstock.pod_layout import SECRETS_DIR
-from penstock.redaction import Redactor, client_secrets
-from penstock.resource_values import ConfigText
-from penstock.variables import resolve
-from penstock.worker_config import CLIENT_KINDS, WorkerConfig
-from penstock.worker_warnings import warnings
+from penstock_model.connect.redaction import Redactor, client_secrets
+from penstock_model.connect.variables import resolve
+from penstock_model.connect.worker_config import CLIENT_KINDS, WorkerConfig
+from penstock_model.connect.worker_warnings import warnings
+from penstock_model.contracts.pod_layout import SECRETS_DIR
+from penstock_model.kafka_properties.translation import translate_layers
+from penstock_model.resources.messages import field_problems
+from penstock_model.resources.values import ConfigText
 
 __all__ = ["USER", "Level", "Release", "Resources", "Rollout", "Settings", "Worker"]
 

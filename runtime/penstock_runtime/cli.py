@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
-from penstock.exit_codes import ExitCode
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime import logs
 from penstock_runtime.logs import say
 
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        The exit code (`penstock.exit_codes`).
+        The exit code (`penstock_model.contracts.exit_codes`).
     """
     options = _parser().parse_args(arguments)
     # What runs for long speaks to a program unless it sits at a terminal; what answers once speaks to a person.
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    from penstock_runtime.local.samples import NAMES, Schemas
+    from penstock_runtime.local.transform.samples import NAMES, Schemas
 
     transform = commands.add_parser(
         "transform",
@@ -189,8 +189,8 @@ def _validate(options: argparse.Namespace) -> ExitCode:
 
 
 def _transform(options: argparse.Namespace) -> ExitCode:
-    from penstock_runtime.local.samples import Schemas
-    from penstock_runtime.local.transforming import TransformOptions, transform
+    from penstock_runtime.local.transform.command import TransformOptions, transform
+    from penstock_runtime.local.transform.samples import Schemas
 
     _secrets(options)
     return transform(

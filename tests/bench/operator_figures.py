@@ -1,4 +1,4 @@
-"""Measures of the operator on a site (`tests/integration/operator_life/site.py`): many connectors, idle ones, one change."""
+"""Measures of the operator on a site (`operator_life/world/site.py`): many connectors, idle ones, one change."""
 
 import re
 import statistics
@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import psutil
 from tests.integration.cluster_api.api import ApiRefused
-from tests.integration.operator_life.processes import OperatorProcess
-from tests.integration.operator_life.site import Site, is_settled
+from tests.integration.operator_life.world.processes import OperatorProcess
+from tests.integration.operator_life.world.site import Site, is_settled
 
 __all__ = [
     "Idle", "Many", "Restart", "change_to_action", "created", "idle", "p50", "removed", "restart", "rests",

@@ -25,10 +25,10 @@ from tests.bench.operator_figures import (
 from tests.bench.results import AtMost, Measure
 from tests.integration.cluster_api.api import Api
 from tests.integration.cluster_api.conftest import ROOT, ApiServer, run
-from tests.integration.operator_life.processes import Stable
-from tests.integration.operator_life.site import Site
+from tests.integration.operator_life.world.processes import Stable
+from tests.integration.operator_life.world.site import Site
 
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
 
 __all__ = ["OperatorFigures", "operator_rows", "run_operator"]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock_runtime.discovery import PluginRef, Plugins
+from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 __all__ = ["Chain", "sink_chain"]
 

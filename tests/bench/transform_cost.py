@@ -14,14 +14,15 @@ from typing import Any, Final, cast
 from tests.bench.results import AtMost, Measure
 from tests.bench.transform_cases import CASES, FORMS, Case, Form, headers, values
 
-from penstock import Converter, HeaderConverter, Predicate, TopicPartition, Transform, stages
-from penstock_plugins.file_sink import FileWriter
-from penstock_runtime.discovery import Plugins
-from penstock_runtime.engine import chain
-from penstock_runtime.engine.converting import Converters, convert_consumed
-from penstock_runtime.engine.garbage import collect_seldom
-from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
+from penstock import Converter, HeaderConverter, Predicate, TopicPartition, Transform
+from penstock_model.connect import plugin_chain
+from penstock_plugins.connectors.file.sink import FileWriter
 from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.pipeline import chain
+from penstock_runtime.pipeline.converters import Converters, convert_consumed
+from penstock_runtime.pipeline.gc_tuning import collect_seldom
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["Cost", "cost_of", "cost_rows", "transform_costs"]
 
@@ -109,8 +110,8 @@ def _consumed(form: Form) -> Consumed:
 
 def _converters(form: Form) -> Converters:
     made: list[Any] = []
-    for name in stages.CONVERTERS:
-        place = stages.converter(name, {"header.converter": _HEADERS, **form.converters}, {})
+    for name in plugin_chain.CONVERTERS:
+        place = plugin_chain.converter(name, {"header.converter": _HEADERS, **form.converters}, {})
         kind: type[Any] = HeaderConverter if name == "header.converter" else Converter
         plugin = Plugins.installed().find(kind, str(place.type)).cls()
         parsed = plugin.Config.parse(place.properties, place.prefix)
@@ -124,12 +125,12 @@ def _converters(form: Form) -> Converters:
 
 def _steps(case: Case) -> list[chain.Step]:
     predicates: dict[str, Predicate] = {}
-    for guard in stages.predicates(case.config):
+    for guard in plugin_chain.predicates(case.config):
         predicate = Plugins.installed().find(Predicate, str(guard.type)).cls()  # type: ignore[type-abstract]
         predicate.configure(predicate.Config.parse(guard.properties, guard.prefix))
         predicates[guard.name.removeprefix("predicates.")] = predicate
     steps = []
-    for place in stages.transforms(case.config):
+    for place in plugin_chain.transforms(case.config):
         ref = Plugins.installed().find(Transform, str(place.type))  # type: ignore[type-abstract]
         transform = ref.cls()
         if ref.variant is not None:

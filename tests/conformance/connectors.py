@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from penstock import Header, Record, RecordBatch, Schema, TopicPartition
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.connect_form import connector
-from penstock_runtime.discovery import Plugins
-from penstock_runtime.engine.chain import Step, transform
-from penstock_runtime.engine.converting import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.engine.setup import Setup
-from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.manifests.connect_forms import connector
+from penstock_runtime.manifests.worker_file import worker_from
+from penstock_runtime.pipeline.chain import Step, transform
+from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.worker_file import worker_from
+from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["PLUGINS", "Place", "consumed", "outcomes", "outgoing", "planned", "set_up"]
 

@@ -7,15 +7,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from penstock import ConfigError, DataError, Predicate, Transform, stages
-from penstock.client_properties import translate
-from penstock.errors_config import ErrorsConfig
-from penstock.property_text import items, trimmed
-from penstock.topic_creation import TopicRules
-from penstock.variables import resolve
-from penstock_plugins.java_charsets import Charset
-from penstock_plugins.json_reader import JsonReader
-from penstock_plugins.simple_date_format import PatternError, SimpleDateFormat
+from penstock import ConfigError, DataError, Predicate, Transform
+from penstock_java.date_format import PatternError, SimpleDateFormat
+from penstock_java.property_text import items, trimmed
+from penstock_model.connect import plugin_chain
+from penstock_model.connect.errors_config import ErrorsConfig
+from penstock_model.connect.topic_creation import TopicRules
+from penstock_model.connect.variables import resolve
+from penstock_model.kafka_properties.translation import translate
+from penstock_plugins.converters.charsets import Charset
+from penstock_plugins.converters.json.reader import JsonReader
 from penstock_runtime.plan.clients import used
 
 from .case_files import Case
@@ -76,7 +77,7 @@ def _validated_kindly(case: Case) -> bool:
     if any(config.get(name) != trimmed(config.get(name) or "") != "" for name in in_version):
         return True
     given = {name: text for name, text in config.items() if text is not None}
-    for place in (*stages.transforms(given), *stages.predicates(given)):
+    for place in (*plugin_chain.transforms(given), *plugin_chain.predicates(given)):
         name, refused = place.type or "", place.type_property in _expected(case)
         if f"{place.name}.plugin.version" in _expected(case):
             continue
@@ -87,7 +88,7 @@ def _validated_kindly(case: Case) -> bool:
     return False
 
 
-def _problems(place: stages.Place) -> set[str]:
+def _problems(place: plugin_chain.Place) -> set[str]:
     kind: type[Transform] | type[Predicate] = Transform if place.name.startswith("transforms.") else Predicate
     try:
         found = PLUGINS.find(kind, place.type or "")

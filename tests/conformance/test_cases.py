@@ -8,8 +8,8 @@ import pytest
 
 from penstock import Record
 from penstock.values import Instant
-from penstock_runtime.engine.converting import Converters
-from penstock_runtime.engine.setup import Setup
+from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.converters import Converters
 
 from . import codec
 from .case_files import AREAS, Case, cases, every

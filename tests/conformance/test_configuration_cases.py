@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
-from penstock.topic_creation import TopicRules
-from penstock.version_order import compare
-from penstock.versions import Version, VersionRange, choose
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.worker_file import worker_from
+from penstock_model.connect.topic_creation import TopicRules
+from penstock_model.connect.version_order import compare
+from penstock_model.connect.versions import Version, VersionRange, choose
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_runtime.manifests.worker_file import worker_from
 
 from .case_files import Case, cases
 from .connectors import planned

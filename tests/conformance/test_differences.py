@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from penstock import Problem
-from penstock_runtime.discovery import Plugins
+from penstock_runtime.plugins.discovery import Plugins
 
 from . import rules
 from .case_files import FOLDER, OWN, every, group

@@ -94,7 +94,7 @@ def standing(cluster: Cluster, uid: str) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.own_cluster
-@pytest.mark.expects("penstock.librdkafka.*FAIL")
+@pytest.mark.expects("penstock_model.kafka_properties.librdkafka.*FAIL")
 def test_no_task_is_ended_by_its_probes_while_kafka_is_away_not_even_one_that_starts(place: Place) -> None:
     running = place.datagen("running", config={"rate": 20, "count": 200_000})
     starting = place.datagen("starting", config={"rate": 100, "count": COUNT})

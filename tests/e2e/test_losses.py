@@ -67,7 +67,7 @@ def test_a_pod_that_is_deleted_or_whose_container_dies_is_replaced_and_the_other
 
 HUNGRY = """
 from penstock import prop
-from penstock_plugins.datagen import Datagen, DatagenConfig
+from penstock_plugins.connectors.datagen.source import Datagen, DatagenConfig
 
 
 class HungryConfig(DatagenConfig):

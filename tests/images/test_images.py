@@ -116,8 +116,8 @@ def test_the_runtime_finds_its_plugins_and_its_command(image: Callable[[str], Im
 SPARK = """
 from pathlib import Path
 
-from penstock_runtime.engine.spark import Spark
-from penstock_runtime.scratch import Scratch
+from penstock_runtime.spark.session import Spark
+from penstock_runtime.task.scratch import Scratch
 
 with Scratch() as scratch:
     scratch.become_temporary()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.taskspec import TaskSpec
+from penstock_model.contracts.task_spec import TaskSpec
 
 from .reading import create
 from .running import manifest, new_name, specs, until

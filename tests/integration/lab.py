@@ -20,7 +20,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from penstock.taskspec import TaskSpec, TaskState
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
 
 from .journal import Journal
 from .reading import Read, create, read_all

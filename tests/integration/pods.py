@@ -20,12 +20,12 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import Producer
 
-from penstock.answer_line import Written, answer_in
-from penstock.job import Action, JobAnswer, JobRequest
-from penstock.life import Life, Standing
-from penstock.report import Control, LastWord, Report, control_key, report_key
-from penstock.resources import Connector
-from penstock.taskspec import TaskSpec, TaskState
+from penstock_model.contracts.job import Action, JobAnswer, JobRequest
+from penstock_model.contracts.job_answer import Written, answer_in
+from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.task_reports import Control, LastWord, Report, control_key, report_key
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
+from penstock_model.resources.connector import Connector
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
 from .journal import Journal

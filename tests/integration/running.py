@@ -31,14 +31,14 @@ from typing import Any, Final, TypeVar
 import psutil
 
 from penstock.errors import RetriableError
-from penstock.life import Standing
-from penstock.resources import Connector
-from penstock.taskspec import TaskSpec
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.discovery import Plugins
-from penstock_runtime.engine.setup import Setup
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_spec import TaskSpec
+from penstock_model.resources.connector import Connector
+from penstock_runtime.fencing.prepare import prepare
+from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.plan import plan
-from penstock_runtime.prepare import prepare
+from penstock_runtime.plugins.discovery import Plugins
 
 from .machine_time import Deadline
 

@@ -14,8 +14,8 @@ from tests.integration.machine_time import MachineTime
 from tests.integration.pods import Pods, control
 from tests.integration.running import Processes, next_life, specs
 
-from penstock.exit_codes import ExitCode
-from penstock.taskspec import TaskSpec
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.task_spec import TaskSpec
 
 from .runs import ConnectorRuns, Run
 

@@ -7,14 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from penstock.job import Action, JobRequest
-from penstock.pod_layout import SECRETS_DIR
+from penstock_model.contracts.job import Action, JobRequest
+from penstock_model.contracts.pod_layout import SECRETS_DIR
 from penstock_operator.connector import plans
-from penstock_operator.connector.api_trouble import cause
-from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
-from penstock_operator.connector.facts import Facts
-from penstock_operator.connector.gather import Remembered
-from penstock_operator.connector.names import (
+from penstock_operator.connector.decide.api_failures import cause
+from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision
+from penstock_operator.connector.decide.refused_pods import Refusal, after, of_plan
+from penstock_operator.connector.observe.gather import Remembered
+from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.pod_status import Pod
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.render.events import notes
+from penstock_operator.connector.render.names import (
     FINALIZER,
     OPERATOR_LABEL,
     ROLE_LABEL,
@@ -24,16 +28,12 @@ from penstock_operator.connector.names import (
     pod_name,
     request_name,
 )
-from penstock_operator.connector.notes import notes
-from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.pod_facts import Pod
-from penstock_operator.connector.pods import Maker
-from penstock_operator.connector.refusals import Refusal, after, of_plan
-from penstock_operator.connector.status import same, status
+from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.status import same, status
 from penstock_operator.context import Context
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused
-from penstock_operator.key import Key
-from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, POD
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, POD
+from penstock_operator.queue.key import Key
 
 __all__ = ["STATUS_MANAGER", "Applied", "apply", "delete_pod", "write_finalizer"]
 

@@ -4,14 +4,14 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_operator.connector.api_trouble import with_trouble
 from penstock_operator.connector.apply import STATUS_MANAGER
-from penstock_operator.connector.figures import undecided
-from penstock_operator.connector.gather import Remembered
+from penstock_operator.connector.decide.api_failures import with_trouble
+from penstock_operator.connector.observe.gather import Remembered
+from penstock_operator.connector.render.metrics import undecided
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
-from penstock_operator.key import Key
-from penstock_operator.kinds import CONNECTOR
+from penstock_operator.kubernetes.kinds import CONNECTOR
+from penstock_operator.queue.key import Key
 
 __all__ = ["report"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from penstock_operator.connector.plans import Plan
-from penstock_operator.key import Key
+from penstock_operator.queue.key import Key
 
 __all__ = ["CachedPlan", "PlanCache"]
 

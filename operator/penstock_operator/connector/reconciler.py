@@ -7,30 +7,30 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from penstock.errors import ConfigError
-from penstock.job import Action
-from penstock.report import Claim, Control, claim_key, control_key
-from penstock.resources import Connector
-from penstock_operator.backoff import backoff
-from penstock_operator.connector import gather
-from penstock_operator.connector.api_trouble import over
+from penstock_model.contracts.job import Action
+from penstock_model.contracts.task_reports import Claim, Control, claim_key, control_key
+from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied, apply
-from penstock_operator.connector.connect_states import connect_states
-from penstock_operator.connector.decide import decide
-from penstock_operator.connector.decision import CreateJob, Decision
-from penstock_operator.connector.facts import Facts
+from penstock_operator.connector.decide.api_failures import over
+from penstock_operator.connector.decide.decide import decide
+from penstock_operator.connector.decide.decision import CreateJob, Decision
+from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
+from penstock_operator.connector.decide.refused_pods import QUOTA, with_room
+from penstock_operator.connector.decide.template_policy import judged
+from penstock_operator.connector.decide.withdrawal import End, end_of, leave, let_go
 from penstock_operator.connector.failed_run import report
-from penstock_operator.connector.figures import figures, undecided
-from penstock_operator.connector.kafka_trouble import KafkaTrouble
+from penstock_operator.connector.observe import gather
+from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.plan_cache import PlanCache
-from penstock_operator.connector.pod_facts import Phase
-from penstock_operator.connector.pods import Maker
-from penstock_operator.connector.refusals import QUOTA, with_room
-from penstock_operator.connector.template_policy import judged
-from penstock_operator.connector.withdrawal import End, end_of, leave, let_go
+from penstock_operator.connector.render.connect_states import connect_states
+from penstock_operator.connector.render.metrics import figures, undecided
+from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unavailable, Unforeseen
-from penstock_operator.key import Key
-from penstock_operator.kinds import CONNECTOR
+from penstock_operator.kubernetes.kinds import CONNECTOR
+from penstock_operator.queue.backoff import backoff
+from penstock_operator.queue.key import Key
 
 __all__ = ["Reconciler"]
 

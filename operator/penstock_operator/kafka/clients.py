@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError
 
-from penstock.client_properties import translate_layers
-from penstock.worker_config import ClientKind
+from penstock_model.connect.worker_config import ClientKind
+from penstock_model.kafka_properties.translation import translate_layers
 from penstock_operator.settings import Worker
 
 __all__ = ["admin_properties", "consumer_properties", "producer_properties"]

@@ -1,6 +1,6 @@
 """The latest of each key of the status topic that matters to the operator. Pure.
 
-Ours: reports, controls, claims (`penstock.report`), incarnations (`penstock.incarnation`), of which the greatest counts.
+Ours: reports, controls, claims (`task_reports`), incarnations (`incarnation`), of which the greatest counts.
 Kafka Connect's: active topics, and states, without their traces. Of a record of ours that cannot be read nothing is kept; a
 state that cannot be read is known by its key, to be removed.
 """
@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from penstock.incarnation import Incarnation, incarnation_key, merged
-from penstock.life import Standing
-from penstock.report import Claim, Control, Report, claim_key, control_key
-from penstock.status_records import Status
+from penstock_model.connect.status_records import Status
+from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merged
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key
 
 __all__ = ["ActiveTopic", "Records", "connector_of"]
 

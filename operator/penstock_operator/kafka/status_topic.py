@@ -9,14 +9,14 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConfigError
-from penstock.life import Standing
-from penstock.report import Claim, Control, Report
-from penstock.status_records import Status
-from penstock.status_snapshot import StatusSnapshot
+from penstock_model.connect.status_records import Status
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_model.contracts.task_reports import Claim, Control, Report
 from penstock_operator.errors import Unavailable
+from penstock_operator.kafka.connectivity import credentials_refused, sentence
 from penstock_operator.kafka.reader import Lost, Place, Reader
 from penstock_operator.kafka.records import ActiveTopic, Records
-from penstock_operator.kafka.troubles import credentials_refused, sentence
 from penstock_operator.kafka.writer import Entry, Writer
 from penstock_operator.settings import Settings
 

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.clients import producer_properties
-from penstock_operator.kafka.troubles import credentials_refused
+from penstock_operator.kafka.connectivity import credentials_refused
 from penstock_operator.settings import Worker
 
 __all__ = ["Entry", "Writer"]

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock_operator.connector.plans import release
-from penstock_operator.key import Key
-from penstock_operator.kinds import CONNECTOR
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import CONNECTOR
+from penstock_operator.queue.key import Key
 from penstock_operator.rollout.share import Share, of_status
 from penstock_operator.settings import Settings
 

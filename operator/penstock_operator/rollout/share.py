@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from penstock_operator.connector.pod_facts import instant
+from penstock_operator.connector.observe.pod_status import instant
 from penstock_operator.settings import Rollout
 
 __all__ = ["OPEN", "Phase", "Place", "Record", "Share", "of_status", "share"]

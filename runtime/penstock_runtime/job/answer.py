@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Iterable
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
-from penstock.job import Action, Finding, JobAnswer, JobRequest, Outcome
+from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome
 from penstock_runtime.job.preparing import Unavailable, prepared
 from penstock_runtime.job.resetting import reset
 from penstock_runtime.job.validating import validated

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from penstock.errors import ConfigError, ConnectError, Superseded
-from penstock.life import Standing
-from penstock.status_snapshot import StatusSnapshot
-from penstock.taskspec import TaskSpec
-from penstock_runtime.engine.setup import Setup
-from penstock_runtime.kafka.reach import reach
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_model.contracts.task_spec import TaskSpec
+from penstock_runtime.fencing.prepare import prepare
+from penstock_runtime.kafka.connectivity import reach
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.prepare import prepare
+from penstock_runtime.pipeline.context import Setup
 
 __all__ = ["Complaints", "Unavailable", "prepared", "with_kafka"]
 

@@ -14,18 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from penstock.answer_line import Written, answer_line
 from penstock.errors import ConfigError
-from penstock.exit_codes import ExitCode
-from penstock.job import JobAnswer, JobRequest, Outcome
-from penstock.report import LastWord
-from penstock.resources import Connector
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.job import JobAnswer, JobRequest, Outcome
+from penstock_model.contracts.job_answer import Written, answer_line
+from penstock_model.contracts.task_reports import LastWord
+from penstock_model.resources.connector import Connector
 from penstock_runtime import logs
 from penstock_runtime.job.answer import answered
-from penstock_runtime.known_secrets import redactor_of
 from penstock_runtime.plan.literals import plugin_secrets
-from penstock_runtime.pod import last_word
-from penstock_runtime.prints import become_log_lines, last_lines
+from penstock_runtime.task.pod import termination_message
+from penstock_runtime.task.redactor import redactor_of
+from penstock_runtime.task.stdio_capture import become_log_lines, last_lines
 
 __all__ = ["leave", "run"]
 
@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> ExitCode:
         request = JobRequest.from_json(options.request.read_bytes())
     except (ConfigError, OSError) as e:
         sys.stderr.write(f"{e}\n")
-        last_word.leave(LastWord(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
+        termination_message.leave(LastWord(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
     texts, class_name = _texts(request.connector)
     known = [redactor_of(texts, request.worker, request.secrets_dir)]
@@ -62,7 +62,7 @@ def run(arguments: list[str]) -> ExitCode:
         _write(answers_to, f"{answer_line(answer, _written(request))}\n".encode())
     except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
         return _failed(e, redact)
-    last_word.leave(LastWord(exit_code=ExitCode.OK, message=_said(answer)))
+    termination_message.leave(LastWord(exit_code=ExitCode.OK, message=_said(answer)))
     return ExitCode.OK
 
 
@@ -101,7 +101,7 @@ def _failed(error: Exception, redact: Callable[[str], str]) -> ExitCode:
     trace = redact("".join(traceback.format_exception(error)))[-_TRACE:]
     message = redact(f"{type(error).__name__}: {error}")
     log.error("The job has failed: %s", message, extra={"trace": trace})
-    last_word.leave(LastWord(exit_code=ExitCode.FAILED, message=message, trace=trace))
+    termination_message.leave(LastWord(exit_code=ExitCode.FAILED, message=message, trace=trace))
     return ExitCode.FAILED
 
 

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem
-from penstock.job import JobRequest
 from penstock.offsets import Offset, SourcePartition
-from penstock.resources import UNNAMED, Connector
-from penstock.status_snapshot import StatusSnapshot
-from penstock.variables import resolve
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.engine.setup import Setup, client_settings
+from penstock_model.connect.variables import resolve
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.job import JobRequest
+from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_model.resources.connector import UNNAMED, Connector
+from penstock_runtime.fencing.prepare import Place, fence
 from penstock_runtime.job.preparing import Complaints, with_kafka
 from penstock_runtime.job.validating import planned
 from penstock_runtime.kafka import offsets_topic
-from penstock_runtime.kafka.compacted import NoSuchTopic, StatusWriter
+from penstock_runtime.kafka.compacted_topic import NoSuchTopic, StatusWriter
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.prepare import Place, fence
+from penstock_runtime.pipeline.context import Setup, client_settings
 
 __all__ = ["reset"]
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.answer_line import copied
 from penstock.errors import ConfigError, Problem
-from penstock.job import JobRequest, PlanAnswer
-from penstock.resources import Connector, State
-from penstock.taskspec import TaskSpec, TaskState
-from penstock.variables import Secret
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.discovery import Plugins
+from penstock_model.connect.variables import Secret
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.job import JobRequest, PlanAnswer
+from penstock_model.contracts.job_answer import copied
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
+from penstock_model.resources.connector import Connector, State
+from penstock_runtime.manifests.worker_file import Worker, worker_from
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.references import put_back
-from penstock_runtime.worker_file import Worker, worker_from
+from penstock_runtime.plan.unresolve import put_back
+from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["Validated", "planned", "validated"]
 

@@ -26,14 +26,14 @@ from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
 from penstock.unread_headers import RawHeader
 from penstock_runtime.kafka.admin import topic_ids
-from penstock_runtime.kafka.commits import GroupCommits
-from penstock_runtime.kafka.doubt import Doubt, Renewal, let_go
+from penstock_runtime.kafka.broker_health import Doubt, Renewal, let_go
 from penstock_runtime.kafka.errors import passing, translated, translating
 from penstock_runtime.kafka.groups import Groups
-from penstock_runtime.kafka.marks import GONE, ends, marks, named
 from penstock_runtime.kafka.message_headers import MessageHeaders
+from penstock_runtime.kafka.offset_commits import GroupCommits
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.liveness import LOOP
+from penstock_runtime.kafka.watermarks import GONE, ends, marks, named
+from penstock_runtime.task.liveness import LOOP
 
 __all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
 

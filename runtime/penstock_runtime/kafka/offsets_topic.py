@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from penstock.errors import ConnectError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition, updated
-from penstock_runtime.kafka.compacted import Entry, Stamped, stamped_until_end
+from penstock_runtime.kafka.compacted_topic import Entry, Stamped, stamped_until_end
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["StoredOffsets", "fold", "load"]

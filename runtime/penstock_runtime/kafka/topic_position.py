@@ -6,7 +6,7 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from penstock.status_snapshot import StatusSnapshot
+from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["TopicPosition", "topic_id"]

@@ -11,10 +11,10 @@ from confluent_kafka import KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.errors import AUTHORIZATION, REFUSED, Fenced, TransactionAborted, translated, translating
-from penstock_runtime.kafka.outbox import Outbox, Outgoing, Refused
-from penstock_runtime.kafka.refusals import Refusals
+from penstock_runtime.kafka.producer_buffer import Outbox, Outgoing, Refused
+from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.liveness import LOOP
+from penstock_runtime.task.liveness import LOOP
 
 __all__ = ["TransactionalProducer", "fence"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from penstock.errors import ConnectError, RetriableError
-from penstock.exit_codes import ExitCode
-from penstock.worker_config import WorkerConfig
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.local.signals import Signals
 from penstock_runtime.logs import say

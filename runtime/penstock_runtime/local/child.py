@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from penstock.taskspec import TaskSpec
-from penstock_runtime import scratch
-from penstock_runtime.local.words import Words
+from penstock_model.contracts.task_spec import TaskSpec
+from penstock_runtime.local.child_output import Words
+from penstock_runtime.task import scratch
 
 __all__ = ["Child"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector, Transform
 from penstock.config import nearest
-from penstock_runtime.discovery import PluginRef, Plugins
-from penstock_runtime.plugin_ref import kind_name
+from penstock_runtime.plugins.discovery import PluginRef, Plugins
+from penstock_runtime.plugins.plugin_ref import kind_name
 
 __all__ = ["listing"]
 

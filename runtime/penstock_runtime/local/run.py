@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import IO
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
-from penstock.exit_codes import ExitCode
-from penstock.resources import State as DesiredState
-from penstock.restarts import End
-from penstock.taskspec import TaskSpec, TaskState
-from penstock.worker_config import WorkerConfig
-from penstock_runtime import logs, manifests
-from penstock_runtime.discovery import Plugins
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.restart_policy import End
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
+from penstock_model.resources.connector import State as DesiredState
+from penstock_runtime import logs
 from penstock_runtime.embedded import EmbeddedKafka
-from penstock_runtime.engine.setup import Setup
+from penstock_runtime.fencing.prepare import announce, prepare
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
 from penstock_runtime.local.signals import Signals
@@ -27,10 +26,12 @@ from penstock_runtime.local.standard_input import check_standard_input
 from penstock_runtime.local.supervisor import Supervisor, Task
 from penstock_runtime.local.view import Lines, Table, View, present
 from penstock_runtime.logs import say
+from penstock_runtime.manifests import reader
+from penstock_runtime.manifests.worker_file import read_worker, worker_from
+from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.prepare import announce, prepare
-from penstock_runtime.scratch import Scratch, sweep
-from penstock_runtime.worker_file import read_worker, worker_from
+from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.task.scratch import Scratch, sweep
 
 __all__ = ["RunOptions", "plans", "run"]
 
@@ -52,7 +53,7 @@ class RunOptions:
 
 def plans(
     files: Sequence[str], worker: WorkerConfig, secrets: Path | None
-) -> tuple[list[tuple[Plan, manifests.Manifest]], list[str]]:
+) -> tuple[list[tuple[Plan, reader.Manifest]], list[str]]:
     """The plans of every connector in these files, and what their authors should know.
 
     Raises:
@@ -61,7 +62,7 @@ def plans(
     found, warnings = [], []
     problems: list[Problem] = []
     hints: list[Problem] = []
-    for manifest in manifests.read_manifests(files):
+    for manifest in reader.read_manifests(files):
         try:
             planned = plan(manifest.connector, worker, Plugins.installed(), secrets)
         except ConfigError as e:
@@ -136,7 +137,7 @@ def run(options: RunOptions) -> ExitCode:
 
 
 def _prepared(
-    one: Plan, manifest: manifests.Manifest, worker: WorkerConfig, folder: Path,
+    one: Plan, manifest: reader.Manifest, worker: WorkerConfig, folder: Path,
     setups: list[tuple[Setup, State, Sequence[TaskSpec]]], signals: Signals, kafka: EmbeddedKafka | None,
 ) -> list[Task]:  # fmt: skip
     """The tasks of one connector, ready to start: topics are there, old lives are fenced."""

@@ -6,7 +6,7 @@ import signal
 from types import FrameType
 from typing import Final
 
-from penstock.exit_codes import ExitCode
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.local.supervisor import Supervisor
 
 __all__ = ["Signals"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from penstock.errors import ConfigError, Problem
-from penstock_runtime.manifests import Manifest
+from penstock_runtime.manifests.reader import Manifest
 from penstock_runtime.plan import Plan
 
 __all__ = ["check_standard_input"]

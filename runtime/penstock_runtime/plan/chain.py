@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform, stages
+from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform
 from penstock.config import nearest
-from penstock.redaction import literal_secrets
-from penstock.stages import Place, TransformPlace
-from penstock.variables import Secret
-from penstock_runtime.discovery import PluginRef, Plugins
-from penstock_runtime.plan.findings import Findings
-from penstock_runtime.plan.pinned import check_syntax, check_version
+from penstock_model.connect import plugin_chain
+from penstock_model.connect.plugin_chain import Place, TransformPlace
+from penstock_model.connect.redaction import literal_secrets
+from penstock_model.connect.variables import Secret
+from penstock_runtime.plan.plugin_versions import check_syntax, check_version
+from penstock_runtime.plan.problems import Findings
+from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 __all__ = ["Chain", "check_chain", "check_converter_names", "check_transforms"]
 
@@ -39,9 +40,9 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
         findings: gets problems and warnings.
     """
     chain = Chain()
-    for name in stages.CONVERTERS:
+    for name in plugin_chain.CONVERTERS:
         kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
-        place = stages.converter(name, config, worker)
+        place = plugin_chain.converter(name, config, worker)
         own = Findings() if place.from_worker else findings
         _check(place, kind, plugins, own, chain)
         if place.from_worker:
@@ -53,7 +54,7 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
 
 def check_converter_names(config: Mapping[str, str], plugins: Plugins, findings: Findings) -> None:
     """Refuse converters that are not there; nothing else is said of them. Arguments as of `check_chain`."""
-    for name in stages.CONVERTERS:
+    for name in plugin_chain.CONVERTERS:
         kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
         if name in config:
             findings.attempt(lambda: plugins.find(kind, config[name], property_name=name))  # noqa: B023 (called at once)
@@ -62,12 +63,12 @@ def check_converter_names(config: Mapping[str, str], plugins: Plugins, findings:
 
 def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Findings, chain: Chain) -> None:
     """Find and try the transforms and predicates, and add them to the chain; arguments as of `check_chain`."""
-    predicates = stages.predicates(config)
+    predicates = plugin_chain.predicates(config)
     for predicate in predicates:
         _check(predicate, Predicate, plugins, findings, chain)
     unused = dict.fromkeys(p.name.removeprefix("predicates.") for p in predicates)
     known = tuple(unused)
-    for transform in stages.transforms(config):
+    for transform in plugin_chain.transforms(config):
         if _check(transform, Transform, plugins, findings, chain):
             _check_negation(transform, config, findings)
         _check_guard(transform, known, config, findings)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from penstock import Problem
-from penstock.client_properties import refused, translate_layers
-from penstock.topic_creation import PREFIX
-from penstock.worker_config import CLIENT_KINDS, ClientKind, WorkerConfig
-from penstock_runtime.plan.findings import Findings
+from penstock_model.connect.topic_creation import PREFIX
+from penstock_model.connect.worker_config import CLIENT_KINDS, ClientKind, WorkerConfig
+from penstock_model.kafka_properties.translation import refused, translate_layers
+from penstock_runtime.plan.problems import Findings
 
 __all__ = ["OVERRIDES", "check_clients", "unused_overrides", "used"]
 

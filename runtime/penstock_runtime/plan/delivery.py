@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from penstock import Connector, SourceConnector
 from penstock.config import Config
-from penstock.connector_config import SourceConfig
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.plan.findings import Findings
+from penstock_model.connect.connector_config import SourceConfig
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_runtime.plan.problems import Findings
 
 __all__ = ["check_delivery", "exactly_once"]
 

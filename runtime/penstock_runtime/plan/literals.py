@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from penstock import Connector, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform, stages
-from penstock.redaction import HIDDEN, client_secrets
-from penstock.variables import Secret
-from penstock_runtime.discovery import Plugins
+from penstock import Connector, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform
+from penstock_model.connect import plugin_chain
+from penstock_model.connect.redaction import HIDDEN, client_secrets
+from penstock_model.connect.variables import Secret
+from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["check_literals", "literal_passwords", "plugin_secrets"]
 
@@ -56,10 +57,10 @@ def plugin_secrets(class_name: str, config: Mapping[str, str]) -> Iterator[Secre
     with suppress(Exception):  # whatever is wrong is told by who plans
         wanted += (
             (name, HeaderConverter if name == "header.converter" else Converter, config.get(name))
-            for name in stages.CONVERTERS
+            for name in plugin_chain.CONVERTERS
         )
-        wanted += ((place.name, Transform, place.type) for place in stages.transforms(config))
-        wanted += ((place.name, Predicate, place.type) for place in stages.predicates(config))
+        wanted += ((place.name, Transform, place.type) for place in plugin_chain.transforms(config))
+        wanted += ((place.name, Predicate, place.type) for place in plugin_chain.predicates(config))
     for place, kind, name in wanted:
         with suppress(Exception):
             if name:

@@ -4,26 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock import Connector, Plugin, Problem, SourceConnector, resources
+from penstock import Connector, Plugin, Problem, SourceConnector
 from penstock.config import Config
-from penstock.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
-from penstock.redaction import Redactor, client_secrets, literal_secrets
-from penstock.resource_draft import PLACEHOLDER
-from penstock.taskspec import PluginReference, TaskSpec
-from penstock.variables import Resolved, dangling, resolve
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.discovery import PluginRef, Plugins
+from penstock_model.connect.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
+from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
+from penstock_model.connect.variables import Resolved, dangling, resolve
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec
+from penstock_model.resources import connector as resources
+from penstock_model.resources.partial import PLACEHOLDER
 from penstock_runtime.plan.chain import check_chain, check_converter_names
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
-from penstock_runtime.plan.findings import Findings, names_of
 from penstock_runtime.plan.literals import check_literals, literal_passwords
-from penstock_runtime.plan.pinned import check_version
+from penstock_runtime.plan.plugin_versions import check_version
+from penstock_runtime.plan.problems import Findings, names_of
 from penstock_runtime.plan.record_errors import check_record_errors
 from penstock_runtime.plan.standard_input import read_for_want_of
 from penstock_runtime.plan.tasks import check_tasks_max, fingerprint, own_properties, split, task_specs
 from penstock_runtime.plan.topics import check_topic_rules
-from penstock_runtime.plan.unknown import typed_properties, unknown_properties
+from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
+from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 __all__ = ["Plan", "plan"]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from penstock.errors_config import ErrorsConfig
-from penstock_runtime.plan.findings import Findings
+from penstock_model.connect.errors_config import ErrorsConfig
+from penstock_runtime.plan.problems import Findings
 
 __all__ = ["check_record_errors"]
 

@@ -2,7 +2,7 @@
 
 from penstock import Connector, SourceConnector
 from penstock.config import Config
-from penstock_runtime.plan.findings import Findings
+from penstock_runtime.plan.problems import Findings
 
 __all__ = ["read_for_want_of"]
 

@@ -5,15 +5,17 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from penstock import ConfigError, Connector, Plugin, Problem, resources, stages
+from penstock import ConfigError, Connector, Plugin, Problem
 from penstock.config import Config
-from penstock.taskspec import SparkSpec, TaskSpec, TaskState
-from penstock.topic_creation import PREFIX
-from penstock.variables import Resolved
-from penstock_runtime.discovery import PluginRef
+from penstock_model.connect import plugin_chain
+from penstock_model.connect.topic_creation import PREFIX
+from penstock_model.connect.variables import Resolved
+from penstock_model.contracts.task_spec import SparkSpec, TaskSpec, TaskState
+from penstock_model.resources import connector as resources
 from penstock_runtime.plan.clients import OVERRIDES
-from penstock_runtime.plan.findings import Findings
-from penstock_runtime.references import put_back
+from penstock_runtime.plan.problems import Findings
+from penstock_runtime.plan.unresolve import put_back
+from penstock_runtime.plugins.discovery import PluginRef
 
 __all__ = ["check_tasks_max", "fingerprint", "own_properties", "split", "task_specs"]
 
@@ -24,7 +26,7 @@ def own_properties(config: Mapping[str, str], framework: type[Config], connector
     """The connector's own properties: all but the framework's, unless its `Config` names them too."""
     names = {p.name for p in framework.properties()}
     mine = {p.name for p in connector.Config.properties()} | set(_TOPICS)
-    prefixes = (*(f"{c}." for c in stages.CONVERTERS), "transforms.", "predicates.", PREFIX, *OVERRIDES.values())
+    prefixes = (*(f"{c}." for c in plugin_chain.CONVERTERS), "transforms.", "predicates.", PREFIX, *OVERRIDES.values())
     open_prefixes = connector.Config.open_prefixes
     return {
         name: text

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from penstock.topic_creation import PREFIX, TopicRules, without_effect
-from penstock.worker_config import WorkerConfig
-from penstock_runtime.plan.findings import Findings
+from penstock_model.connect.topic_creation import PREFIX, TopicRules, without_effect
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_runtime.plan.problems import Findings
 
 __all__ = ["check_topic_rules"]
 

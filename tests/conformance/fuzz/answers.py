@@ -14,8 +14,8 @@ from penstock import (
     RecordBatch,
     Schema,
 )
-from penstock_runtime.engine.chain import Step, transform
-from penstock_runtime.engine.tolerance import ErrorPolicy, Operator
+from penstock_runtime.pipeline.chain import Step, transform
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
 
 from .. import codec
 from ..connectors import set_up

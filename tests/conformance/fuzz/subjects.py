@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate, Transform
-from penstock_runtime.discovery import Plugins
+from penstock_runtime.plugins.discovery import Plugins
 
 from .chain_cases import chains, guarded, single
 from .converter_cases import CONVERTERS, HEADER_CONVERTERS, reading, writing

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 
 from ..cluster_api.conftest import ApiServer, api, api_server, namespace

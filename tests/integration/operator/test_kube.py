@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from penstock.errors import ConfigError
-from penstock_operator import kube as module
 from penstock_operator.errors import Conflict, NotYet, Refused, Unavailable
-from penstock_operator.kinds import CONFIG_MAP, CONNECTOR, EVENT, NODE, POD, Kind
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes import client as module
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, EVENT, NODE, POD, Kind
 from penstock_operator.metrics import Metrics
 
 from ..cluster_api.api import Api

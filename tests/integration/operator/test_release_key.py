@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock_operator.kinds import SECRET
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import SECRET
 from penstock_operator.release_key import release_key, secret_name
 from penstock_operator.settings import Settings
 

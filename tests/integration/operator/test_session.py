@@ -11,9 +11,9 @@ import aiohttp
 import pytest
 from kubernetes.client.configuration import Configuration
 
-from penstock_operator.api_server import ApiServer
-from penstock_operator.session import open_session
-from penstock_operator.streams import Streams
+from penstock_operator.kubernetes.api_server import ApiServer
+from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.kubernetes.watch_session import open_session
 
 
 def certificate(folder: Path, name: str) -> tuple[Path, Path]:

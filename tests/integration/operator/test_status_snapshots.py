@@ -9,20 +9,20 @@ import pytest
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 
 from penstock.errors import ConnectError, Superseded
-from penstock.incarnation import Incarnation, incarnation_key
-from penstock.life import Standing
-from penstock.report import Control, Report, control_key, report_key
-from penstock.status_snapshot import StatusSnapshot
-from penstock.taskspec import TaskState
+from penstock_model.contracts.incarnation import Incarnation, incarnation_key
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
+from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.kafka import StatusTopic
-from penstock_runtime.engine.incarnation import Life, TransactionalIds
-from penstock_runtime.kafka import compacted, consumers, follow
-from penstock_runtime.kafka.compacted import StatusWriter, read_to_end
-from penstock_runtime.kafka.follow import Follower
+from penstock_runtime.fencing.incarnation import Life, TransactionalIds
+from penstock_runtime.fencing.prepare import Place, fence
+from penstock_runtime.kafka import compacted_follower, compacted_topic, consumers
+from penstock_runtime.kafka.compacted_follower import Follower
+from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import latest_incarnation
 from penstock_runtime.kafka.topic_position import TopicPosition
-from penstock_runtime.prepare import Place, fence
 
 from .test_status_topic import NAME, Watch, Watched, admin, make, put, remove, settings, watch
 
@@ -99,7 +99,7 @@ def world(kafka: str, topic: str, watch: Watch, monkeypatch: pytest.MonkeyPatch)
         made.read.append(sum(m.error() is None for m in messages))
         return messages
 
-    for module in (compacted, follow):
+    for module in (compacted_topic, compacted_follower):
         monkeypatch.setattr(module, "available", counted)
     made.put_of_others()
     return made

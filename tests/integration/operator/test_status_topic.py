@@ -21,8 +21,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from penstock.life import Standing
-from penstock.report import Claim, Control, Report, claim_key, control_key, report_key
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka import ActiveTopic, StatusTopic, reader
 from penstock_operator.kafka.writer import Writer

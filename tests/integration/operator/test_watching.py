@@ -12,15 +12,15 @@ import aiohttp
 import pytest
 
 from penstock_operator.errors import Refused
-from penstock_operator.handlers import Event, Events, Watching
-from penstock_operator.index import ConnectorIndex
-from penstock_operator.key import Key
-from penstock_operator.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET
+from penstock_operator.kubernetes.watch import Event, Events, Watching
+from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.kubernetes.watch_session import open_session
 from penstock_operator.metrics import Metrics
-from penstock_operator.session import open_session
+from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
-from penstock_operator.streams import Streams
 
 from ..cluster_api.api import Api
 from .faults import Asked, FaultProxy, expire, fail

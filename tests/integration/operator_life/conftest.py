@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.api_server import Connection
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.api_server import Connection
+from penstock_operator.kubernetes.client import Kube
 
 from ..cluster_api.api import Api
 from ..cluster_api.conftest import ROOT, ApiServer, run
-from .processes import Stable
-from .proxy import Proxy
-from .site import Site
+from .world.processes import Stable
+from .world.proxy import Proxy
+from .world.site import Site
 
 HERE = Path(__file__).parent
 

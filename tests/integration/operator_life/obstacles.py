@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ..cluster_api.api import ApiRefused
 from ..ports import free_port
-from .site import API_VERSION, Site
+from .world.site import API_VERSION, Site
 
 __all__ = ["obstacle", "policy", "quota", "webhook"]
 

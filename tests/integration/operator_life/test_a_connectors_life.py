@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.exit_codes import ExitCode
-from penstock.job import Action
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.job import Action
 
-from .answers import WRONG, real
-from .site import Site, condition
+from .world.answers import WRONG, real
+from .world.site import Site, condition
 
 
 def test_it_runs_and_follows_every_change_of_what_is_asked(site: Site) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock_operator.connector.names import TASK_LABEL
+from penstock_operator.connector.render.names import TASK_LABEL
 
 from ..operator.faults import fail
-from .chart import Chart
 from .obstacles import obstacle, policy, quota, webhook
-from .proxy import Proxy
-from .site import Site, condition
-from .watched import Json
+from .world.chart import Chart
+from .world.proxy import Proxy
+from .world.site import Site, condition
+from .world.watched import Json
 
 WITHIN = 30.0
 """Seconds in which a cause is told; it takes four on a machine that has nothing else to do."""

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.report import Claim, claim_key, report_key
+from penstock_model.contracts.task_reports import Claim, claim_key, report_key
 
-from .chart import Chart
-from .site import Site, condition
+from .world.chart import Chart
+from .world.site import Site, condition
 
 OTHER = "0f0f0f0f-other-cluster"
 OLD = "2020-01-01T00:00:00Z"

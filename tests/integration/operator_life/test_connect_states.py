@@ -14,9 +14,9 @@ import pytest
 
 from ..journal import Journal
 from ..running import Processes
-from .answers import real
-from .real_tasks import RealTasks
-from .site import Site, condition
+from .world.answers import real
+from .world.real_tasks import RealTasks
+from .world.site import Site, condition
 
 TEXT = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
 

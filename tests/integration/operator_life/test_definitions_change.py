@@ -10,8 +10,8 @@ import yaml
 
 from ..cluster_api.api import ApiRefused
 from ..cluster_api.conftest import ROOT
-from .processes import OperatorProcess
-from .site import Site, condition
+from .world.processes import OperatorProcess
+from .world.site import Site, condition
 
 Json = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 
 from ..operator.faults import Fault, cut, drop, expire, fail, slow
-from .proxy import Proxy
-from .site import Site, condition
+from .world.proxy import Proxy
+from .world.site import Site, condition
 
 
 def live(site: Site, name: str = "orders") -> list[str]:

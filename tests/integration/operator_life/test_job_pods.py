@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from penstock.job import Action, Finding, JobAnswer, JobRequest, Outcome
+from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome
 
-from .answers import template
-from .kubelet import UNPLACED
-from .proxy import Proxy
-from .site import Site, condition
-from .watched import Json
+from .world.answers import template
+from .world.kubelet import UNPLACED
+from .world.proxy import Proxy
+from .world.site import Site, condition
+from .world.watched import Json
 
 QUICK = {"deadlineSeconds": 4}
 

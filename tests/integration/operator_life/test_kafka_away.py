@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.job import Action, JobAnswer, JobRequest, Outcome
-from penstock.report import Claim, claim_key, report_key
-from penstock_operator.connector.names import ROLE_LABEL
+from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
+from penstock_model.contracts.task_reports import Claim, claim_key, report_key
+from penstock_operator.connector.render.names import ROLE_LABEL
 from penstock_runtime.embedded import EmbeddedKafka
 
-from .answers import template
-from .site import Site, condition
+from .world.answers import template
+from .world.site import Site, condition
 
 
 def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Site], own_kafka: EmbeddedKafka) -> None:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from penstock.job import Action
+from penstock_model.contracts.job import Action
 
-from .processes import OperatorProcess
-from .proxy import Proxy
-from .site import Site, is_settled
+from .world.processes import OperatorProcess
+from .world.proxy import Proxy
+from .world.site import Site, is_settled
 
 _MOST = 80
 

@@ -9,8 +9,8 @@ import yaml
 
 from ..cluster_api.api import ApiRefused
 from ..cluster_api.conftest import ROOT
-from .site import Site
-from .unused_kinds import SPECS, manifest, observed
+from .world.site import Site
+from .world.unused_kinds import SPECS, manifest, observed
 
 Json = dict[str, Any]
 PLURALS = {"TopicCreationPolicy": "topiccreationpolicies", "PluginVersion": "pluginversions"}

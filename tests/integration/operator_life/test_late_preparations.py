@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.job import Action, JobAnswer, JobRequest, Outcome
-from penstock_operator.connector import names
+from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
+from penstock_operator.connector.render import names
 
 from ..journal import Journal
 from ..running import Processes
-from .answers import real
-from .real_tasks import RealTasks
-from .site import Site, condition
 from .test_connect_states import SCRIPTED, source
-from .watched import Json
+from .world.answers import real
+from .world.real_tasks import RealTasks
+from .world.site import Site, condition
+from .world.watched import Json
 
 
 class Late:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ...bench.operator_figures import change_to_action, created, idle, restart, rests, settled_all, writes
-from .site import Site
+from .world.site import Site
 
 
 def test_many_connectors_settle_and_a_restart_writes_nothing(make_site: Callable[..., Site]) -> None:

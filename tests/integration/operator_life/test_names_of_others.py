@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from penstock.job import Action
-from penstock_operator.connector.names import FINALIZER
+from penstock_model.contracts.job import Action
+from penstock_operator.connector.render.names import FINALIZER
 
-from .site import Site, condition
+from .world.site import Site, condition
 
 RESET = {"offsets": "Reset"}
 

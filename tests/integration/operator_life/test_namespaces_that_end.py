@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.names import FINALIZER
-from penstock_operator.kinds import CONNECTOR
-from penstock_operator.kube import Kube
+from penstock_operator.connector.render.names import FINALIZER
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import CONNECTOR
 
-from .chart import Chart
-from .site import Site
-from .watched import Watched
+from .world.chart import Chart
+from .world.site import Site
+from .world.watched import Watched
 
 RESET = {"offsets": "Reset"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from .site import Site, condition
-from .watched import Json
+from .world.site import Site, condition
+from .world.watched import Json
 
 
 def left(site: Site, role: str) -> list[Json]:

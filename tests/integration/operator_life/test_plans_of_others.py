@@ -2,7 +2,7 @@
 
 import json
 
-from .site import Site
+from .world.site import Site
 
 
 def test_hundreds_of_configmaps_labelled_as_plans_neither_stop_their_connector_nor_are_all_read(site: Site) -> None:

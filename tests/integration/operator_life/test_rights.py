@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from .chart import Chart
-from .proxy import Proxy
-from .site import Site, condition
-from .unused_kinds import SPECS, manifest, observed
+from .world.chart import Chart
+from .world.proxy import Proxy
+from .world.site import Site, condition
+from .world.unused_kinds import SPECS, manifest, observed
 
 _PATH = re.compile(
     r"/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<resource>[a-z]+)"

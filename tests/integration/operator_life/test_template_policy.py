@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from penstock.job import Action
+from penstock_model.contracts.job import Action
 
-from .site import Site
+from .world.site import Site
 
 HOST: dict[str, Any] = {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}
 

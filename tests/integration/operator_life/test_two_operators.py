@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from .processes import OperatorProcess
-from .proxy import Proxy
-from .site import Site, condition
+from .world.processes import OperatorProcess
+from .world.proxy import Proxy
+from .world.site import Site, condition
 
 _NUMBERS = count()
 

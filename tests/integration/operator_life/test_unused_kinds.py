@@ -1,7 +1,7 @@
 """Resources that this release does nothing with say so, so that whoever waits for them does not wait in vain."""
 
-from .site import Site
-from .unused_kinds import SPECS, manifest, observed
+from .world.site import Site
+from .world.unused_kinds import SPECS, manifest, observed
 
 
 def test_a_resource_of_an_unused_kind_is_stalled_at_once_and_follows_its_generation(site: Site) -> None:

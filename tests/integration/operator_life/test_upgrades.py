@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector import names
+from penstock_operator.connector.render import names
 
-from .processes import OperatorProcess
-from .site import Site, condition
-from .watched import Json
+from .world.processes import OperatorProcess
+from .world.site import Site, condition
+from .world.watched import Json
 
 FAST = {"maxUnavailable": "10%", "minReadySeconds": 1, "progressDeadlineSeconds": 5}
 OLD, NEW, WRONG = "penstock-runtime:test", "penstock-runtime:2", "penstock-runtime:wrong"

@@ -10,18 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock_operator.composition import Operator
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Context
-from penstock_operator.key import Key
-from penstock_operator.kube import Kube
+from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
+from penstock_operator.operator import Operator
+from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
 
 from ..operator.faults import expire
-from .processes import KEY, configuration
-from .proxy import Proxy
-from .site import STATUS_MANAGER, Site
+from .world.processes import KEY, configuration
+from .world.proxy import Proxy
+from .world.site import STATUS_MANAGER, Site
 
 
 def test_whoever_watches_only_reads(site: Site, proxy: Proxy) -> None:

@@ -4,7 +4,7 @@ import sys
 import warnings
 
 from penstock import PollingSource, Source
-from penstock_plugins.file_source import FileSourceConfig, FileStreamSource
+from penstock_plugins.connectors.file.source import FileSourceConfig, FileStreamSource
 
 
 class Noisy(FileStreamSource):

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from penstock import pod_layout
-from penstock_operator.connector import names
+from penstock_model.contracts import pod_layout
+from penstock_operator.connector.render import names
 
 from .rendering import NAMESPACE, Document, Helm, Refused, Rendered, least
 

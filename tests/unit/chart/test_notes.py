@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock.resources import Connector
+from penstock_model.resources.connector import Connector
 
 from .rendering import CHART, ROOT, Helm, least
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
 
 from .rendering import Document, Helm, Refused, Rendered, least
 

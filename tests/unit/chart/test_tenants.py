@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from penstock.worker_config import WorkerConfig
+from penstock_model.connect.worker_config import WorkerConfig
 
 from .rendering import NAMESPACE, ROOT, Document, Helm, Rendered
 from .test_rights import READ, rights

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from penstock.errors import Problem
-from penstock.worker_config import WorkerConfig
-from penstock.worker_warnings import warnings
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.connect.worker_warnings import warnings
 from penstock_operator.settings import Settings
 
 from .rendering import CHART, ROOT, Helm, Refused, Rendered, least

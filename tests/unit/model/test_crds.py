@@ -12,14 +12,14 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from penstock.crds import RESOURCES, CustomResource, definition
-from penstock.crds.schema import DURATION_PATTERN, structural
 from penstock.errors import ConfigError
-from penstock.plugin_version import PluginVersion
-from penstock.resource_parts import Part
-from penstock.resource_values import Duration
-from penstock.resources import NAME_LENGTH, OWNED, Connector
-from penstock.topic_creation_policy import TopicCreationPolicy
+from penstock_model.resources.base import Part
+from penstock_model.resources.connector import NAME_LENGTH, OWNED, Connector
+from penstock_model.resources.crds import RESOURCES, CustomResource, definition
+from penstock_model.resources.crds.schema import DURATION_PATTERN, structural
+from penstock_model.resources.plugin_version import PluginVersion
+from penstock_model.resources.topic_creation_policy import TopicCreationPolicy
+from penstock_model.resources.values import Duration
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock.crds import RESOURCES, definition, incompatibilities
+from penstock_model.resources.crds import RESOURCES, definition, incompatibilities
 
 ROOT = Path(__file__).parents[3]
 FIRST = Path(__file__).parent / "golden" / "crds-v0.1.0"

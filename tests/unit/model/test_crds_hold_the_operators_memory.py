@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from penstock.crds import RESOURCES, definition
-from penstock.life import Standing
-from penstock_operator.connector.memory import JobMemory, Memory, TaskMemory, task_status
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.resources.crds import RESOURCES, definition
+from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskMemory, task_status
 
 VERSIONS = dict.fromkeys(
     ("connector", "key.converter", "value.converter", "header.converter", "transforms.a", "predicates.a"), "1"

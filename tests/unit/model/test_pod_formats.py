@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
-from penstock.answer_line import Written, answer_in, answer_line, copied
-from penstock.job import Action, Finding, JobAnswer, JobRequest, Outcome, PlanAnswer
-from penstock.life import Life, Standing
-from penstock.pod_layout import TERMINATION_LIMIT
-from penstock.report import Claim, Control, LastWord, Report, claim_key, control_key, report_key
-from penstock.taskspec import PluginReference, TaskSpec, TaskState
+from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome, PlanAnswer
+from penstock_model.contracts.job_answer import Written, answer_in, answer_line, copied
+from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
+from penstock_model.contracts.task_reports import Claim, Control, LastWord, Report, claim_key, control_key, report_key
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskState
 
 GOLDEN = Path(__file__).parent / "golden"
 STANDING = Standing(generation=7, plan="9c1e")

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.plugin_version import PluginVersion
-from penstock.resource_status import ConnectorStatus
-from penstock.resources import Connector
-from penstock.topic_creation_policy import TopicCreationPolicy
+from penstock_model.resources.connector import Connector
+from penstock_model.resources.connector_status import ConnectorStatus
+from penstock_model.resources.plugin_version import PluginVersion
+from penstock_model.resources.topic_creation_policy import TopicCreationPolicy
 
 DIGEST = "0123456789abcdef" * 4
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock import ConfigError
-from penstock.taskspec import PluginReference, SparkSpec, SparkStart, TaskSpec, TaskState
+from penstock_model.contracts.task_spec import PluginReference, SparkSpec, SparkStart, TaskSpec, TaskState
 
 GOLDEN = Path(__file__).parent / "golden" / "taskspec-v1.json"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock import ConfigError
-from penstock.topic_creation import TopicRules, without_effect
+from penstock_model.connect.topic_creation import TopicRules, without_effect
 
 DEFAULT = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "-1"}
 

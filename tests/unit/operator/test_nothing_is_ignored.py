@@ -12,19 +12,19 @@ import yaml
 from pydantic import BaseModel
 
 from penstock.errors import ConfigError
-from penstock.life import Standing
-from penstock.resources import Connector
-from penstock.taskspec import TaskState
-from penstock_operator.connector.not_yet import ACTIONS, NOT_YET, not_yet
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_spec import TaskState
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.template_policy import refusals
+from penstock_operator.connector.decide.unsupported_fields import ACTIONS, NOT_YET, not_yet
 from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.pods import Maker
-from penstock_operator.connector.template_policy import refusals
+from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
 
 from .connector.world import World, tasks_of
 
 ROOT = Path(__file__).parents[3]
-MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "resource_status.py", "settings.py")
+MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "connector_status.py", "settings.py")
 """Where fields are declared, which is not yet reading them."""
 SAMPLES: Mapping[str, Any] = {
     "topicCreationPolicy.name": "shop", "rollout.canary": 2, "rollout.timeout": "1m", "offsets.configMap": "x",
@@ -56,7 +56,7 @@ def snake(name: str) -> str:
 def read_attributes() -> frozenset[tuple[str, str]]:
     """Every `parent.name` that the code reads outside of the models, with the last name of what stands before the dot."""
     found = set()
-    for folder in ("operator/penstock_operator", "runtime/penstock_runtime", "runtime/penstock"):
+    for folder in ("operator/penstock_operator", "runtime/penstock_runtime", "runtime/penstock_model"):
         for file in (ROOT / folder).rglob("*.py"):
             if file.name in MODELS:
                 continue

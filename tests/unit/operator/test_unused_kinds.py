@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.unused import UNUSED, status
+from penstock_operator.unsupported_kinds import UNUSED, status
 
 NOW = 1_800_000_000.0
 

@@ -38,14 +38,12 @@ from penstock.testing import (
     run_transform,
     run_writer,
 )
-from penstock_plugins.datagen import Datagen
-from penstock_plugins.file_sink import FileStreamSink
-from penstock_plugins.file_source import FileStreamSource
-from penstock_plugins.filter import Filter
-from penstock_plugins.hoist_field import HoistField
-from penstock_plugins.insert_field import InsertField
-from penstock_plugins.json_converter import JsonConverter
-from penstock_plugins.number_converters import (
+from penstock_plugins.connectors.datagen.source import Datagen
+from penstock_plugins.connectors.file.sink import FileStreamSink
+from penstock_plugins.connectors.file.source import FileStreamSource
+from penstock_plugins.connectors.spark.sink import SparkSink
+from penstock_plugins.converters.json.converter import JsonConverter
+from penstock_plugins.converters.primitive import (
     BooleanConverter,
     DoubleConverter,
     FloatConverter,
@@ -53,10 +51,12 @@ from penstock_plugins.number_converters import (
     LongConverter,
     ShortConverter,
 )
+from penstock_plugins.converters.text import ByteArrayConverter, StringConverter
 from penstock_plugins.predicates import RecordIsTombstone, TopicNameMatches
-from penstock_plugins.regex_router import RegexRouter
-from penstock_plugins.spark_sink import SparkSink
-from penstock_plugins.text_converters import ByteArrayConverter, StringConverter
+from penstock_plugins.transforms.filter import Filter
+from penstock_plugins.transforms.hoist_field import HoistField
+from penstock_plugins.transforms.insert_field import InsertField
+from penstock_plugins.transforms.regex_router import RegexRouter
 
 POINT = struct({"x": INT64, "label": OPTIONAL_STRING}, name="Point")
 RECORDS = [

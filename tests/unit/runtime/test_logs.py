@@ -112,9 +112,10 @@ def test_what_python_itself_says_is_a_line(code: str, said: str) -> None:
 def test_a_line_that_the_full_disk_of_the_log_does_not_take_is_nobodys_failure() -> None:
     program = (
         "import logging\n"
-        "from penstock_runtime import logs, prints\n"
+        "from penstock_runtime import logs\n"
+        "from penstock_runtime.task import stdio_capture\n"
         "logs.configure(descriptor=2)\n"
-        "prints.become_log_lines(str)\n"
+        "stdio_capture.become_log_lines(str)\n"
         "for n in range(1000): logging.getLogger('a').warning('line %d', n)\n"
         "import os; os.write(1, b'still here')\n"
     )

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.job import Action, JobAnswer, Outcome
-from penstock_operator.connector.connect_names import conflict
-from penstock_operator.connector.decision import CreateJob, CreateTask
-from penstock_operator.connector.pod_facts import JobPod, TaskPod
-from penstock_operator.connector.secrets import Secrets
+from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_operator.connector.decide.decision import CreateJob, CreateTask
+from penstock_operator.connector.observe.connect_names import conflict
+from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
+from penstock_operator.connector.observe.secrets import Secrets
 
 from .world import Killed, World, good
 

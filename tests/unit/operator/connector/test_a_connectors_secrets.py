@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from penstock_operator.connector.observe.secrets import Secrets, look, references, too_many, with_namespace
 from penstock_operator.connector.plans import is_other
-from penstock_operator.connector.secrets import Secrets, look, references, too_many, with_namespace
 from penstock_operator.rollout.share import OPEN, Place
 
 from .world import World

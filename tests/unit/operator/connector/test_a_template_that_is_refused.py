@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from penstock.resources import Connector
-from penstock_operator.connector.template_policy import judged
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.template_policy import judged
 from penstock_operator.settings import Settings
 
 from .world import World

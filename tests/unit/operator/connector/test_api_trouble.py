@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.api_trouble import ApiTrouble, over, with_trouble
-from penstock_operator.connector.connect_names import CONFLICT
-from penstock_operator.connector.verdict import Kind, Verdict
+from penstock_operator.connector.decide.api_failures import ApiTrouble, over, with_trouble
+from penstock_operator.connector.observe.connect_names import CONFLICT
+from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
 
 RBAC = Refused(

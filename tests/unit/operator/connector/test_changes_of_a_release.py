@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.pod_facts import JobPod, TaskPod
-from penstock_operator.connector.secrets import Secrets
+from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
+from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.rollout.share import OPEN, Phase, Place, Record, Share
 
 from .world import World

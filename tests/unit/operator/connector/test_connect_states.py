@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.job import Action, Finding, JobAnswer, Outcome
-from penstock.status_records import Status
-from penstock_operator.connector.connect_names import conflict
-from penstock_operator.connector.connect_states import connect_states
-from penstock_operator.connector.decide import decide
-from penstock_operator.connector.decision import Decision
+from penstock_model.connect.status_records import Status
+from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_operator.connector.decide.decide import decide
+from penstock_operator.connector.decide.decision import Decision
+from penstock_operator.connector.observe.connect_names import conflict
+from penstock_operator.connector.render.connect_states import connect_states
 
 from .world import Killed, World
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from penstock.job import Action, Finding, JobAnswer, Outcome
-from penstock_operator.connector.job_step import JobFacts, JobStep, name_of, step
-from penstock_operator.connector.memory import JobMemory
-from penstock_operator.connector.pod_facts import Ended, JobPod, Phase
-from penstock_operator.connector.refusals import Refusal
+from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_operator.connector.decide.job_step import JobFacts, JobStep, name_of, step
+from penstock_operator.connector.decide.refused_pods import Refusal
+from penstock_operator.connector.observe.pod_status import Ended, JobPod, Phase
+from penstock_operator.connector.persisted_state import JobMemory
 
 NAME = "in-plan-1"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.job_volumes import sharable
+from penstock_operator.connector.render.job_volumes import sharable
 
 from .test_pods import job_pod, task_pod
 

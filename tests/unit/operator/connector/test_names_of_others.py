@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from penstock.report import Claim
-from penstock_operator.connector.connect_names import (
+from penstock_model.contracts.task_reports import Claim
+from penstock_operator.connector.observe.connect_names import (
     Age,
     claimant,
     conflict,
@@ -15,7 +15,7 @@ from penstock_operator.connector.connect_names import (
     older,
     reserved,
 )
-from penstock_operator.key import Key
+from penstock_operator.queue.key import Key
 from penstock_operator.settings import Release
 
 from .world import World

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from penstock.report import LastWord
-from penstock.resource_status import ConnectorStatus
-from penstock_operator.connector import names
-from penstock_operator.connector.kafka_trouble import KafkaTrouble
-from penstock_operator.connector.memory import Memory
-from penstock_operator.connector.merge import merged
-from penstock_operator.connector.pod_facts import Phase, TaskPod, pod_of
-from penstock_operator.connector.secrets import Reference, look, references
+from penstock_model.contracts.task_reports import LastWord
+from penstock_model.resources.connector_status import ConnectorStatus
+from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
+from penstock_operator.connector.observe.pod_status import Phase, TaskPod, pod_of
+from penstock_operator.connector.observe.secrets import Reference, look, references
+from penstock_operator.connector.persisted_state import Memory
+from penstock_operator.connector.render import names
+from penstock_operator.connector.render.strategic_merge import merged
 
 from .world import World
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from penstock.job import Action
-from penstock.life import Life, Standing
-from penstock.resources import Connector
-from penstock.taskspec import TaskState
-from penstock_operator.connector.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
+from penstock_model.contracts.job import Action
+from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.task_spec import TaskState
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.observe.pod_status import TaskPod, pod_of
 from penstock_operator.connector.plans import Plan, Shape, manifest, stored
-from penstock_operator.connector.pod_facts import TaskPod, pod_of
-from penstock_operator.connector.pods import Maker
+from penstock_operator.connector.render.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
+from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
 
 from .world import tasks_of

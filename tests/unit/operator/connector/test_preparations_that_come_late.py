@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from penstock.job import Action
-from penstock.life import Standing
-from penstock_operator.connector.connect_names import mark
-from penstock_operator.connector.pod_facts import JobPod, Phase
-from penstock_operator.key import Key
+from penstock_model.contracts.job import Action
+from penstock_model.contracts.pod_identity import Standing
+from penstock_operator.connector.observe.connect_names import mark
+from penstock_operator.connector.observe.pod_status import JobPod, Phase
+from penstock_operator.queue.key import Key
 from penstock_operator.settings import Release
 
 from .world import World, good

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.job import Action, Finding, JobAnswer, Outcome
-from penstock.taskspec import TaskState
-from penstock_operator.connector.decision import CreateJob
-from penstock_operator.connector.names import plan_name
-from penstock_operator.connector.pod_facts import JobPod
-from penstock_operator.connector.refusals import Refusal, of_plan
-from penstock_operator.connector.secrets import Secrets
+from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_model.contracts.task_spec import TaskState
+from penstock_operator.connector.decide.decision import CreateJob
+from penstock_operator.connector.decide.refused_pods import Refusal, of_plan
+from penstock_operator.connector.observe.pod_status import JobPod
+from penstock_operator.connector.observe.secrets import Secrets
+from penstock_operator.connector.render.names import plan_name
 
 from .world import World
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from penstock.job import Action, JobAnswer, Outcome
-from penstock.resources import Connector
-from penstock_operator.connector.pod_facts import JobPod
+from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.observe.pod_status import JobPod
 
 from .world import World, good, tasks_of
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.status_size import MOST_BYTES, cut, with_short_texts
+from penstock_operator.connector.render.status_size import MOST_BYTES, cut, with_short_texts
 
 from .world import World
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock_operator.connector.pod_facts import Phase, TaskPod
+from penstock_operator.connector.observe.pod_status import Phase, TaskPod
 from penstock_operator.rollout.share import OPEN, Place
 
 from .world import Killed, World, good

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.job import Action, Finding, JobAnswer, Outcome
-from penstock_operator.connector.decision import CreateTask
-from penstock_operator.connector.pod_facts import TaskPod
+from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_operator.connector.decide.decision import CreateTask
+from penstock_operator.connector.observe.pod_status import TaskPod
 
 from .world import World
 

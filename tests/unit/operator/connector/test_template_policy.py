@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from penstock.job import Action
-from penstock.life import Standing
-from penstock.resources import Connector
-from penstock.taskspec import TaskState
+from penstock_model.contracts.job import Action
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_spec import TaskState
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.template_policy import judged, refusals
 from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.pods import Maker
-from penstock_operator.connector.template_policy import judged, refusals
+from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
 
 from .controls import CONTROLS, Control

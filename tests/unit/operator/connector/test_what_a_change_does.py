@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from penstock.job import Action, JobAnswer
-from penstock.resources import Connector, ConnectorSpec
+from penstock_model.contracts.job import Action, JobAnswer
+from penstock_model.resources.connector import Connector, ConnectorSpec
+from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.secrets import Secrets
 
 from .world import World, good, tasks_of
 

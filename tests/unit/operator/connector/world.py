@@ -9,25 +9,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from penstock.exit_codes import ExitCode
-from penstock.job import Action, Finding, JobAnswer, Outcome, PlanAnswer
-from penstock.life import Standing
-from penstock.report import Control, LastWord, Report
-from penstock.resources import Connector
-from penstock.taskspec import PluginReference, TaskSpec
-from penstock_operator.connector.connect_names import NameRefusal
-from penstock_operator.connector.decide import decide
-from penstock_operator.connector.decision import CreateJob, CreateTask, Decision
-from penstock_operator.connector.facts import Facts
-from penstock_operator.connector.memory import Memory
-from penstock_operator.connector.names import pod_name
-from penstock_operator.connector.notes import Note, notes
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome, PlanAnswer
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import Control, LastWord, Report
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.decide import decide
+from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision
+from penstock_operator.connector.decide.refused_pods import Refusal, after, present
+from penstock_operator.connector.observe.connect_names import NameRefusal
+from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.pod_status import Ended, JobPod, Phase, TaskPod, timestamp
+from penstock_operator.connector.observe.secrets import Secrets
+from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan, Shape, asked, due, in_force, manifest, own, release, stored
-from penstock_operator.connector.pod_facts import Ended, JobPod, Phase, TaskPod, timestamp
-from penstock_operator.connector.pods import Maker
-from penstock_operator.connector.refusals import Refusal, after, present
-from penstock_operator.connector.secrets import Secrets
-from penstock_operator.connector.status import same, status
+from penstock_operator.connector.render.events import Note, notes
+from penstock_operator.connector.render.names import pod_name
+from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.status import same, status
 from penstock_operator.rollout.share import OPEN, Place
 from penstock_operator.settings import Settings
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from penstock_operator.key import Key
+from penstock_operator.queue.key import Key
 from penstock_operator.rollout.places import Places
 from penstock_operator.rollout.share import Phase, Record, Share, of_status, share
 from penstock_operator.settings import Rollout

@@ -1,0 +1,1 @@
+"""Decides what follows from what was observed. Pure."""

@@ -1,0 +1,63 @@
+"""Plans and pods of an earlier release, which did not write down what shaped them, as this release has them. Pure.
+
+Its plans hold tasks alone, and its pods are marked with a hash of their whole manifest. A Connector of which nothing was
+changed since is taken to run as its plan says, so that an upgrade of the operator ends no pod by itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from penstock_operator.connector.decide.pod_identity import LifeOf
+from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.pod_status import TaskPod
+from penstock_operator.connector.observe.secrets import references
+from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
+from penstock_operator.connector.plans import Plan, Shape, due
+from penstock_operator.connector.render.pod_manifests import LIFE_FORM
+
+__all__ = ["taken_over"]
+
+
+def taken_over(facts: Facts, life: LifeOf) -> tuple[Facts, Plan | None]:
+    """The facts as this release has them, and a plan to keep."""
+    memory = facts.memory
+    last = facts.plan(memory.plan)
+    if last is None:
+        return facts, None
+    plan = None
+    is_unchanged = memory.observed == facts.connector.metadata.generation
+    if last.shape is None:
+        shape = _shape(facts, last)
+        plan = replace(last, hash=due(last.asked, shape), shape=shape, restarted=memory.restarted, created=0.0)
+        own = facts.own if is_unchanged else ""
+        memory = replace(memory, plan=plan.hash, own=own)
+        facts = replace(facts, memory=memory, plans=(*facts.plans, plan))
+        if is_unchanged:
+            memory = replace(memory, tasks=_marked(memory.tasks, plan, life))
+    pods = tuple(_of_now(p, memory.tasks) for p in facts.task_pods)
+    return replace(facts, memory=memory, task_pods=pods), plan
+
+
+def _shape(facts: Facts, plan: Plan) -> Shape:
+    """That of the pods that there are; what they do not tell is taken to be as it is asked for now."""
+    if plan.asked == facts.asked:
+        return facts.shape
+    image = next((p.image for p in sorted(facts.task_pods, key=lambda p: -p.created) if p.image), facts.shape.image)
+    every = {r.name for t in plan.tasks for r in references(t.config, t.worker)}
+    return replace(facts.shape, image=image, secrets=tuple(sorted(every)))
+
+
+def _marked(tasks: Mapping[int, TaskMemory], plan: Plan, life: LifeOf) -> dict[int, TaskMemory]:
+    there = range(len(plan.tasks))
+
+    def is_so(task: TaskMemory) -> bool:  # and not about to be replaced when the earlier operator ended
+        return task.id in there and task.life != "" and task.reason not in EXPECTED
+
+    return {n: replace(t, life=life(plan, n)) if is_so(t) else t for n, t in tasks.items()}
+
+
+def _of_now(pod: TaskPod, tasks: Mapping[int, TaskMemory]) -> TaskPod:
+    known = tasks.get(pod.task)
+    if pod.life.startswith(LIFE_FORM) or known is None or known.pod_uid != pod.uid:
+        return pod
+    return replace(pod, life=known.life)

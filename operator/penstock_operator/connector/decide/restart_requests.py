@@ -1,0 +1,105 @@
+"""What annotations ask for: restarts, once per token. Pure.
+
+`penstock.dev/restart: <token>`, `penstock.dev/restart-failed: <token>`, `penstock.dev/restart-tasks: "<token> 0,2"`. The
+annotation stays where it is, since Git may hold it; what was handled stands in status (`restartActions`).
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock_operator.connector.persisted_state import Handled, Memory, last_restart
+
+__all__ = ["KEPT", "Requests", "requests"]
+
+KEPT: Final = 10
+_PREFIX: Final = "penstock.dev/"
+_ACTIONS: Final = ("restart", "restart-failed", "restart-tasks")
+_SHOWN: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What is asked for now.
+
+    Attributes:
+        all: restart the connector: plan it again, and every task.
+        tasks: numbers of tasks to restart.
+        handled: of this time, for status.
+        later: restarts of tasks wait: for a plan that is being made, with which they begin anew, or for a template.
+    """
+
+    all: bool = False
+    tasks: frozenset[int] = field(default_factory=frozenset)
+    handled: tuple[Handled, ...] = ()
+    later: bool = False
+
+
+def requests(
+    annotations: Mapping[str, str], memory: Memory, *, wanted: bool, tasks: Collection[int], now: float
+) -> Requests:
+    """What the annotations ask for that was not handled before.
+
+    Args:
+        annotations: the connector's.
+        memory: which tokens were handled; which tasks failed.
+        wanted: whether tasks are meant to live at all.
+        tasks: the numbers of the tasks that there are.
+        now: seconds since 1970.
+    """
+    known = {(h.action, h.token) for h in memory.handled}
+    everything, chosen, handled = False, set[int](), []
+    for action in _ACTIONS:
+        token, rest = _token(annotations, action)
+        # `restart-tasks` may name other tasks with the same token: it is one request all the same.
+        if not token or (action, token) in known:
+            continue
+        if not wanted:
+            what = "Refused", "nothing to restart: the connector is not meant to run (spec.state)"
+        elif action == "restart":
+            everything = True
+            what = "Succeeded", "the connector and all of its tasks are restarted"
+        elif action == "restart-failed":
+            failed = {t for t in tasks if memory.task(t).over}
+            chosen |= failed
+            what = "Succeeded", f"restarted: {_list(failed)}" if failed else "no task had failed"
+        else:
+            found, problem = _numbers(rest, tasks)
+            chosen |= found
+            what = ("Refused", problem) if problem else ("Succeeded", f"restarted: {_list(found)}")
+        handled.append(Handled(action, token, what[0], what[1], now))
+    return Requests(everything, frozenset() if everything else frozenset(chosen), tuple(handled))
+
+
+def _numbers(text: str, tasks: Collection[int]) -> tuple[set[int], str]:
+    parts = [p for p in re.split(r"[\s,]+", text) if p]
+    wrong = [p for p in parts if not p.isdecimal() or int(p) not in tasks]
+    if not parts or wrong:
+        there = f"tasks are {_list(tasks)}" if tasks else "there is no task"
+        what = f"{', '.join(wrong)[:_SHOWN]}: no such task" if wrong else "no task is named"
+        return set(), f'{what}; write "<token> 0,2" ({there})'
+    return {int(p) for p in parts}, ""
+
+
+def _list(numbers: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
+
+
+def remembered(annotations: Mapping[str, str], memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
+    """The last ones, the latest last.
+
+    However old, those stay whose token still stands in an annotation, which would ask for it anew, and the last restart,
+    by which the plan goes.
+    """
+    every = (*memory.handled, *handled)
+    last = last_restart(every)
+    standing = {(action, _token(annotations, action)[0]) for action in _ACTIONS}
+    others = [h for h in every if h is not last and (h.action, h.token) not in standing]
+    gone = others[: max(0, len(every) - KEPT)]
+    return tuple(h for h in every if h not in gone)
+
+
+def _token(annotations: Mapping[str, str], action: str) -> tuple[str, str]:
+    token, _, rest = annotations.get(_PREFIX + action, "").strip().partition(" ")
+    return token[:_SHOWN], rest

@@ -1,0 +1,293 @@
+"""One task: from what is seen of its pods, what becomes of it. Pure.
+
+The order of writes makes every step repeatable: the status with the raised incarnation first, then pods go, then pods
+come. So an incarnation whose pod was never seen is created under the same name, and one whose pod was seen and is gone
+was lost.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from penstock_model.contracts import restart_policy
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.task_reports import Report
+from penstock_model.resources.connector import Restart
+from penstock_operator.connector.decide.refused_pods import Refusal, pause
+from penstock_operator.connector.observe.pod_status import SILENT, Ended, Phase, TaskPod
+from penstock_operator.connector.persisted_state import EXPECTED, SUPERSEDED, TaskMemory
+from penstock_operator.connector.render.names import pod_name
+
+__all__ = ["TaskFacts", "TaskStep", "step"]
+
+_TRACE: Final = 4_000
+_UNAVAILABLE_LONGEST: Final = 60.0
+_OWN_FAULT: Final = frozenset(("Failed", "ConfigInvalid"))
+"""Reasons of ends that may be final: the plugin's. Everything else is infrastructure, and is tried for ever."""
+_RESTART: Final = "RestartRequested"
+_AS_ASKED: Final = "restarted as an annotation asked for"
+_LATER: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
+_KEPT: Final = 1
+"""So many ended pods of a task are kept, for their logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What is known of one task.
+
+    Attributes:
+        connector: the resource's name, for pod names.
+        memory: as status has it.
+        pods: of this task and connector uid, any incarnation.
+        report: the task's own, of whatever life.
+        life: what its pod must be made from.
+        acted: the generation that a report must name to count for the state that is asked for.
+        policy: `spec.restart`.
+        asked: a restart of it was asked for just now.
+        waits: a restart of it waits: for a plan that is being made, with which it begins anew, or for a template.
+        overtaken: for whom it has left, should it have left as superseded; empty: that is not known.
+        refusal: the API server refused its pod.
+        patience: seconds after which a pod that was told to go, and has not, is on a node that is away.
+        now: seconds since 1970.
+    """
+
+    connector: str
+    memory: TaskMemory
+    pods: Sequence[TaskPod]
+    report: Report | None
+    life: str
+    acted: int
+    policy: Restart
+    asked: bool
+    refusal: Refusal | None
+    patience: float
+    now: float
+    waits: bool = False
+    overtaken: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStep:
+    """What follows.
+
+    Attributes:
+        memory: for status.
+        create: an incarnation to create a pod for; None: none now.
+        delete: pods to delete.
+        again: look again after so many seconds, should nothing happen; None: only when something happens.
+    """
+
+    memory: TaskMemory
+    create: int | None = None
+    delete: tuple[TaskPod, ...] = ()
+    again: float | None = None
+
+
+def step(facts: TaskFacts) -> TaskStep:
+    """What becomes of a task that is meant to live."""
+    pods = sorted(facts.pods, key=lambda p: p.incarnation)
+    current = pods[-1] if pods else None
+    memory = facts.memory
+    if current is not None and current.incarnation >= memory.incarnation:
+        memory = _seen(memory, current)
+    elif current is not None:  # the next life has begun in status, and its pod is not there yet
+        current = None
+    found = _follow(replace(facts, memory=memory), current)
+    return replace(found, delete=(*found.delete, *_outlived(pods, current)))
+
+
+def _seen(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
+    if (pod.incarnation, pod.uid) == (memory.incarnation, memory.pod_uid):
+        return memory if pod.started is None else replace(memory, started=pod.started)
+    return replace(
+        memory, incarnation=pod.incarnation, pod=pod.name, pod_uid=pod.uid, life=pod.life, over=False, started=None
+    )
+
+
+def _outlived(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
+    """Pods of earlier lives: those that still live, and those that ended but for the last."""
+    earlier = [p for p in pods if p is not current]
+    alive = [p for p in earlier if p.phase is not Phase.ENDED and p.leaving is None]
+    ended = [p for p in earlier if p.phase is Phase.ENDED and p.leaving is None]
+    return (*alive, *ended[: max(0, len(ended) - _KEPT)])
+
+
+def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
+    memory, now = facts.memory, facts.now
+    if memory.over:
+        return _after_end(facts)
+    if current is None:
+        if memory.incarnation == 0:
+            return _begin(facts, memory.to("Pending", now, "Starting"))
+        if memory.reason in EXPECTED:
+            return _begin(facts, memory.to("Restarting", now, memory.reason, memory.message))
+        if not memory.pod_uid:  # never seen: the pod was not created, or not yet
+            return _create(facts)
+        return _ended(facts, None, restart_policy.End.LOST, "Deleted", f"pod {memory.pod} was deleted", at=facts.now)
+    if current.ended is not None:
+        return _ended_pod(facts, current, current.ended)
+    if current.leaving is not None:
+        return _leaving(facts, current)
+    if facts.waits and (facts.asked or memory.reason == _RESTART):
+        return TaskStep(replace(_alive(facts, current), reason=_RESTART, message=_LATER))
+    if facts.asked:
+        return _end(facts, current, _RESTART, _AS_ASKED)
+    if current.life != facts.life:
+        return _end(facts, current, "SpecChanged", "restarted for a change of configuration or pod template")
+    if memory.reason == _RESTART:  # asked for, written down, not done yet
+        return _end(facts, current, _RESTART, _AS_ASKED)
+    return TaskStep(_alive(facts, current))
+
+
+def _create(facts: TaskFacts) -> TaskStep:
+    """The pod of the life that has begun, unless it was refused a moment ago."""
+    memory = _pending(facts, None)
+    if not facts.asked and (left := pause(facts.refusal, facts.now, facts.life)) > 0:
+        return TaskStep(memory, again=left)
+    return TaskStep(memory, create=memory.incarnation)
+
+
+def _begin(facts: TaskFacts, memory: TaskMemory) -> TaskStep:
+    """The next life."""
+    number = memory.incarnation + 1
+    begun = replace(
+        memory, incarnation=number, pod=pod_name(facts.connector, memory.id, number), pod_uid="", over=False,
+        retry_at=None, reason="Starting", life=facts.life, started=None,
+    )  # fmt: skip
+    return TaskStep(begun, create=number)
+
+
+def _end(facts: TaskFacts, pod: TaskPod, reason: str, message: str) -> TaskStep:
+    return TaskStep(facts.memory.to("Restarting", facts.now, reason, message), delete=(pod,))
+
+
+def _leaving(facts: TaskFacts, pod: TaskPod) -> TaskStep:
+    """It was told to go, by us or by somebody: the next life waits for its end, unless nobody will tell of it."""
+    memory, now = facts.memory, facts.now
+    by = (pod.leaves_by or now) + facts.patience
+    if memory.reason not in EXPECTED:
+        memory = memory.to("Restarting", now, "Deleted", f"pod {pod.name} is being deleted")
+    if now < by:
+        return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), again=by - now)
+    message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
+    if memory.reason in EXPECTED:
+        return _begin(facts, memory.to("Restarting", now, memory.reason, message))
+    return _ended(facts, pod, restart_policy.End.LOST, "NodeLost", message, at=now)
+
+
+def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
+    memory = facts.memory
+    if memory.reason in EXPECTED or (pod.life != facts.life and ended.code == ExitCode.OK):
+        return _begin(facts, memory.to("Restarting", facts.now, memory.reason or "SpecChanged", memory.message))
+    kind, reason = _end_of(ended)
+    trace = ended.word.trace if ended.word is not None else None
+    report = facts.report
+    if report is not None and report.pod_uid == pod.uid and report.trace:
+        trace = report.trace
+    found = replace(facts, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
+    if ended.code == ExitCode.OK and pod.leaving is not None:
+        return _ended(found, pod, kind, "Deleted", f"pod {pod.name} was deleted", at=ended.at)
+    message = ended.told()
+    if reason == SUPERSEDED and facts.overtaken:
+        message = f"{message}; {facts.overtaken}"
+    return _ended(found, pod, kind, reason, message, at=ended.at)
+
+
+def _end_of(ended: Ended) -> tuple[restart_policy.End, str]:
+    if ended.lost:
+        reason = ended.reason if ended.reason not in ("Error", "", "Lost") else "ProcessKilled"
+        return restart_policy.End.LOST, reason if ended.code != ExitCode.LOST else "SparkLost"
+    match ended.code:
+        case ExitCode.OK:
+            return restart_policy.End.LOST, "Ended"
+        case ExitCode.STALLED:
+            return restart_policy.End.LOST, SILENT
+        case ExitCode.SUPERSEDED:
+            return restart_policy.End.LOST, SUPERSEDED
+        case ExitCode.CONFIG_INVALID:
+            return restart_policy.End.REFUSED, "ConfigInvalid"
+        case ExitCode.UNAVAILABLE:
+            return restart_policy.End.STOPPED, "Unavailable"
+        case _:
+            return restart_policy.End.FAILED, "Failed"
+
+
+def _ended(
+    facts: TaskFacts, pod: TaskPod | None, kind: restart_policy.End, reason: str, message: str, *, at: float
+) -> TaskStep:
+    """This life is over: decide once what follows, and remember it."""
+    memory, now = facts.memory, facts.now
+    started = memory.started if pod is None else pod.started
+    lived = max(0.0, at - started) if started is not None else 0.0
+    history = restart_policy.History(memory.failures, memory.losses)
+    unavailable = 0
+    if kind is restart_policy.End.STOPPED:  # what it needs is away: that is no failure of its own, and has no limit
+        unavailable = memory.unavailable + 1
+        delay: float | None = min(_UNAVAILABLE_LONGEST, 2.0 ** min(unavailable, 6))
+        told = message
+    else:
+        again = restart_policy.after(kind, lived=lived, history=history, policy=facts.policy)
+        delay, history, told = again.delay, again.history, f"{message}; {again.reason}"
+    state = "Failed" if kind in (restart_policy.End.FAILED, restart_policy.End.REFUSED) else "Pending"
+    over = memory.to(
+        state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
+        retry_at=None if delay is None else now + delay,
+    )  # fmt: skip
+    if delay == 0.0 and reason != SUPERSEDED:  # it would leave again, where it must be prepared anew first
+        return _begin(facts, replace(over, restarts=over.restarts + 1))
+    return TaskStep(over, again=delay)
+
+
+def _after_end(facts: TaskFacts) -> TaskStep:
+    memory, now = facts.memory, facts.now
+    if facts.asked or memory.reason == _RESTART:
+        if facts.waits:
+            return TaskStep(memory.to(memory.state, now, _RESTART, _LATER))
+        fresh = replace(memory, failures=0, losses=0)
+        return _begin(facts, fresh.to("Restarting", now, _RESTART, _AS_ASKED))
+    if memory.life != facts.life:  # another configuration is another chance
+        fresh = replace(memory, failures=0, losses=0)
+        return _begin(facts, fresh.to("Restarting", now, "SpecChanged", "restarted for a change of configuration"))
+    if memory.retry_at is None and memory.reason in _OWN_FAULT:
+        return TaskStep(memory)
+    if memory.retry_at is None or memory.retry_at <= now:  # None: an older release gave up
+        state = "Restarting" if memory.state == "Failed" else memory.state
+        return _begin(facts, replace(memory.to(state, now, memory.reason, memory.message),
+                                     restarts=memory.restarts + 1))  # fmt: skip
+    return TaskStep(memory, again=memory.retry_at - now)
+
+
+def _alive(facts: TaskFacts, pod: TaskPod) -> TaskMemory:
+    memory, report = facts.memory, facts.report
+    if report is None or report.pod_uid != pod.uid:
+        if pod.phase is Phase.RUNNING and memory.state in ("Running", "Paused") and memory.pod_uid == pod.uid:
+            return memory  # it has reported before, and Kafka cannot be read now
+        return _pending(facts, pod)
+    versions = dict(report.versions) or memory.versions
+    if report.acted < facts.acted:
+        return replace(_pending(facts, pod, "Changing"), versions=versions)
+    match report.state:
+        case "RUNNING":
+            state = "Running"
+        case "PAUSED":
+            state = "Paused"
+        case _:  # on its way out; its pod's end tells
+            return replace(memory, versions=versions)
+    trouble = report.trouble or ""
+    since = report.since / 1000 if memory.state != state else memory.since
+    found = memory.to(state, since, "Hindered" if trouble else "", trouble)
+    return replace(found, versions=versions, trace=memory.trace if memory.failures else None)
+
+
+def _pending(facts: TaskFacts, pod: TaskPod | None, reason: str = "Starting") -> TaskMemory:
+    memory = facts.memory
+    hindrance = pod.hindrance if pod is not None else None
+    if pod is None and facts.refusal is not None:
+        hindrance = facts.refusal.reason, facts.refusal.message
+    state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
+    if hindrance is not None:
+        return memory.to("Pending", facts.now, *hindrance)
+    is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0
+    is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
+    kept = memory.message if is_again or is_after_loss else ""
+    return memory.to(state, facts.now, reason, kept)

@@ -1,0 +1,159 @@
+"""What `spec.template` of a Connector may ask for: the platform says it, and all that is refused is told at once. Pure.
+
+Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator has made, not who asked for it.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from posixpath import normpath
+from typing import Any, Final
+
+from penstock.errors import Problem
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.pod_security import items, mapping, violations
+from penstock_operator.connector.render.strategic_merge import merged
+from penstock_operator.settings import Level, Settings
+
+__all__ = ["judged", "refusals", "with_init_containers"]
+
+_OURS: Final = "PENSTOCK_"
+_FOLDER: Final = "/etc/penstock"
+_VOLUMES: Final = ("plan", "request", "scratch")
+_LONGEST: Final = 65_536  # characters of JSON
+_OPENS: Final = "the platform's podSecurity.level:"
+_LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def judged(connector: Connector, settings: Settings) -> Connector:
+    """The Connector as pods are made from it: a template that is refused is a flaw of it, and none of it is in force."""
+    problems = refusals(connector, settings)
+    if not problems:
+        return connector
+    reading = connector.reading
+    spec = connector.spec.model_copy(update={"template": {}})
+    return connector.model_copy(update={"spec": spec}).with_reading(replace(reading, flaws=(*reading.flaws, *problems)))
+
+
+def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
+    """What is refused of a Connector's template, each under its field path."""
+    template, level = connector.spec.template, settings.pod_security.level
+    if not template:
+        return ()
+    if (length := len(json.dumps(template, separators=(",", ":"), ensure_ascii=False))) > _LONGEST:
+        told = (
+            f"is {length} characters long as JSON, and {_LONGEST} are the most; have scripts and files in a ConfigMap"
+        )
+        return (Problem("spec.template", told),)
+    plain = _plain(settings)
+    with_template = {
+        "metadata": {"annotations": template.get("annotations")},
+        "spec": with_init_containers(
+            merged(plain["spec"], {k: v for k, v in template.items() if k != "labels"}), level
+        ),
+    }
+    before = set(violations(plain, level))
+    allows = f"{_OPENS} {level} does not allow otherwise"
+    found = [
+        Problem(f"spec.template.{v.path}", f"{v.message}; {allows}")
+        for v in violations(with_template, level)
+        if v not in before or _sets(template, v.path)
+    ]
+    if level is not Level.UNRESTRICTED:
+        found += _beyond(with_template["spec"], level)
+    in_release = connector.metadata.namespace == settings.release.namespace
+    account = settings.release.service_account if in_release else ""
+    return (*found, *_identity(with_template["spec"], account), *_own(template))
+
+
+def with_init_containers(spec: Mapping[str, Any], level: Level) -> dict[str, Any]:
+    """A pod's spec with what Restricted asks for where its init containers say nothing of it."""
+    given = items(spec.get("initContainers"))
+    if level is not Level.RESTRICTED or not given:
+        return dict(spec)
+    made = [
+        {**c, "securityContext": merged(_LEAST, c.get("securityContext") or {})} if isinstance(c, Mapping) else c
+        for c in given
+    ]
+    return {**spec, "initContainers": made}
+
+
+def _sets(template: Mapping[str, Any], path: str) -> bool:
+    """Whether the template itself has this field of the pod, or one that it stands in."""
+    node: Any = template
+    for part in path.split("."):
+        if not isinstance(node, Mapping):
+            return True
+        if part not in node:
+            return False
+        node = node[part]
+    return True
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    """A pod of Penstock's, as far as it matters here: what the platform itself has set is nobody's fault."""
+    spec = {
+        "automountServiceAccountToken": False,
+        "volumes": [],
+        "securityContext": settings.task.pod_security_context,
+        "containers": [{"name": "task", "securityContext": settings.task.security_context}],
+    }
+    return {"metadata": {}, "spec": spec}
+
+
+def _beyond(spec: Mapping[str, Any], level: Level) -> Iterator[Problem]:
+    """What the standards say nothing of."""
+    if str(spec.get("priorityClassName", "")).startswith("system-"):
+        yield Problem(
+            "spec.template.priorityClassName",
+            f"must not be a class of the system, whose pods push others off their nodes; {_OPENS} {level} does not allow it",
+        )
+    if level is Level.RESTRICTED:
+        for path in _tokens(spec):
+            yield Problem(
+                f"spec.template.{path}",
+                f"must not bring a token of the API server, which a task does not need; {_OPENS} {level} does not allow it",
+            )
+
+
+def _tokens(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Where a pod is given a token of its ServiceAccount."""
+    if spec.get("automountServiceAccountToken") is not False:
+        yield "automountServiceAccountToken"
+    for volume in items(spec.get("volumes")):
+        for source in items(mapping(mapping(volume).get("projected")).get("sources")):
+            if mapping(source).get("serviceAccountToken") is not None:
+                yield f"volumes[{mapping(volume).get('name')}].projected.sources.serviceAccountToken"
+
+
+def _identity(spec: Mapping[str, Any], account: str) -> Iterator[Problem]:
+    """Nobody is the operator, whatever the level: who may write a Connector would have all of its rights."""
+    named = spec.get("serviceAccountName")
+    if (named or "default") != account:
+        return
+    if named:
+        yield Problem("spec.template.serviceAccountName", f"must not be {account}, which is the operator's own")
+    for path in _tokens(spec):
+        yield Problem(f"spec.template.{path}", f"must not bring a token of {account}, which is the operator's own")
+
+
+def _own(template: Mapping[str, Any]) -> Iterator[Problem]:
+    """What tells a task who it is is not for the taking."""
+    for variable in items(template.get("env")):
+        name = str(mapping(variable).get("name", ""))
+        if name.startswith(_OURS):
+            yield Problem(f"spec.template.env[{name}]", f"must not be set: {_OURS}... are Penstock's")
+    for number, source in enumerate(items(template.get("envFrom"))):
+        prefix = str(mapping(source).get("prefix") or "")
+        if prefix and (prefix.startswith(_OURS) or _OURS.startswith(prefix)):
+            yield Problem(
+                f"spec.template.envFrom[{number}].prefix", f"must not make variables {_OURS}..., which are Penstock's"
+            )
+    for volume in items(template.get("volumes")):
+        name = str(mapping(volume).get("name", ""))
+        if name in _VOLUMES or name.startswith("secret-"):
+            yield Problem(f"spec.template.volumes[{name}]", "is the name of a volume of Penstock's; take another one")
+    for mount in items(template.get("volumeMounts")):
+        path = normpath(f"/{mapping(mount).get('mountPath', '')}").replace("//", "/", 1)
+        if path == _FOLDER or path.startswith(f"{_FOLDER}/"):
+            yield Problem(f"spec.template.volumeMounts[{path}]", f"must not lie in {_FOLDER}, which is Penstock's")

@@ -1,0 +1,82 @@
+"""Where the operator does nothing more for a Connector: another one runs it, or its rights went with the namespace."""
+
+import logging
+from collections.abc import Mapping
+from enum import Enum
+from http import HTTPStatus
+from typing import Any, Final
+
+from penstock_operator.connector.apply import delete_pod, write_finalizer
+from penstock_operator.connector.decide.teardown import RELEASED_AFTER
+from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.pod_status import instant
+from penstock_operator.connector.render.names import FINALIZER, OPERATOR_LABEL, plan_name
+from penstock_operator.context import Context
+from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, NAMESPACE
+from penstock_operator.queue.key import Key
+
+__all__ = ["End", "end_of", "leave", "let_go"]
+
+log = logging.getLogger(__name__)
+_LOOK: Final = 60.0
+
+
+class End(Enum):
+    """Of a namespace."""
+
+    UNDER_WAY = "under way"
+    REACHED = "reached"
+
+
+async def leave(document: Mapping[str, Any], facts: Facts, context: Context) -> float:
+    """Leave a Connector to the operator that runs it: end what this one made, and tell. Seconds until the next look.
+
+    Nothing is written to its status, which is the other operator's memory.
+    """
+    own = facts.connector.metadata
+    key = Key(own.namespace or "", own.name)
+    for pod in (*facts.task_pods, *facts.job_pods):
+        if pod.leaving is None:
+            await delete_pod(key, pod, context)
+    for plan in facts.plans:
+        await context.run(context.kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan.hash))
+    context.metrics.forget(key)
+    message = (
+        f"operator {facts.run_by} runs this Connector, so that {context.settings.release.label} does not: no two releases "
+        f"may watch one namespace. Take {key.namespace} out of watchNamespaces of one of them; to hand it over, remove the "
+        f"pods and ConfigMaps with label {OPERATOR_LABEL}={facts.run_by} then"
+    )
+    log.warning("%s: %s", key, message)
+    await context.run(
+        context.kube.event, document, type_="Warning", reason="OtherOperator", message=message, action="Reconcile"
+    )
+    return _LOOK
+
+
+async def let_go(document: Mapping[str, Any], context: Context, refused: Refused) -> bool:
+    """Take our finalizer off a Connector that is being deleted, where nothing else is allowed any more.
+
+    A namespace that is being deleted loses its RoleBindings and its Connectors in any order, so that the operator may find
+    a Connector that waits for it, and no right on pods. `False`: that is not so; the refusal is a fault.
+    """
+    metadata = document["metadata"]
+    since = instant(metadata.get("deletionTimestamp"))
+    if refused.status != HTTPStatus.FORBIDDEN or since is None or FINALIZER not in (metadata.get("finalizers") or ()):
+        return False
+    key = Key(metadata["namespace"], metadata["name"])
+    if context.clock() - since < RELEASED_AFTER and await end_of(key.namespace, context) is None:
+        return False
+    log.warning("%s: its offsets stay, since nothing can be started any more: %s", key, refused)
+    return await write_finalizer(document, key, False, context)
+
+
+async def end_of(namespace: str, context: Context) -> End | None:
+    """How far the end of a namespace is; None: it lives, or that is not known."""
+    try:
+        found = await context.run(context.kube.get, NAMESPACE, None, namespace)
+    except OperatorError:
+        return None
+    if found is None:
+        return End.REACHED
+    return End.UNDER_WAY if "deletionTimestamp" in found["metadata"] else None

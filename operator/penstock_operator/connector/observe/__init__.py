@@ -1,0 +1,1 @@
+"""Looks up what a decision rests on."""

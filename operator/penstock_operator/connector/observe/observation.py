@@ -1,0 +1,150 @@
+"""Everything that a decision about one Connector rests on, gathered at one moment. Frozen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock_model.contracts.job import JobAnswer
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import Control, Report
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.refused_pods import Refusal
+from penstock_operator.connector.observe.connect_names import NameRefusal
+from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
+from penstock_operator.connector.observe.secrets import Secrets
+from penstock_operator.connector.persisted_state import Memory
+from penstock_operator.connector.plans import Plan, Shape, is_other
+from penstock_operator.rollout.share import OPEN, Place
+from penstock_operator.settings import Rollout
+
+__all__ = ["ActiveTopic", "Facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveTopic:
+    """A topic that the connector has written to or read from (KIP-558); `since` in seconds since 1970."""
+
+    name: str
+    task: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is so.
+
+    Attributes:
+        connector: the resource, as far as it can be read; `reading.flaws` is what is wrong with it.
+        memory: what its status remembers.
+        deleting: since when it is being deleted, seconds since 1970; None: it is not.
+        finalizer: whether ours is on it.
+        namespace_ends: its namespace is being deleted: nothing can be created there.
+        due: the hash of what its plan depends on now: the plan's name.
+        asked: the hash of what splitting it into tasks depends on now.
+        own: the hash of what of that is its own, and not the release's.
+        own_toggled: the same with the other value of `onSecretChange`.
+        secrets_in_force: the hash of the secrets that its tasks are to have (`plans.in_force`).
+        shape: of pods that are asked for now.
+        release: the hash of what the release gives to every plan now.
+        rollout: how Connectors are restarted for a change of the release.
+        place: whether this one may be.
+        plans: those that are kept, the oldest first.
+        task_pods, job_pods: of this Connector's uid.
+        foreign_pods: names of pods of another uid under this Connector's name: of one that was deleted.
+        answers: of short pods that ended, by pod name.
+        reports: of its tasks, by number; of this uid only.
+        stale_records: the status topic holds records of an earlier Connector of this name.
+        topics: active ones.
+        control: what its tasks were told last; of this uid only.
+        secrets: what is known of the Secrets that it refers to.
+        name_refusal: why it does not own its Connect name; None: it does.
+        name_unseen: why it is not known whether its Connect name is free, for one that never ran; empty: it is known.
+        has_claimed: its claim of the name stands in Kafka.
+        owner: its mark in the records of its preparations (`connect_names.mark`).
+        recorded: the greatest standing that records in Kafka tell, looked up where a task has left for one; None: none.
+        run_by: another operator, whose pods and plans are there; empty: none.
+        kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
+        refusals: pods that the API server refused, by name.
+        slot: whether one more job pod of this connector may live.
+        job_deadline: seconds that a job pod may take, from its creation until a node has it, and from then on to its end.
+        patience: seconds after which a pod that does not go is taken to be on a node that is away.
+        now: seconds since 1970.
+    """
+
+    connector: Connector
+    memory: Memory
+    now: float
+    due: str
+    asked: str
+    shape: Shape
+    own: str = ""
+    own_toggled: str = ""
+    secrets_in_force: str = ""
+    release: str = ""
+    rollout: Rollout = field(default_factory=Rollout)
+    place: Place = OPEN
+    deleting: float | None = None
+    finalizer: bool = False
+    namespace_ends: bool = False
+    plans: Sequence[Plan] = ()
+    task_pods: Sequence[TaskPod] = ()
+    job_pods: Sequence[JobPod] = ()
+    foreign_pods: Sequence[str] = ()
+    answers: Mapping[str, JobAnswer | None] = field(default_factory=dict)
+    reports: Mapping[int, Report] = field(default_factory=dict)
+    stale_records: bool = False
+    topics: Sequence[ActiveTopic] = ()
+    control: Control | None = None
+    secrets: Secrets = field(default_factory=Secrets)
+    name_refusal: NameRefusal | None = None
+    name_unseen: str = ""
+    has_claimed: bool = False
+    owner: str = ""
+    recorded: Standing | None = None
+    run_by: str = ""
+    kafka_trouble: str | None = None
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    slot: bool = True
+    job_deadline: float = 120.0
+    patience: float = 30.0
+
+    def is_prepared(self, plan: Plan) -> bool:
+        """Whether the last preparation still holds for the tasks of this plan."""
+        return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
+
+    @property
+    def overtaken_by(self) -> Standing | None:
+        """The place of a later preparation, for which the tasks of the last one leave; None: there is none, or not seen."""
+        last, recorded = self.memory.standing, self.recorded
+        return recorded if last is not None and recorded is not None and recorded.is_after(last) else None
+
+    @property
+    def is_overtaken_by_itself(self) -> bool:
+        """Whether that was a preparation of this very Connector, whose job pod came late; nobody else is at work then."""
+        later = self.overtaken_by
+        return later is not None and later.owner != "" and later.owner == self.owner
+
+    @property
+    def is_own_change(self) -> bool:
+        """Whether what is asked for differs from what the tasks have in what is the Connector's own.
+
+        A change of `onSecretChange` alone is none, as long as the tasks have the secrets that they are to have.
+        """
+        last, before = self.plan(self.memory.plan), self.memory.own
+        if before == self.own_toggled and last is not None and last.secrets == self.secrets_in_force:
+            return False
+        return is_other(before, self.own)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether a user waits for its job pods: it is new, deleted, or of another spec, or its tasks wait for them."""
+        last = self.plan(self.memory.plan)
+        return self.deleting is not None or self.is_own_change or last is None or not self.is_prepared(last)
+
+    def plan(self, plan_hash: str) -> Plan | None:
+        """A plan that is kept."""
+        return next((p for p in self.plans if p.hash == plan_hash), None)
+
+    def split(self) -> Plan | None:
+        """A plan that is kept of the tasks that are asked for, whose pods could start with what is asked for now."""
+        fits = (p for p in reversed(self.plans) if p.asked == self.asked and p.shape is not None)
+        return next((p for p in fits if p.shape is not None and p.shape.proved == self.shape.proved), None)

@@ -1,0 +1,1 @@
+"""What a decision looks like to Kubernetes: pods, status, conditions, Events. Pure."""

@@ -1,0 +1,130 @@
+"""Kafka Connect's state records of a connector: what the operator writes into the status topic. Pure.
+
+A task writes its own states while it lives. What no task can write comes from here, before anything else of a decision is
+carried out: the connector's state; RESTARTING before a task's next life; UNASSIGNED or FAILED for a task that was lost and
+told nothing; tombstones for tasks that are no more. What stands in the topic already is not written again, so that a
+decision may be carried out twice, or by another operator.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from penstock_model.connect.status_records import State, Status, connector_key, connector_status, task_key, task_status
+from penstock_model.resources.connector import State as DesiredState
+from penstock_operator.connector.decide.decision import CreateTask, Decision
+from penstock_operator.connector.decide.job_step import PREPARE_FAILED
+from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.pod_status import Phase
+
+__all__ = ["connect_states"]
+
+Entry = tuple[bytes, bytes | None]
+_GOING: Final = frozenset((State.RUNNING, State.PAUSED, State.RESTARTING))
+_LEFT: Final = frozenset((State.FAILED, State.UNASSIGNED))
+
+
+def connect_states(
+    facts: Facts, decision: Decision, known: Mapping[bytes, Status], *, worker_id: str
+) -> Sequence[Entry]:
+    """The records to write, in their order; none where another owns the name, or where all are there.
+
+    Args:
+        facts: that the decision rests on.
+        decision: what follows.
+        known: the states that stand in the topic, by key.
+        worker_id: of this operator; the same for all of its replicas.
+    """
+    if facts.name_refusal is not None or facts.deleting is not None or facts.foreign_pods or facts.stale_records:
+        return ()
+    # Before it has run they are those of a Kafka Connect, from which the connector is about to move.
+    if known and not (facts.memory.has_run or decision.memory.has_run):
+        return ()
+    return (*_connector(facts, decision, known, worker_id), *_tasks(facts, decision, known, worker_id))
+
+
+def _connector(facts: Facts, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
+    name = facts.connector.connect_name
+    state = _state_of_connector(facts, decision)
+    before = known.get(connector_key(name), Status(""))
+    if state is None or before.state == state:
+        return
+    if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(facts, decision):
+        return  # what failed is tried again; until it succeeds nothing has changed
+    standing = decision.memory.standing or facts.memory.standing
+    generation = standing.generation if standing is not None else before.generation
+    if state is State.RESTARTING:  # as Kafka Connect writes it: by way of UNASSIGNED, and neither names a version
+        for one in (State.UNASSIGNED, state):
+            yield connector_status(name, one, worker_id=worker_id, generation=generation, version=None)
+        return
+    plan = decision.plan or facts.plan(decision.memory.plan)
+    yield connector_status(
+        name, state, worker_id=worker_id, generation=generation, version=plan.version if plan is not None else None,
+        trace=decision.verdict.message if state is State.FAILED else None,
+    )  # fmt: skip
+
+
+def _is_prepared(facts: Facts, decision: Decision) -> bool:
+    plan = decision.plan or facts.plan(decision.memory.plan)
+    return plan is not None and facts.is_prepared(plan)
+
+
+def _state_of_connector(facts: Facts, decision: Decision) -> State | None:
+    """Of the connector itself, not of its tasks; None: as it stands."""
+    if facts.connector.spec.state is DesiredState.STOPPED:
+        return State.STOPPED
+    if decision.verdict.reason == PREPARE_FAILED:
+        return State.FAILED
+    if decision.memory.standing is None:
+        return State.RESTARTING if facts.memory.has_run or decision.memory.has_run else None
+    if decision.plan is None:
+        return None
+    return State.PAUSED if facts.connector.spec.state is DesiredState.PAUSED else State.RUNNING
+
+
+def _tasks(facts: Facts, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
+    name, memory = facts.connector.connect_name, decision.memory
+    alive = {p.task for p in facts.task_pods if p.phase is not Phase.ENDED}
+    yield from ((key, None) for key in _gone(facts, decision, known) if _number(key) not in alive)
+    if facts.connector.spec.state is DesiredState.STOPPED or memory.standing is None:
+        return
+    generation = memory.standing.generation
+    begun = {wish.task for wish in decision.create if isinstance(wish, CreateTask)}
+    for number, task in memory.tasks.items():
+        before = known.get(task_key(name, number))
+        if before is None:
+            continue
+        state, trace = None, None
+        if number in begun:
+            state = State.RESTARTING
+        elif task.over and number not in alive and before.state in _GOING and not _has_told(facts, number):
+            is_failed = task.state == "Failed" and task.reason != "Unavailable"
+            state = State.FAILED if is_failed else State.UNASSIGNED
+            trace = (task.trace or task.message) if is_failed else None
+        if state is not None and before.state != state:
+            yield task_status(
+                name, number, state, worker_id=worker_id, generation=generation, version=None, trace=trace
+            )
+
+
+def _gone(facts: Facts, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
+    """The keys of tasks that are no more, once they have ended: of all when stopped, of those beyond the plan else."""
+    name, plan = facts.connector.connect_name, decision.plan
+    tasks = {n: key for key in known if (n := _number(key)) is not None}
+    if facts.connector.spec.state is DesiredState.STOPPED:
+        # One that has just ended may have written after what is known was read.
+        ended = [n for n, t in decision.memory.tasks.items()
+                 if t.state == "Stopped" and facts.memory.task(n).state == "Stopping"]  # fmt: skip
+        yield from {task_key(name, n) for n in (*tasks, *ended)}
+    elif plan is not None and facts.is_prepared(plan):
+        yield from (key for n, key in tasks.items() if n >= len(plan.tasks))
+
+
+def _number(key: bytes) -> int | None:
+    """Of the task that a key is about; None: it is the connector's."""
+    return int(key.rpartition(b"-")[2]) if key.startswith(b"status-task-") else None
+
+
+def _has_told(facts: Facts, number: int) -> bool:
+    """Whether the last life of a task has told of its end by itself: its own record is there, or on its way."""
+    report = facts.reports.get(number)
+    return report is not None and report.pod_uid == facts.memory.task(number).pod_uid and report.state in _LEFT

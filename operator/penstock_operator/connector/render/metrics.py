@@ -1,0 +1,41 @@
+"""What the metrics show of a connector. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from penstock_operator.connector.decide.decision import Decision
+from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.render.conditions import Kind
+from penstock_operator.metrics import ConnectorFigures
+
+__all__ = ["figures", "undecided"]
+
+
+def figures(facts: Facts, decision: Decision) -> ConnectorFigures:
+    """As decided."""
+    plan, tasks = decision.plan, decision.memory.tasks.values()
+    return ConnectorFigures(
+        class_name=plan.class_name if plan is not None else facts.connector.spec.class_name,
+        type=plan.kind if plan is not None else "",
+        version=plan.version if plan is not None else "",
+        state=decision.state,
+        tasks=dict(Counter(t.state for t in tasks)),
+        restarts=sum(t.restarts for t in tasks),
+        ready=decision.verdict.kind is Kind.READY,
+    )
+
+
+def undecided(document: Mapping[str, Any]) -> ConnectorFigures:
+    """Of a Connector for which nothing could be decided: as its status tells, but not ready, since nobody knows."""
+    status = document.get("status") or {}
+    plugin, tasks = status.get("connector") or {}, status.get("tasks") or ()
+    return ConnectorFigures(
+        class_name=plugin.get("class") or str((document.get("spec") or {}).get("class", "")),
+        type=plugin.get("type", ""),
+        version=plugin.get("version", ""),
+        state=status.get("state") or "Pending",
+        tasks=dict(Counter(t["state"] for t in tasks if "state" in t)),
+        restarts=sum(t.get("restarts", 0) for t in tasks),
+        ready=False,
+    )

@@ -1,0 +1,280 @@
+"""The pods of a connector and what they read: manifests, with the secure defaults of `resources.md`. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from penstock_model.contracts import pod_layout as layout
+from penstock_model.contracts.job import Action, JobRequest
+from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_model.contracts.task_spec import TaskState
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.template_policy import with_init_containers
+from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.render import names
+from penstock_operator.connector.render.job_volumes import sharable
+from penstock_operator.connector.render.strategic_merge import merged
+from penstock_operator.settings import Settings
+
+__all__ = ["LIFE_FORM", "Maker", "metadata"]
+
+LIFE_FORM: Final = "2."
+"""How lives begin that are made as `Maker.life` does; those of an earlier release, of whole manifests, have no beginning."""
+
+_CONTAINER_FIELDS: Final = frozenset(
+    ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
+)
+"""Of `spec.template`, what belongs to the task's container; the rest belongs to the pod."""
+_OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
+"""Of `spec.template`, what a task may need and a job pod does not."""
+_SCRATCH: Final = "scratch"
+_REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+"""Else the autoscaler keeps a node for each: it does not know their owner's kind, and they have a local volume."""
+
+
+def metadata(
+    connector: Connector, name: str, *, operator: str, role: str, task: int | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The metadata of an object that belongs to a connector, and goes with it."""
+    own = connector.metadata
+    found: dict[str, Any] = {
+        "name": name,
+        "namespace": own.namespace,
+        "labels": names.labels(operator=operator, connector=own.name, uid=own.uid or "", role=role, task=task),
+        "ownerReferences": [
+            {
+                "apiVersion": connector.api_version,
+                "kind": connector.kind,
+                "name": own.name,
+                "uid": own.uid,
+                "controller": True,
+                "blockOwnerDeletion": False,
+            }
+        ],
+    }
+    if annotations:
+        found["annotations"] = dict(annotations)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes the pods of one connector.
+
+    Attributes:
+        connector: the resource.
+        settings: of the release.
+        shape: of pods that are asked for now; a pod of a plan has the plan's.
+    """
+
+    connector: Connector
+    settings: Settings
+    shape: Shape
+
+    @property
+    def operator(self) -> str:
+        """The release."""
+        return self.settings.release.label
+
+    def life(self, plan: Plan, task: int) -> str:
+        """What a task's pod is made from, as a hash: a pod of another one is out of date.
+
+        It is made of what the task itself notices. Whatever else a manifest holds (labels, tolerations, how an image is
+        pulled, what a later operator writes besides) comes with the next pod, and ends none.
+        """
+        shape = plan.shape or self.shape
+        template = dict(self.connector.spec.template)
+        resources = merged(shape.resources, template.pop("resources", None) or {})
+        return LIFE_FORM + names.digest(
+            plan.digest(task), plan.secrets, shape.image, shape.secrets, resources, shape.contexts, template
+        )  # fmt: skip
+
+    def task(
+        self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState,
+        status: StatusSnapshot | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A task's pod, which need not read again what `status` holds."""
+        own = self.connector.metadata
+        life = Life(
+            connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
+            incarnation=incarnation, token=f"{own.uid}/{standing.generation}/{task}/{incarnation}", state=state,
+            status=status,
+        )  # fmt: skip
+        pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), life)
+        annotations = {
+            names.INCARNATION_ANNOTATION: str(incarnation),
+            names.LIFE_ANNOTATION: self.life(plan, task),
+            names.GENERATION_ANNOTATION: str(own.generation),
+            names.STATE_ANNOTATION: state.value,
+        }
+        found = pod["metadata"]
+        return {**pod, "metadata": {**found, "annotations": {**found.get("annotations", {}), **annotations}}}
+
+    def job(
+        self, name: str, action: Action, key: str, plan: Plan | None = None, *, plain: bool = False
+    ) -> dict[str, Any]:
+        """A short pod, which works on its request.
+
+        Args:
+            name: its own.
+            action: what it is to do.
+            key: echoed in its answer.
+            plan: for whose tasks it works, and whose image it has.
+            plain: without anything of the Connector's template.
+        """
+        settings = self.settings
+        resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
+        shape = self.shape_of(plan)
+        secrets = tuple(sorted({*shape.secrets, *self.shape.secrets}))  # its request is of what is asked for now
+        shape = replace(shape, resources=resources, secrets=secrets)
+        spec = self._spec(layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, shape, tells_missing=True)
+        mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
+        spec["volumes"] = [mount, *spec["volumes"]]
+        spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
+        spec["activeDeadlineSeconds"] = settings.job.deadline_seconds
+        spec["terminationGracePeriodSeconds"] = 5
+        spec["tolerations"] = self._lost_node()
+        annotations = {names.ACTION_ANNOTATION: action.value, names.KEY_ANNOTATION: key}
+        meta = metadata(self.connector, name, operator=self.operator, role="job", annotations=annotations)
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        if plain:
+            return pod
+        whole = self._with_template(pod, layout.JOB_CONTAINER, besides=_OF_TASKS)
+        return {**whole, "spec": sharable(whole["spec"])}
+
+    def shape_of(self, plan: Plan | None) -> Shape:
+        """Of a plan's pods; of what is asked for now where there is no plan, or none with a shape."""
+        return plan.shape if plan is not None and plan.shape is not None else self.shape
+
+    def request(self, name: str, request: JobRequest) -> dict[str, Any]:
+        """The ConfigMap of a short pod's request."""
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata(self.connector, names.request_name(name), operator=self.operator, role="job"),
+            "immutable": True,
+            "data": {layout.REQUEST_FILE.rpartition("/")[2]: request.to_json()},
+        }
+
+    def plan_metadata(self, plan: Plan) -> dict[str, Any]:
+        """Of the ConfigMap that keeps a plan."""
+        name = names.plan_name(self.connector.metadata.name, plan.hash)
+        return metadata(self.connector, name, operator=self.operator, role="plan")
+
+    def document(self) -> dict[str, Any]:
+        """The connector as a short pod reads it: a Running one, since a stopped one has no tasks."""
+        found = self.connector.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"status"})
+        found["spec"]["state"] = "Running"
+        found["metadata"] = {k: found["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
+        return dict(found)
+
+    def _task_pod(self, plan: Plan, task: int, name: str, life: Life) -> dict[str, Any]:
+        settings = self.settings
+        own = self.connector.metadata
+        spec = self._spec(
+            layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, self.shape_of(plan),
+            tells_missing=not settings.secrets.watch,
+        )  # fmt: skip
+        volume = {
+            "name": "plan",
+            "configMap": {
+                "name": names.plan_name(own.name, plan.hash),
+                "items": [{"key": f"task-{task}.json", "path": layout.TASK_FILE.rpartition("/")[2]}],
+            },
+        }
+        spec["volumes"] = [volume, *spec["volumes"]]
+        container = spec["containers"][0]
+        container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
+        container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
+        if plan.answers_health:
+            container |= _probes(ends=settings.task.liveness_probe)
+        container["env"] = [{"name": layout.LIFE_VARIABLE, "value": life.to_json()}, *container["env"]]
+        spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
+        spec["tolerations"] = self._lost_node()
+        meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        return self._with_template(pod, layout.TASK_CONTAINER)
+
+    def _lost_node(self) -> list[dict[str, Any]]:
+        """How long a pod stays on a node of which nothing is heard."""
+        lost = self.settings.task.node_lost_seconds
+        return [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lost}
+            for key in ("not-ready", "unreachable")
+        ]
+
+    def _spec(self, container: str, module: str, file: str, shape: Shape, *, tells_missing: bool) -> dict[str, Any]:
+        mounts = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
+        size = self.settings.task.temporary_size
+        volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {"sizeLimit": size} if size else {}}]
+        for number, name in enumerate(shape.secrets):
+            volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
+            mounts.append(
+                {"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True}  # type: ignore[dict-item]
+            )
+        return {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "securityContext": shape.pod_security_context,
+            **({"imagePullSecrets": [{"name": n} for n in shape.pull_secrets]} if shape.pull_secrets else {}),
+            "containers": [
+                {
+                    "name": container,
+                    "image": shape.image,
+                    "imagePullPolicy": shape.pull_policy,
+                    "command": ["python3", "-m", module, file],
+                    "env": [
+                        _field(layout.POD_NAME_VARIABLE, "metadata.name"),
+                        _field(layout.POD_UID_VARIABLE, "metadata.uid"),
+                        _field(layout.NODE_VARIABLE, "spec.nodeName"),
+                    ],
+                    "resources": {k: dict(v) for k, v in shape.resources.items()},
+                    "securityContext": shape.security_context,
+                    "volumeMounts": mounts,
+                }
+            ],
+            "volumes": volumes,
+        }
+
+    def _with_template(self, pod: dict[str, Any], container: str, besides: tuple[str, ...] = ()) -> dict[str, Any]:
+        template = {k: v for k, v in self.connector.spec.template.items() if k not in besides}
+        labels, annotations = template.pop("labels", None) or {}, template.pop("annotations", None) or {}
+        inner = {k: template.pop(k) for k in [*template] if k in _CONTAINER_FIELDS}
+        spec = with_init_containers(merged(pod["spec"], template), self.settings.pod_security.level)
+        if inner:
+            spec = merged(spec, {"containers": [{"name": container, **inner}]})
+        meta = dict(pod["metadata"])
+        meta["labels"] = {**labels, **meta["labels"]}  # ours select the pods: they are not for the taking
+        meta["annotations"] = {**_REPLACEABLE, **annotations, **meta.get("annotations", {})}
+        return {**pod, "metadata": meta, "spec": spec}
+
+
+def _probes(*, ends: bool) -> dict[str, Any]:
+    """What the kubelet asks a task: patient, since a loaded node or a long pause of the garbage collector are no fault.
+
+    A task whose process stands still is ended after three minutes without an answer; one that answers that its loop
+    stands still as well. Ready is a task that has told that it runs or is paused.
+
+    Args:
+        ends: whether the kubelet may end a task (`task.livenessProbe`); else it only says whether it is ready.
+    """
+    health = {"httpGet": {"path": layout.HEALTH_PATH, "port": "metrics"}, "timeoutSeconds": 10}
+    readiness = {"httpGet": {"path": layout.READY_PATH, "port": "metrics"}, "timeoutSeconds": 10, "periodSeconds": 10}
+    if not ends:
+        return {"readinessProbe": readiness}
+    return {
+        "startupProbe": {**health, "periodSeconds": 5, "failureThreshold": 120},
+        "livenessProbe": {**health, "periodSeconds": 20, "failureThreshold": 9},
+        "readinessProbe": readiness,
+    }
+
+
+def _field(name: str, path: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _folder(file: str) -> str:
+    return file.rpartition("/")[0]

@@ -1,0 +1,342 @@
+"""Kubernetes objects: plain JSON in and out, errors of ours.
+
+Calls block, with time limits, and may come from many threads. Nothing is cached: what is read is what is.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from penstock_operator.errors import Conflict, NotYet, OperatorError, Unavailable
+from penstock_operator.kubernetes.api_errors import Answer, error_of, status_of
+from penstock_operator.kubernetes.api_server import COMPONENT, JSON, METADATA_LIST, ApiServer
+from penstock_operator.kubernetes.event_recorder import EventMemory, event
+from penstock_operator.kubernetes.kinds import POD, Kind, kind_of
+
+__all__ = ["Kube"]
+
+_PAGE: Final = 500
+_MERGE: Final = "application/merge-patch+json"
+_APPLY: Final = "application/apply-patch+yaml"
+_STATUS_TRIES: Final = 4
+
+Object = dict[str, Any]
+Objects = list[Object]
+
+
+class Kube:
+    """The objects of an API server.
+
+    Attributes:
+        server: that one, for other clients of the same process.
+
+    Args:
+        server: likewise.
+        permit: asked before every request that changes something; raises where it must not be sent.
+    """
+
+    def __init__(self, server: ApiServer, permit: Callable[[], None] = lambda: None) -> None:
+        self.server = server
+        self._permit = permit
+        self._instance = os.environ.get("HOSTNAME", COMPONENT)
+        self._events = EventMemory()
+
+    @classmethod
+    def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "Kube":
+        """That of the cluster that this pod runs in, or of a kubeconfig file; `more` as `ApiServer` takes it.
+
+        Raises:
+            ConfigError: there is neither, or the file does not say enough.
+        """
+        return cls(ApiServer.connect(kubeconfig=kubeconfig, context=context, **more))
+
+    def within(self, permit: Callable[[], None]) -> "Kube":
+        """The same API server, which is written to only where `permit` does not raise."""
+        return Kube(self.server, permit)
+
+    def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
+        """An object; None: there is none.
+
+        Raises:
+            NotYet, Unavailable, Refused: as everywhere here.
+        """
+        doing = f"Reading {_named(kind, namespace, name)}"
+        answer = self._request("GET", kind, kind.path(namespace, name), doing)
+        if _absent(answer, kind):
+            return None
+        return _object(answer, doing)
+
+    def list(
+        self, kind: Kind, namespace: str | None, *, labels: Mapping[str, str] | None = None, fields: str = "",
+        bodies: bool = True, most: int | None = None,
+    ) -> Objects:  # fmt: skip
+        """All objects of a kind, of one namespace or (None) of all; each with `apiVersion` and `kind`.
+
+        Args:
+            kind: of object.
+            namespace: None: all.
+            labels: that they must carry.
+            fields: a field selector.
+            bodies: False: only their metadata.
+            most: no more than so many, by name.
+        """
+        doing = f"Listing {kind.plural} of {namespace or 'all namespaces'}"
+        query = {"limit": str(min(_PAGE, most or _PAGE))}
+        if labels:
+            query["labelSelector"] = ",".join(f"{n}={v}" for n, v in labels.items())
+        if fields:
+            query["fieldSelector"] = fields
+        for _ in range(2):
+            found = self._pages(kind, namespace, query, doing, JSON if bodies else METADATA_LIST, most)
+            if found is not None:
+                return found
+        raise Unavailable(f"{doing}: the list changed faster than it could be read")
+
+    def create(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
+        """Make an object; None: there is one of that name.
+
+        Raises:
+            Refused: also where its namespace is being deleted (`namespace_ends`) or over quota (`over_quota`).
+        """
+        kind, namespace, name = _of(manifest)
+        doing = f"Creating {_named(kind, namespace, name)}"
+        path = kind.path(namespace)
+        answer = self._request("POST", kind, path, doing, body=manifest, query={"fieldManager": manager})
+        if answer.code == 409 and status_of(answer).get("reason") == "AlreadyExists":
+            return None
+        return _object(answer, doing)
+
+    def replace(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
+        """Put an object in the place of what was read (its `resourceVersion`); None: it is gone.
+
+        Raises:
+            Conflict: it was changed since.
+        """
+        kind, namespace, name = _of(manifest)
+        doing = f"Replacing {_named(kind, namespace, name)}"
+        path = kind.path(namespace, name)
+        answer = self._request("PUT", kind, path, doing, body=manifest, query={"fieldManager": manager})
+        return None if _absent(answer, kind) else _object(answer, doing)
+
+    def apply(self, manifest: Mapping[str, Any], *, manager: str) -> Object:
+        """Server-side apply; fields of others that stand in the manifest are taken over.
+
+        Raises:
+            Conflict: the manifest names a uid or resourceVersion that is no longer.
+        """
+        kind, namespace, name = _of(manifest)
+        doing = f"Applying {_named(kind, namespace, name)}"
+        return _object(self._apply(kind, kind.path(namespace, name), doing, manifest, manager), doing)
+
+    def apply_status(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        status: Mapping[str, Any],
+        *,
+        uid: str,
+        manager: str,
+        resource_version: str | None = None,
+    ) -> Object | None:
+        """Server-side apply of the status of the object with that uid; None: it is gone, or another has its name.
+
+        The API server does not check the uid of an applied status, only a resourceVersion. So the object is read before,
+        unless the caller has just done so.
+
+        Args:
+            kind: of object.
+            namespace: its.
+            name: its.
+            status: all that this manager says of it.
+            uid: its.
+            manager: who says it.
+            resource_version: as the caller has read the object with that uid; saves a request while it is still true.
+
+        Raises:
+            Conflict: it changed faster than it could be written.
+        """
+        doing = f"Writing the status of {_named(kind, namespace, name)}"
+        for _ in range(_STATUS_TRIES):
+            if resource_version is None:
+                now = self.get(kind, namespace, name)
+                if now is None or now["metadata"]["uid"] != uid:
+                    return None
+                resource_version = now["metadata"]["resourceVersion"]
+            manifest = {
+                "apiVersion": kind.api_version,
+                "kind": kind.kind,
+                "metadata": {"namespace": namespace, "name": name, "resourceVersion": resource_version},
+                "status": status,
+            }
+            answer = self._apply(kind, kind.path(namespace, name, "status"), doing, manifest, manager)
+            if _absent(answer, kind):
+                return None
+            if answer.code != 409:
+                return _object(answer, doing)
+            resource_version = None
+        raise Conflict(f"{doing}: it is changed faster than that")
+
+    def delete(
+        self, kind: Kind, namespace: str, name: str, *, uid: str | None = None, grace: int | None = None
+    ) -> bool:
+        """Delete an object; False: it is not there, or (with `uid`) another has its name.
+
+        Args:
+            kind: of object.
+            namespace: its.
+            name: its.
+            uid: only the object that has it.
+            grace: seconds that a pod is given to end, in place of its own.
+        """
+        doing = f"Deleting {_named(kind, namespace, name)}"
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        answer = self._request("DELETE", kind, kind.path(namespace, name), doing, body=options)
+        if _absent(answer, kind):
+            return False
+        try:
+            _object(answer, doing)
+        except Conflict:
+            if uid is None:
+                raise
+            now = self.get(kind, namespace, name)
+            if now is not None and now["metadata"]["uid"] == uid:
+                raise
+            return False
+        return True
+
+    def finalizers(
+        self, kind: Kind, namespace: str, name: str, finalizers: Sequence[str], *, resource_version: str
+    ) -> bool:
+        """Put these finalizers in the place of those that were read; False: changed meanwhile, or gone."""
+        doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
+        body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
+        answer = self._request(
+            "PATCH", kind, kind.path(namespace, name), doing,
+            body=body, content_type=_MERGE, query={"fieldManager": "penstock"},
+        )  # fmt: skip
+        if _absent(answer, kind):
+            return False
+        try:
+            _object(answer, doing)
+        except Conflict:
+            return False
+        return True
+
+    def log(self, namespace: str, pod: str, container: str, *, limit_bytes: int, tail_lines: int = 1_000) -> str:
+        """What a container wrote, the last lines of it; empty when the pod is gone, or has no node yet.
+
+        Args:
+            namespace: the pod's.
+            pod: its name.
+            container: one of its.
+            limit_bytes: counted from the first of those lines: what is beyond is cut.
+            tail_lines: as the container runtime counts them: a long line is several of 16 KiB.
+
+        Raises:
+            NotYet: the container has not been started.
+        """
+        doing = f"Reading the log of Pod {namespace}/{pod}"
+        query = {"container": container, "limitBytes": str(limit_bytes), "tailLines": str(tail_lines)}
+        answer = self._request("GET", POD, POD.path(namespace, pod, "log"), doing, query=query, verb="log")
+        if _absent(answer, POD):
+            return ""
+        if answer.code == 400:
+            raise NotYet(str(error_of(answer, doing)), 1.0)
+        if answer.code >= 300:
+            raise error_of(answer, doing)
+        return answer.body.decode("utf-8", "replace")
+
+    def event(self, involved: Mapping[str, Any], *, type_: str, reason: str, message: str, action: str) -> None:
+        """Tell what happened to an object. The same of the same object is told once in ten minutes; never fails.
+
+        Args:
+            involved: the object, with `apiVersion`, `kind` and `metadata`.
+            type_: Normal or Warning.
+            reason: a CamelCase word.
+            message: a sentence without secrets; cut at 1 KiB.
+            action: what was done, a CamelCase word.
+        """
+        now = time.time()
+        mark = (involved["metadata"].get("uid", ""), reason, message)
+        if not self._events.is_new(mark, now):
+            return
+        manifest = event(
+            involved, type_=type_, reason=reason, message=message, action=action,
+            controller=COMPONENT, instance=self._instance, now=now,
+        )  # fmt: skip
+        try:
+            self.create(manifest)
+        except OperatorError:
+            self._events.forget(mark)
+
+    def serves(self, kind: Kind) -> bool:
+        """Whether the API server knows such objects: the CRD is there."""
+        doing = f"Asking for {kind.plural}"
+        answer = self._request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
+        if answer.code == 404:
+            return False
+        return any(r.get("name") == kind.plural for r in _object(answer, doing).get("resources") or ())
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self.server.close()
+
+    def _request(self, method: str, kind: Kind, path: str, doing: str, **more: Any) -> Answer:
+        if method != "GET":
+            self._permit()
+        return self.server.request(method, kind, path, doing, **more)
+
+    def _apply(self, kind: Kind, path: str, doing: str, manifest: Mapping[str, Any], manager: str) -> Answer:
+        query = {"fieldManager": manager, "force": "true"}
+        return self._request("PATCH", kind, path, doing, body=manifest, content_type=_APPLY, query=query, verb="apply")
+
+    def _pages(
+        self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str, accept: str, most: int | None
+    ) -> Objects | None:
+        found: Objects = []
+        more = ""
+        while True:
+            page = {**query, "continue": more} if more else query
+            answer = self._request("GET", kind, kind.path(namespace), doing, query=page, verb="list", accept=accept)
+            if answer.code == 410 and more:
+                return None
+            body = _object(answer, doing)
+            found += ({**item, "apiVersion": kind.api_version, "kind": kind.kind} for item in body.get("items") or ())
+            more = body.get("metadata", {}).get("continue") or ""
+            if not more or (most is not None and len(found) >= most):
+                return found[:most]
+
+
+def _absent(answer: Answer, kind: Kind) -> bool:
+    """Whether there is no such object; that its kind or its namespace is not there is something else."""
+    details = status_of(answer).get("details") or {}
+    return answer.code == 404 and bool(details.get("name")) and details.get("kind", kind.plural) == kind.plural
+
+
+def _object(answer: Answer, doing: str) -> Object:
+    if answer.code >= 300:
+        raise error_of(answer, doing)
+    try:
+        found = json.loads(answer.body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Unavailable(f"{doing}: what answered is no API server")
+    return found
+
+
+def _of(manifest: Mapping[str, Any]) -> tuple[Kind, str | None, str]:
+    metadata = manifest["metadata"]
+    return kind_of(manifest), metadata.get("namespace"), metadata["name"]
+
+
+def _named(kind: Kind, namespace: str | None, name: str) -> str:
+    return f"{kind.kind} {namespace}/{name}" if namespace else f"{kind.kind} {name}"

@@ -1,0 +1,135 @@
+"""The HTTP session that kopf watches with: it can only read, says what it hears, and asks for no more than is needed.
+
+Of Secrets and pods it asks for the metadata alone, so that no value of a Secret comes into the operator by a watch.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, Final, cast
+
+import aiohttp
+from yarl import URL
+
+from penstock_operator.errors import Refused
+from penstock_operator.kubernetes.api_server import METADATA, METADATA_LIST, ApiServer, Connection
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POD, SECRET, name_of_plural
+from penstock_operator.kubernetes.watch_health import Streams
+
+__all__ = ["open_session"]
+
+_METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET, PLUGIN_VERSION))
+
+
+class _Content:
+    """What a response holds, as kopf reads it: every part is a sign of life; a connection that was closed here is closed.
+
+    aiohttp tells its traces of parts only where a whole body is read, which of a watch is never. And a watch that begins
+    while new credentials close its session meets a bare RuntimeError, at which kopf would end, and the operator with it.
+    """
+
+    def __init__(self, inner: aiohttp.StreamReader, heard: Callable[[], None]) -> None:
+        self._inner = inner
+        self._heard = heard
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def read(self, n: int = -1) -> bytes:
+        try:
+            found = await self._inner.read(n)
+        except RuntimeError as e:
+            if self._inner._protocol.connected:  # noqa: SLF001
+                raise
+            raise aiohttp.ClientConnectionError(str(e)) from e
+        self._heard()
+        return found
+
+    async def iter_chunked(self, n: int) -> AsyncIterator[bytes]:
+        while part := await self.read(n):
+            yield part
+
+
+class _Response(aiohttp.ClientResponse):
+    """A response that tells of what it hears, and holds no `items: null`, Go's empty list, which kopf does not expect."""
+
+    streams: Streams
+
+    async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        started = await super().start(connection)
+        self.content = cast("Any", _Content(self.content, lambda: self.streams.sign(self.url.path)))
+        return started
+
+    async def json(self, **how: Any) -> Any:
+        found = await super().json(**how)
+        if isinstance(found, dict) and found.get("items", ()) is None:
+            found["items"] = []
+        return found
+
+
+def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
+    """A session for one event loop; its owner closes it."""
+    connection = server.connection
+    tls = _ssl(connection)
+    response = type("Response", (_Response,), {"streams": streams})
+    tracing = aiohttp.TraceConfig()
+
+    async def begins(_: Any, __: Any, request: aiohttp.TraceRequestStartParams) -> None:
+        path, is_watch = request.url.path, "watch" in request.url.query
+        if request.method.upper() != "GET":
+            raise Refused(f"{request.method} {path}", answer="whoever watches may only read")
+        if (authorization := server.authorization()) is not None:
+            request.headers["Authorization"] = authorization
+        if path.rpartition("/")[2] in _METADATA_OF:
+            request.headers["Accept"] = METADATA if is_watch else METADATA_LIST
+        if is_watch:
+            streams.watches(path)
+        elif "continue" not in request.url.query:
+            streams.lists(path)
+
+    async def answered(_: Any, __: Any, end: aiohttp.TraceRequestEndParams) -> None:
+        streams.sign(end.url.path)
+        if end.response.status == HTTPStatus.FORBIDDEN:
+            streams.refuses(end.url.path)
+        server.count(_verb(end.url), _kind(end.url.path), end.response.status)
+
+    async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:
+        server.count(_verb(end.url), _kind(end.url.path), 0)
+        if isinstance(end.exception, aiohttp.ClientSSLError) and connection.ca is not None:
+            with suppress(OSError):  # the cluster's authority may have changed since; kopf would ask in vain for ever
+                tls.load_verify_locations(connection.ca)
+
+    tracing.on_request_start.append(begins)
+    tracing.on_request_end.append(answered)
+    tracing.on_request_exception.append(failed)
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=tls),
+        headers={"User-Agent": "penstock-operator/watch"},
+        trace_configs=[tracing],
+        response_class=response,
+        proxy=connection.proxy,
+    )
+
+
+def _ssl(connection: Connection) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=connection.ca)
+    if connection.certificate:
+        context.load_cert_chain(connection.certificate, connection.key)
+    if not connection.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _verb(url: URL) -> str:
+    if "watch" in url.query:
+        return "watch"
+    return "discover" if _kind(url.path) == "API" else "list"
+
+
+def _kind(path: str) -> str:
+    """The kind that a path lists; of what kopf asks to find out which kinds there are: API."""
+    plural = path.rpartition("/")[2]
+    name = name_of_plural(plural)
+    return name if name != plural else "API"

@@ -1,0 +1,417 @@
+"""Puts the operator's parts together and runs them until it is told to end, or one of them has."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_operator import unsupported_kinds
+from penstock_operator.connector.apply import STATUS_MANAGER
+from penstock_operator.connector.observe.gather import living_job_pods
+from penstock_operator.connector.plans import release
+from penstock_operator.context import Context, Reconcile
+from penstock_operator.errors import OperatorError
+from penstock_operator.executor import Pool
+from penstock_operator.job_slots import JobSlots
+from penstock_operator.kafka import StatusTopic
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
+from penstock_operator.kubernetes.lease import Lease, LeaseLost
+from penstock_operator.kubernetes.optional_kinds import LateKinds
+from penstock_operator.kubernetes.watch import Events, Watching
+from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.metrics import Metrics
+from penstock_operator.probes import Heart, Server, metrics_page, probe_page
+from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.key import Key
+from penstock_operator.queue.resync import orphans, resync, spread
+from penstock_operator.queue.workqueue import WorkQueue
+from penstock_operator.rollout import Places, all_shares
+from penstock_operator.settings import Settings
+
+__all__ = ["Operator", "identity"]
+
+log = logging.getLogger(__name__)
+
+_RENEW: Final = 5.0
+_RETRY: Final = 2.0
+_STOP_SECONDS: Final = 10.0
+_STILL: Final = 30.0
+_KAFKA_STILL: Final = 120.0
+_KAFKA_FIRST: Final = 10.0
+_MANY: Final = 8
+_SOON: Final = 10.0
+
+_LEASE, _FIRST_LIST, _STATUS = "lease", "first list", "status topic"
+
+
+def identity(environment: Mapping[str, str] = os.environ) -> str:
+    """Of this process, as others see it in the Lease: of its pod, where the pod says so, else unique."""
+    pod, uid = environment.get(POD_NAME_VARIABLE), environment.get(POD_UID_VARIABLE)
+    return f"{pod}_{uid}" if pod and uid else f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+class Operator:
+    """One operator of a release. Made and run in one event loop.
+
+    Args:
+        settings: of the release.
+        kube: the API server; tells `metrics` of its requests.
+        hmac_key: of the release.
+        reconcile: what is done for a key.
+        metrics: of this operator.
+        name: in the Lease.
+    """
+
+    def __init__(
+        self, settings: Settings, kube: Kube, hmac_key: bytes, reconcile: Reconcile, metrics: Metrics,
+        *, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._kube = kube
+        self._hmac_key = hmac_key
+        self._reconcile = reconcile
+        self._metrics = metrics
+        release = settings.release
+        self._lease = Lease(kube, release.namespace, f"{release.name}-operator", name or identity())
+        self._lease_pool = Pool(1)
+        metrics.leading(lambda: self._lease.is_held)
+        self._pool = Pool(settings.limits.reconciles + 4)
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        self._index = ConnectorIndex(settings.worker)
+        self._loop_heart = Heart("event loop", _STILL)
+        self._kopf_heart = Heart("event loop of kopf", _STILL)
+        self._streams: Streams | None = None
+        self._late: LateKinds | None = None
+        self._status: StatusTopic | None = None
+        self._context: Context | None = None
+        self._failure: BaseException | None = None
+        self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.hurry(key))
+        self.queue = WorkQueue(
+            self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
+        )
+        metrics.queue(self.queue.figures)
+        self._unused = {kind: WorkQueue(partial(self._say_unused, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)}
+
+    def stop(self) -> None:
+        """End gracefully; from the loop's thread."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run until `stop`.
+
+        Raises:
+            LeaseLost: another operator has taken over.
+            RuntimeError: kopf has ended.
+        """
+        servers = [
+            Server(
+                self._settings.probes.port,
+                {"/healthz": probe_page(self._alive(), fatal=True), "/readyz": probe_page(self._ready())},
+            ),
+            Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.page)}),
+        ]
+        watching: Watching | None = None
+        tasks = [self._task("heart", self._live())]
+        try:
+            if await self._take_lease():
+                self._settings = self._settings.in_installation(self._lease.uid)
+                tasks.append(self._task("lease", self._keep_lease()))
+                if (kinds := await self._kinds()) is not None and await self._count_job_pods():
+                    watching = self._begin(kinds)
+                    tasks.append(self._task("resync", self._after_first_list()))
+                    tasks.append(self._task("rollout", self._count_places()))
+                    assert self._late is not None
+                    tasks += (self._task(kind.plural, self._late.follow(kind)) for kind in (POLICY, PLUGIN_VERSION))
+                    await self._stopping.wait()
+        finally:
+            await self._end(watching, tasks)
+            for server in servers:
+                server.close()
+        if self._failure is not None:
+            raise self._failure
+
+    # Beginning
+
+    async def _take_lease(self) -> bool:
+        told: str | None = None
+        self._hold()
+        while not self._stopping.is_set():
+            try:
+                if await self._lease_pool(self._lease.attempt):
+                    self._go_on()
+                    return True
+                if self._lease.holder is not None and self._lease.holder != told:
+                    told = self._lease.holder
+                    log.info("Waiting for the operator %s, which has the Lease", told)
+            except OperatorError as e:
+                log.warning("%s", e)
+            await self._pause(_RETRY)
+        return False
+
+    async def _kinds(self) -> list[Kind] | None:
+        """What to watch from the beginning on; None: told to end before the CRDs were there."""
+        told = False
+        while not self._stopping.is_set():
+            try:
+                if await self._pool(self._kube.serves, CONNECTOR):
+                    return [CONNECTOR, POD, *([SECRET] if self._settings.secrets.watch else [])]
+                if not told:
+                    told = True
+                    log.warning("The API server knows no %s: install the CRDs of this release", CONNECTOR.plural)
+            except OperatorError as e:
+                log.warning("%s", e)
+            await self._pause(_RETRY)
+        return None
+
+    async def _count_job_pods(self) -> bool:
+        """Have job pods that an operator before this one created count; False: told to end before they were seen."""
+        while not self._stopping.is_set():
+            try:
+                pods = await self._pool(living_job_pods, self._kube, self._settings, time.time())
+            except OperatorError as e:
+                log.warning("%s", e)
+                await self._pause(_RETRY)
+            else:
+                self._job_slots.adopt(pods)
+                for key in set(pods.values()):  # its Connector may be gone, and the pod in a moment: no event tells
+                    self.queue.add(key)
+                return True
+        return False
+
+    def _begin(self, kinds: list[Kind]) -> Watching:
+        self._streams = Streams(
+            kinds, self._settings.watch_namespaces,
+            on_gap=lambda: self._from_thread(self._all_soon), on_listed=lambda: self._from_thread(self._listed),
+        )  # fmt: skip
+        self.queue.block(_FIRST_LIST)
+        self.queue.block(_STATUS)
+        self._loop.call_later(_KAFKA_FIRST, self.queue.unblock, _STATUS)
+        self._status = StatusTopic(
+            self._settings,
+            lambda name: self._from_thread(self._records_changed, name),
+            on_turn=lambda: self._from_thread(self._kafka_turned), permit=self._lease.check,
+        )  # fmt: skip
+        kube = self._kube.within(self._lease.check)
+        places = Places(self._settings.rollout, time.time, self.queue.add)
+        self._metrics.rollout(places.figures)
+        self._context = Context(
+            kube=kube, status=self._status, connectors=self._index, settings=self._settings,
+            hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, places=places,
+            release=release(self._settings), wake=self.queue.hurry, clock=time.time,
+        )  # fmt: skip
+        for queue in (self.queue, *self._unused.values()):
+            queue.start()
+        events = Events(
+            self._index, self.queue.add, self.queue.hurry, self._settings.plugins.shared_namespaces,
+            lambda kind, key: self._unused[kind].add(key),
+        )  # fmt: skip
+        watching = Watching(
+            self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, streams=self._streams,
+            beat=self._kopf_heart.beat,
+        )  # fmt: skip
+        watching.start(lambda: self._from_thread(self._watching_ended, watching))
+
+        def watch(kind: Kind) -> Watching:
+            streams = Streams([kind], self._settings.watch_namespaces)
+            return Watching(
+                self._kube.server, self._settings, events, deliver=self._from_thread, kinds=[kind], streams=streams,
+                is_late=True,
+            )  # fmt: skip
+
+        self._late = LateKinds(lambda kind: self._pool(self._kube.serves, kind), watch)
+        return watching
+
+    # While it runs
+
+    async def _work(self, key: Key) -> float | None:
+        assert self._context is not None
+        again = await self._reconcile(key, self._context)
+        if again is None and key not in self._index:
+            self.queue.forget(key)
+        return again
+
+    async def _say_unused(self, kind: Kind, key: Key) -> None:
+        kube = self._kube.within(self._lease.check)
+        document = await self._pool(kube.get, kind, key.namespace, key.name)
+        if document is None or (status := unsupported_kinds.status(document, time.time())) is None:
+            return
+        await self._pool(
+            kube.apply_status, kind, key.namespace, key.name, status, uid=document["metadata"]["uid"],
+            manager=STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
+        )  # fmt: skip
+
+    def _hold(self) -> None:
+        """Somebody else may have the Lease: begin nothing, and end what is under way."""
+        for queue in (self.queue, *self._unused.values()):
+            queue.block(_LEASE)
+            queue.interrupt()
+
+    def _go_on(self) -> None:
+        for queue in (self.queue, *self._unused.values()):
+            queue.unblock(_LEASE)
+
+    async def _live(self) -> None:
+        while True:
+            self._loop_heart.beat()
+            if (
+                not self._lease.is_held
+            ):  # also while an attempt to renew it waits for an answer: who takes it now may act
+                self._hold()
+            await asyncio.sleep(1.0)
+
+    async def _keep_lease(self) -> None:
+        while True:
+            await asyncio.sleep(_RENEW if self._lease.is_held else _RETRY)
+            try:
+                await self._lease_pool(self._lease.attempt)
+            except LeaseLost as e:
+                self._fail(e)
+                return
+            except OperatorError as e:
+                log.warning("The Lease could not be renewed: %s", e)
+            if self._lease.is_held:
+                self._go_on()
+
+    async def _after_first_list(self) -> None:
+        assert self._status is not None
+        await resync(self.queue.add, self._index, self._status, self._settings)
+
+    async def _count_places(self) -> None:
+        """Who is being restarted for a change of the release stands in the statuses; until they are read nobody is."""
+        assert self._context is not None
+        while True:
+            try:
+                taken = await self._pool(all_shares, self._kube, self._settings, time.time())
+                break
+            except OperatorError as e:
+                log.warning("The rollout of the release is not counted yet: %s", e)
+                await self._pause(_RETRY)
+        self._context.places.load(taken)
+
+    def _listed(self) -> None:
+        log.info("Watching; there are %d connectors", len(self._index.all()))
+        self.queue.unblock(_FIRST_LIST)
+        self._find_orphans()
+
+    def _kafka_turned(self) -> None:
+        if self._status is None:
+            return
+        self._metrics.kafka(up=self._status.trouble is None and self._status.caught_up)
+        if self._status.caught_up:
+            self.queue.unblock(_STATUS)
+            self._find_orphans()
+        self._all_soon()
+
+    def _records_changed(self, connect_name: str) -> None:
+        for key in self._index.named(connect_name):
+            self.queue.hurry(key)
+
+    def _find_orphans(self) -> None:
+        if self._status is None or not self._status.caught_up:
+            return
+        if self._streams is not None and self._streams.check_ready() is None:
+            for key in orphans(self._status, self._index, self._settings):
+                self.queue.add(key)
+
+    def _all_soon(self) -> None:
+        keys = self._index.all()
+        for key, delay in spread(keys, 0.0 if len(keys) <= _MANY else _SOON):
+            self.queue.add(key, delay)
+
+    def _watching_ended(self, watching: Watching) -> None:
+        if not self._stopping.is_set():
+            self._fail(watching.error or RuntimeError("kopf has ended; its errors are in the log"))
+
+    def _task(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work, name=name)
+        task.add_done_callback(self._task_ended)
+        return task
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """What none of them expected: better an operator that begins anew than one that lacks a part."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.critical("The operator's %s has ended: %s", task.get_name(), error, exc_info=error)
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._stopping.set()
+
+    def _from_thread(self, call: Callable[..., Any], *args: Any) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the operator has ended
+            self._loop.call_soon_threadsafe(call, *args)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+    # Ending
+
+    async def _end(self, watching: Watching | None, tasks: list[asyncio.Task[None]]) -> None:
+        if watching is not None:
+            ending = self._loop.run_in_executor(None, watching.stop)
+            late = self._loop.run_in_executor(None, self._late.stop) if self._late is not None else None
+            grace = _STOP_SECONDS if self._lease.is_held else 0.0
+            await asyncio.gather(*(queue.stop(grace) for queue in (self.queue, *self._unused.values())))
+            await ending
+            if late is not None:
+                await late
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        if self._status is not None:
+            await self._loop.run_in_executor(None, self._status.close, 2.0)
+        try:
+            if self._pool.busy:  # a request that nobody answers yet may still be carried out
+                log.warning(
+                    "Requests are under way: the Lease is not given back, the next operator waits until it ends"
+                )
+            else:
+                await self._lease_pool(self._lease.release)
+        except OperatorError as e:
+            log.warning("The Lease could not be given back; the next operator waits until it ends: %s", e)
+        self._pool.close()
+        self._lease_pool.close()
+
+    # Probes
+
+    def _alive(self) -> Mapping[str, Callable[[], str | None]]:
+        return {
+            "loop": self._loop_heart.check,
+            "kopf": self._kopf_heart.check,
+            "queue": self._queue_stuck,
+            "watches": lambda: self._streams.check_alive() if self._streams is not None else None,
+            "statusTopic": self._status_stuck,
+        }
+
+    def _ready(self) -> Mapping[str, Callable[[], str | None]]:
+        def begun() -> str | None:
+            if self._streams is not None:
+                return self._streams.check_ready()
+            if self._lease.stands_by:  # ready for what it is there for: to take over
+                return None
+            if not self._lease.is_held:
+                return (
+                    f"waiting for the Lease, which {self._lease.holder or 'nobody'} has, and who has not answered yet"
+                )
+            return "waiting for the CRDs"
+
+        return {"watches": begun}
+
+    def _queue_stuck(self) -> str | None:
+        age = self.queue.figures().oldest_running
+        return f"a reconciliation takes {age:.0f} s" if age > 2 * self.queue.limit else None
+
+    def _status_stuck(self) -> str | None:
+        age = self._status.turn_age if self._status is not None else 0.0
+        return f"its thread gave no sign for {age:.0f} s" if age > _KAFKA_STILL else None

@@ -1,0 +1,1 @@
+"""The work queue, and what puts keys into it."""

@@ -1,0 +1,69 @@
+"""Keys that wait for a time, and from then on for their turn: namespaces take turns, so that none holds up another."""
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from penstock_operator.queue.key import Key
+
+__all__ = ["Lane"]
+
+_Entry = tuple[float, int, Key]
+_NEVER: Final = float("inf")
+
+
+class Lane:
+    """Entries of a work queue. A turn costs the same, however many keys and namespaces wait.
+
+    An entry is not taken back: `counts` says whether it still does, when its turn comes.
+
+    Args:
+        counts: whether a key is still to be taken by its entry of this time.
+    """
+
+    def __init__(self, counts: Callable[[Key, float], bool]) -> None:
+        self._counts = counts
+        self._numbers = itertools.count()
+        self._later: list[_Entry] = []
+        self._due: dict[str, list[_Entry]] = {}
+        self._turns: deque[str] = deque()
+        """The namespaces in `_due`, whose turn comes next first: one that had a turn goes to the end."""
+
+    def put(self, key: Key, when: float) -> None:
+        """Have a key taken at this time or later."""
+        heapq.heappush(self._later, (when, next(self._numbers), key))
+
+    def take(self, now: float) -> Key | None:
+        """A key whose time has come, of the namespace whose turn it is: there the one that has waited longest."""
+        while self._later and self._later[0][0] <= now:
+            entry = heapq.heappop(self._later)
+            namespace = entry[2].namespace
+            if namespace not in self._due:
+                self._due[namespace] = []
+                self._turns.append(namespace)
+            heapq.heappush(self._due[namespace], entry)
+        while self._turns:
+            namespace = self._turns.popleft()
+            key = self._first(self._due[namespace])
+            if self._due[namespace]:
+                self._turns.append(namespace)
+            else:
+                del self._due[namespace]
+            if key is not None:
+                return key
+        return None
+
+    def wait(self, now: float) -> float:
+        """Seconds until a key is due, after `take` found none; infinite: there is none."""
+        while self._later and not self._counts(self._later[0][2], self._later[0][0]):
+            heapq.heappop(self._later)
+        return self._later[0][0] - now if self._later else _NEVER
+
+    def _first(self, entries: list[_Entry]) -> Key | None:
+        while entries:
+            when, _, key = heapq.heappop(entries)
+            if self._counts(key, when):
+                return key
+        return None

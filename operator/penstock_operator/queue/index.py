@@ -1,0 +1,150 @@
+"""Which connectors there are, and which of them an event about something else concerns. Pure, and a hint only.
+
+What is decided on is read from the API server; a name that is missing here costs a delay until the next resync.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock_operator.connector.observe.connect_names import Age, age_of
+from penstock_operator.queue.key import Key
+
+__all__ = ["ConnectorIndex"]
+
+_SECRET: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):[^}$]{0,512}\}")
+
+
+@dataclass(frozen=True)
+class _Known:
+    age: Age
+    mark: object
+    connect_name: str
+    secrets: frozenset[str]
+    policy: str | None
+
+
+class ConnectorIndex:
+    """The Connectors that were seen. Used in one thread. No question costs more than its answer, however many there are.
+
+    Args:
+        worker: the worker configuration as written: secrets that it names are every connector's.
+    """
+
+    def __init__(self, worker: Mapping[str, str]) -> None:
+        self._of_all = frozenset(_secrets(worker.values()))
+        self._known: dict[Key, _Known] = {}
+        self._found_by: defaultdict[Hashable, set[Key]] = defaultdict(set)
+        self._ending: dict[Key, tuple[str, Age]] = {}
+
+    def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
+        """Take a Connector as it is; whether it differs in more than its status from what was seen before."""
+        known = _known(key, body)
+        before = self._known.get(key)
+        if before != known:
+            self._drop(key)
+            self._known[key] = known
+            for mark in _marks(key, known):
+                self._found_by[mark].add(key)
+        self._ending.pop(key, None)
+        return before is None or before.mark != known.mark
+
+    def gone(self, key: Key) -> None:
+        """It was deleted; until `forget` it keeps its claim of a name, since its pods may live."""
+        before = self._known.get(key)
+        if before is not None:
+            self._drop(key)
+            self._ending[key] = before.connect_name, before.age
+
+    def forget(self, key: Key) -> None:
+        """What belonged to it is gone as well."""
+        self._ending.pop(key, None)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._known
+
+    def all(self) -> Collection[Key]:
+        """Every connector."""
+        return list(self._known)
+
+    def uids(self) -> Collection[str]:
+        """Of every connector."""
+        return {known.age.uid for known in self._known.values()}
+
+    def has(self, uid: str) -> bool:
+        """Whether there is a connector of this uid."""
+        return ("uid", uid) in self._found_by
+
+    def named(self, connect_name: str) -> Collection[Key]:
+        """Those that claim a Connect name."""
+        return self._by("name", connect_name)
+
+    def claimants(self, connect_name: str) -> Mapping[Key, Age]:
+        """Who asks for a Connect name, and since when: every one that there is, and those whose pods may still live."""
+        ending = {key: age for key, (name, age) in self._ending.items() if name == connect_name}
+        return {**ending, **{key: self._known[key].age for key in self.named(connect_name)}}
+
+    def of_namespace(self, namespace: str) -> Collection[Key]:
+        """Those of a namespace."""
+        return self._by("namespace", namespace)
+
+    def with_secret(self, namespace: str, secret: str) -> Collection[Key]:
+        """Those of a namespace whose configuration, or that of the worker, names the secret."""
+        return self.of_namespace(namespace) if secret in self._of_all else self._by("secret", namespace, secret)
+
+    def with_policy(self, namespace: str, policy: str) -> Collection[Key]:
+        """Those of a namespace that name the TopicCreationPolicy."""
+        return self._by("policy", namespace, policy)
+
+    def _by(self, *mark: str) -> Collection[Key]:
+        return list(self._found_by.get(mark, ()))
+
+    def _drop(self, key: Key) -> None:
+        known = self._known.pop(key, None)
+        if known is None:
+            return
+        for mark in _marks(key, known):
+            keys = self._found_by[mark]
+            keys.discard(key)
+            if not keys:
+                del self._found_by[mark]
+
+
+def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
+    """What a connector is looked for by."""
+    yield "name", known.connect_name
+    yield "uid", known.age.uid
+    yield "namespace", key.namespace
+    yield from (("secret", key.namespace, secret) for secret in known.secrets)
+    if known.policy is not None:
+        yield "policy", key.namespace, known.policy
+
+
+def _known(key: Key, body: Mapping[str, Any]) -> _Known:
+    metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
+    config = spec.get("config") or {}
+    reference = spec.get("topicCreationPolicy") or {}
+    # What a write of the status alone leaves as it is. The generation stands for the spec.
+    mark = (
+        metadata.get("uid"),
+        metadata.get("generation"),
+        metadata.get("deletionTimestamp"),
+        tuple(metadata.get("finalizers") or ()),
+        frozenset((metadata.get("labels") or {}).items()),
+        frozenset((metadata.get("annotations") or {}).items()),
+    )
+    return _Known(
+        age=age_of(metadata),
+        mark=mark,
+        connect_name=str(spec.get("connectName") or f"{key.namespace}.{key.name}"),
+        secrets=frozenset(_secrets(config.values())) if isinstance(config, Mapping) else frozenset(),
+        policy=reference.get("name") if isinstance(reference, Mapping) else None,
+    )
+
+
+def _secrets(values: Iterable[object]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield from _SECRET.findall(value)

@@ -1,0 +1,257 @@
+"""The work queue: every key once, one run per key at a time, so many runs at once, back-off for those that fail.
+
+Keys that somebody waits for go before the rest: ten thousand connectors that are looked at after a start, or that somebody
+else creates, hold up no change of one that is there. The rest always gets its part. Among both, namespaces take turns.
+
+Used in one event loop's thread. Times are of its clock, seconds.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Final
+
+from penstock_operator.errors import NotYet, OperatorError
+from penstock_operator.metrics import QueueFigures
+from penstock_operator.queue.backoff import backoff
+from penstock_operator.queue.fair_lane import Lane
+from penstock_operator.queue.key import Key
+
+__all__ = ["WorkQueue", "current_key"]
+
+log = logging.getLogger(__name__)
+
+_LIMIT: Final = 120.0
+_HOT: Final = 5
+_COOL: Final = 1.0
+"""After `_HOT` failures in a row even an event runs a key only `_COOL` seconds after it has ended."""
+_TURN: Final = 8
+"""Of so many runs one is of a key that can wait, if there is one."""
+
+current_key: ContextVar[Key | None] = ContextVar("current_key", default=None)
+"""What is worked on, for log lines."""
+
+Work = Callable[[Key], Awaitable[float | None]]
+
+
+class WorkQueue:
+    """Keys that want to be worked on.
+
+    Args:
+        work: done for a key; its result is after how many seconds it wants to be done again, None: no wish.
+        slots: how many keys are worked on at once.
+        limit: how long one run may take, seconds.
+        chance: from 0 to 1.
+        on_done: told of every run: `done`, `error` or `timeout`, and seconds.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        *,
+        slots: int,
+        limit: float = _LIMIT,
+        chance: Callable[[], float] = random.random,
+        on_done: Callable[[str, float], None] = lambda outcome, seconds: None,
+    ) -> None:
+        self._work = work
+        self._slots = slots
+        self.limit = limit
+        self._chance = chance
+        self._on_done = on_done
+        self._due: dict[Key, float] = {}
+        # By whether they are urgent. These may hold what `_due` no longer says.
+        self._lanes = {urgent: self._lane(urgent=urgent) for urgent in (True, False)}
+        self._urgent: set[Key] = set()
+        self._known: set[Key] = set()
+        self._runs = 0
+        self._running: dict[Key, float] = {}
+        self._begun: dict[Key, asyncio.Task[None]] = {}  # without those that are created and have not done a step
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failures: dict[Key, int] = {}
+        self._ended: dict[Key, float] = {}  # of keys that failed
+        self._blockers: set[str] = set()
+        self._news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._scheduler: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._scheduler = self._loop.create_task(self._schedule(), name="work queue")
+
+    def add(self, key: Key, delay: float = 0.0) -> None:
+        """Have a key worked on after `delay` seconds at the latest; one that is worked on now, once more after that.
+
+        Without a delay a key that waits for its back-off is worked on at once.
+        """
+        when = self._loop.time() + delay
+        if key not in self._running:
+            when = max(when, self._not_before(key))
+        self._put(key, when)
+
+    def hurry(self, key: Key) -> None:
+        """`add`, before keys for which nobody waits. Of a key that was never worked on it is its turn that counts."""
+        when = self._loop.time()
+        if key not in self._running:
+            when = max(when, self._not_before(key))
+        self._put(key, when, urgent=key in self._known)
+
+    def forget(self, key: Key) -> None:
+        """It is no more; should it come again, it is new."""
+        self._known.discard(key)
+
+    def add_from_thread(self, key: Key, delay: float = 0.0) -> None:
+        """`add`, from another thread; nothing once the loop is closed."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.add, key, delay)
+
+    def block(self, reason: str) -> None:
+        """Begin no more runs until `unblock` with the same reason."""
+        self._blockers.add(reason)
+
+    def unblock(self, reason: str) -> None:
+        """Take a reason back; nothing if there is none such."""
+        self._blockers.discard(reason)
+        self._news.set()
+
+    def interrupt(self) -> None:
+        """End the runs under way; their keys are due again. With `block`: until `unblock`."""
+        for key, task in [*self._begun.items()]:
+            self._put(key, self._loop.time())
+            task.cancel()
+
+    async def stop(self, grace: float = 10.0) -> None:
+        """Begin no more runs, wait for those under way so many seconds, then cancel them."""
+        if self._scheduler is not None:
+            self._scheduler.cancel()
+            await asyncio.wait({self._scheduler})
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=grace)
+            for task in late:
+                task.cancel()
+            if late:
+                log.warning("%d reconciliations did not end within %.0f s and were cancelled", len(late), grace)
+                await asyncio.wait(late, timeout=1.0)
+
+    def figures(self) -> QueueFigures:
+        """As of now; from any thread."""
+        now = self._loop.time()
+        # Copies, which no other thread can come between: a list made of the items lets others in at each garbage collection.
+        running, all_due = self._running.copy(), self._due.copy()
+        due = [when for key, when in all_due.items() if key not in running]
+        waiting = [when for when in due if when <= now]
+        return QueueFigures(
+            waiting=len(waiting),
+            delayed=len(due) - len(waiting),
+            running=len(running),
+            oldest_waiting=max((now - when for when in waiting), default=0.0),
+            oldest_running=max((now - begun for begun in running.values()), default=0.0),
+        )
+
+    def _put(self, key: Key, when: float, *, urgent: bool = False) -> None:
+        known, was_urgent = self._due.get(key), key in self._urgent
+        urgent = urgent or was_urgent
+        if known is not None and known <= when and urgent == was_urgent:
+            return
+        when = when if known is None else min(known, when)
+        self._due[key] = when
+        if urgent:
+            self._urgent.add(key)
+        self._lanes[urgent].put(key, when)
+        self._news.set()
+
+    async def _schedule(self) -> None:
+        while True:
+            self._news.clear()
+            wait = self._begin_what_is_due()
+            try:
+                async with asyncio.timeout(wait):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+
+    def _begin_what_is_due(self) -> float | None:
+        """Begin runs while there are slots; seconds until the next key is due, None: something else must happen first."""
+        while len(self._running) < self._slots and not self._blockers:
+            now = self._loop.time()
+            lanes = [self._lanes[urgent] for urgent in self._turns()]
+            key = next((key for lane in lanes if (key := lane.take(now)) is not None), None)
+            if key is None:
+                wait = min(lane.wait(now) for lane in lanes)
+                return None if wait == float("inf") else wait
+            self._begin(key)
+        return None
+
+    def _turns(self) -> tuple[bool, ...]:
+        """Which keys are taken first now."""
+        return (False, True) if self._runs % _TURN == _TURN - 1 else (True, False)
+
+    def _lane(self, *, urgent: bool) -> Lane:
+        def counts(key: Key, when: float) -> bool:
+            # One that runs is put there again when it has ended.
+            return self._due.get(key) == when and (key in self._urgent) == urgent and key not in self._running
+
+        return Lane(counts)
+
+    def _begin(self, key: Key) -> None:
+        del self._due[key]
+        self._urgent.discard(key)
+        self._runs += 1
+        self._known.add(key)
+        self._running[key] = self._loop.time()
+        task = self._loop.create_task(self._run(key), name=f"reconcile {key}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, key: Key) -> None:
+        begun = self._running[key]
+        task = asyncio.current_task()
+        assert task is not None
+        self._begun[key] = task
+        current_key.set(key)
+        outcome = "error"
+        again: float | None = None
+        limit = asyncio.timeout(self.limit)
+        try:
+            async with limit:
+                again = await self._work(key)
+            outcome = "done"
+            self._failures.pop(key, None)
+        except NotYet as e:
+            log.info("%s", e)
+            again = e.retry_after
+        except Exception as e:
+            again = self._failed(key)
+            if isinstance(e, TimeoutError) and limit.expired():
+                outcome = "timeout"
+                log.error("Reconciling took longer than %.0f s and was given up; again in %.1f s", self.limit, again)
+            elif isinstance(e, OperatorError):
+                log.warning("Reconciling failed, again in %.1f s: %s", again, e)
+            else:
+                log.exception("Reconciling failed, again in %.1f s", again)
+        finally:
+            self._ended_now(key)
+            self._on_done(outcome, self._loop.time() - begun)
+            if again is not None:
+                self._put(key, self._loop.time() + again, urgent=True)
+            if key in self._due:  # it may have woken itself, or have been interrupted
+                when, urgent = max(self._due.pop(key), self._not_before(key)), key in self._urgent
+                self._urgent.discard(key)
+                self._put(key, when, urgent=urgent)
+
+    def _not_before(self, key: Key) -> float:
+        return self._ended[key] + _COOL if self._failures.get(key, 0) >= _HOT else 0.0
+
+    def _ended_now(self, key: Key) -> None:
+        del self._running[key], self._begun[key]
+        if key in self._failures:
+            self._ended[key] = self._loop.time()
+        else:
+            self._ended.pop(key, None)
+        self._news.set()
+
+    def _failed(self, key: Key) -> float:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        return backoff(failures, self._chance())

@@ -1,0 +1,47 @@
+"""Kinds of resources that this release has a definition of and does nothing with: their status says so. Pure.
+
+Without a status whoever waits for them (kubectl wait, Flux) would wait until its time is up. `Stalled=True` ends it at once,
+as a failure: nothing will come of the resource, and a connector that names it is refused.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from penstock_operator.connector.observe.pod_status import timestamp
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY
+
+__all__ = ["UNUSED", "status"]
+
+_REASON: Final = "NotImplemented"
+UNUSED: Final[Mapping[str, str]] = {
+    POLICY.kind: "policies are not applied in this release; write topic.creation.* into spec.config of the connectors, or "
+    "create the topics",
+    PLUGIN_VERSION.kind: "images of plugins are not used in this release; put the plugin into the runtime's image (Helm: "
+    "images.runtime)",
+}
+"""By kind: what there is instead."""
+
+
+def status(document: Mapping[str, Any], now: float) -> dict[str, Any] | None:
+    """The status that such a resource is to have; None: it has it.
+
+    Args:
+        document: the resource.
+        now: seconds since 1970.
+    """
+    metadata, there = document["metadata"], document.get("status") or {}
+    before = {c.get("type"): c for c in there.get("conditions") or () if isinstance(c, Mapping)}
+
+    def condition(kind: str, value: str) -> dict[str, Any]:
+        known = before.get(kind, {})
+        since = known.get("lastTransitionTime") if known.get("status") == value else None
+        return {
+            "type": kind, "status": value, "reason": _REASON, "message": UNUSED[document["kind"]],
+            "observedGeneration": metadata["generation"], "lastTransitionTime": since or timestamp(now),
+        }  # fmt: skip
+
+    found = {
+        "observedGeneration": metadata["generation"],
+        "conditions": [condition("Ready", "False"), condition("Stalled", "True")],
+    }
+    return None if found == {name: there.get(name) for name in found} else found

@@ -1,0 +1,17 @@
+"""Java's `SimpleDateFormat`: what Kafka Connect's users write as the pattern of a date.
+
+format          the class itself
+pattern         a pattern as pieces
+printing        moments as text
+parsing         texts as fields; numbers, letters and zones read parts of them
+fields          fields as a moment
+standard_texts  a short cut for texts like 2024-02-29 14:34:56
+zone_names      the names of time zones
+"""
+
+from penstock_java.date_format.format import SimpleDateFormat
+from penstock_java.date_format.parsing import TextError
+from penstock_java.date_format.pattern import PatternError
+from penstock_java.date_format.zones import rules_are_there
+
+__all__ = ["PatternError", "SimpleDateFormat", "TextError", "rules_are_there"]

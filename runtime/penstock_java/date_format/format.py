@@ -1,0 +1,81 @@
+"""The format itself: one pattern, printing and parsing, and the zone that it is in."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from penstock_java.calendar import civil, millis_of
+from penstock_java.date_format.parsing import Parser
+from penstock_java.date_format.pattern import Field, compile_pattern
+from penstock_java.date_format.printing import Printer
+from penstock_java.date_format.standard_texts import StandardTexts
+from penstock_java.date_format.zones import UTC, Zone
+
+__all__ = ["SimpleDateFormat"]
+
+_YEARS_BACK: Final = 80
+
+
+class SimpleDateFormat:
+    """A pattern of Java 17's `java.text.SimpleDateFormat`, locale en_US, zone UTC, lenient.
+
+    As there, an object changes: when a text names a time zone (fields `z` and `Z`), later texts are in that zone, and are
+    printed in it, until another one is named.
+
+    Args:
+        pattern: see `pattern`.
+        now: millis; two-digit years are those from 80 years before to 20 years after it. The current time when None.
+
+    Raises:
+        PatternError: there is something wrong with the pattern.
+    """
+
+    def __init__(self, pattern: str, now: int | None = None) -> None:
+        pieces = compile_pattern(pattern)
+        self.zone: Zone = UTC
+        """The zone that the next text is in. Set it back where texts are read again after an error."""
+        self.reads_zone_names: Final = any(isinstance(p, Field) and p.letter in "zZ" for p in pieces)
+        """Whether the pattern has fields that take names of zones."""
+        self._printer = Printer(pieces)
+        self._parser = Parser(pieces, _window(time.time_ns() // 1_000_000 if now is None else now))
+        self._standard = StandardTexts.of(pieces)
+
+    def format(self, millis: int) -> str:
+        """The text of a moment."""
+        return self._printer.text(millis, self.zone)
+
+    def format_all(self, millis: Sequence[int]) -> list[str]:
+        """The texts of many moments."""
+        if self.zone is UTC:
+            return self._printer.texts(millis)
+        return [self._printer.text(m, self.zone) for m in millis]
+
+    def parse(self, text: str) -> int:
+        """The moment, in millis, at the start of a text.
+
+        Raises:
+            TextError: the text does not fit the pattern.
+        """
+        if self._standard is not None and self.zone is UTC:
+            millis = self._standard.millis(text)
+            if millis is not None:
+                return millis
+        return self._parser.parse(text, self.zone, self._keep)
+
+    def parse_all(self, texts: Sequence[str]) -> list[int]:
+        """The moments of many texts, in order; as `parse`."""
+        if self._standard is not None and self.zone is UTC:
+            millis = self._standard.all_millis(texts)
+            if millis is not None:
+                return millis
+        return list(map(self.parse, texts))
+
+    def _keep(self, zone: Zone) -> None:
+        self.zone = zone
+
+
+def _window(now: int) -> int:
+    """80 years before; 28 February where that year has no 29th."""
+    year, month, day, *clock = civil(now)
+    start = millis_of(year - _YEARS_BACK, month, day, *clock)
+    return start if civil(start).month == month else millis_of(year - _YEARS_BACK, month, day - 1, *clock)

@@ -1,0 +1,238 @@
+"""Moments from text, leniently, as `SimpleDateFormat.parse` reads them."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from penstock_java.calendar import MONTHS, WEEKDAYS, civil, int32
+from penstock_java.date_format.fields import Name, ReadFields
+from penstock_java.date_format.letters import folded
+from penstock_java.date_format.numbers import integer_at
+from penstock_java.date_format.pattern import Field, Piece
+from penstock_java.date_format.zones import Zone, named_zone
+
+__all__ = ["Parser", "TextError"]
+
+_NUMBERS: Final[Mapping[str, Name]] = {
+    "y": Name.YEAR,
+    "Y": Name.WEEK_YEAR,
+    "M": Name.MONTH,
+    "L": Name.MONTH,
+    "d": Name.DAY,
+    "D": Name.DAY_OF_YEAR,
+    "F": Name.WEEKDAY_IN_MONTH,
+    "w": Name.WEEK,
+    "W": Name.WEEK_OF_MONTH,
+    "u": Name.WEEKDAY,
+    "H": Name.HOUR_OF_DAY,
+    "k": Name.HOUR_OF_DAY,
+    "K": Name.HOUR,
+    "h": Name.HOUR,
+    "m": Name.MINUTE,
+    "s": Name.SECOND,
+    "S": Name.MILLI,
+}
+
+
+class _Words:
+    """Names that a field may have, without regard to case; of two that fit, the longer one counts."""
+
+    def __init__(self, field: Name, *of_value: tuple[int, str]) -> None:
+        self.field = field
+        self._values = {folded(name): value for value, name in of_value}
+        self._any = re.compile("|".join(sorted(self._values, key=len, reverse=True)))
+
+    def at(self, folded_text: str, start: int) -> tuple[int, int] | None:
+        """The value of the name there, and where it ends."""
+        found = self._any.match(folded_text, start)
+        return None if found is None else (self._values[found.group()], found.end())
+
+
+_MONTH_NAMES: Final = _Words(Name.MONTH, *((i, n) for i, m in enumerate(MONTHS) for n in (m, m[:3])))
+_WORDS: Final[Mapping[str, _Words]] = {
+    "G": _Words(Name.ERA, (0, "BC"), (0, "Before Christ"), (1, "AD"), (1, "Anno Domini")),
+    "M": _MONTH_NAMES,
+    "L": _MONTH_NAMES,
+    "E": _Words(Name.WEEKDAY, *((i, n) for i, d in enumerate(WEEKDAYS, 1) for n in (d, d[:3]))),
+    "a": _Words(Name.HALF_DAY, (0, "AM"), (1, "PM")),
+}
+
+
+class TextError(ValueError):
+    """The text does not begin with what the pattern describes (Java: `ParseException`)."""
+
+
+def _is_number(piece: Piece) -> bool:
+    return isinstance(piece, Field) and piece.letter in _NUMBERS and (piece.letter not in "ML" or piece.width <= 2)
+
+
+class _Reading:
+    """One text on its way."""
+
+    def __init__(self, text: str, zone: Zone) -> None:
+        self.text = text
+        self.folded = folded(text)
+        self.zone = zone
+        self.fields = ReadFields()
+        self.first_of_window = False
+        """The last two-digit year was the one in which the window begins."""
+
+
+class Parser:
+    """Reads texts by one pattern.
+
+    Args:
+        pieces: the pattern.
+        window: the first moment of the hundred years that two-digit years lie in.
+    """
+
+    def __init__(self, pieces: Sequence[Piece], window: int) -> None:
+        after = (*pieces[1:], "")
+        # A number that another one follows directly takes no more characters than it has letters.
+        self._pieces = [(p, _is_number(p), _is_number(following)) for p, following in zip(pieces, after, strict=False)]
+        self._window = window
+        self._window_year = civil(window).year_of_era
+
+    def parse(self, text: str, zone: Zone, keep: Callable[[Zone], None]) -> int:
+        """The moment in millis.
+
+        Args:
+            text: may go on after what the pattern describes.
+            zone: what fields without a zone are in.
+            keep: told of a zone that is named in the text, also where the rest of the text then fails.
+
+        Raises:
+            TextError: it does not fit.
+        """
+        reading = _Reading(text, zone)
+        at = 0
+        for piece, number, limited in self._pieces:
+            if isinstance(piece, str):
+                if not text.startswith(piece, at):
+                    raise TextError
+                at += len(piece)
+                continue
+            start = at
+            while text.startswith((" ", "\t"), at):
+                at += 1
+            if at >= len(text):
+                raise TextError
+            if number:
+                at = self._number(reading, piece, at, start + piece.width if limited else len(text))
+            else:
+                before = reading.zone
+                at = _other(reading, piece, start, at)
+                if reading.zone is not before:
+                    keep(reading.zone)
+        if not at:
+            raise TextError
+        millis = reading.fields.millis(reading.zone)
+        if reading.first_of_window and millis < self._window:
+            reading.fields.a_century_later()
+            millis = reading.fields.millis(reading.zone)
+        return millis
+
+    def _number(self, reading: _Reading, field: Field, at: int, end: int) -> int:
+        text = reading.text
+        found = integer_at(text, at, end) if end <= len(text) else None
+        if found is None:
+            raise TextError
+        value, end = found
+        letter, width = field
+        if letter in "yY":
+            if width <= 2 and end - at == 2 and text[at:end].isdecimal():
+                in_century = self._window_year % 100
+                reading.first_of_window = value == in_century
+                value += self._window_year - in_century + (100 if value < in_century else 0)
+        elif letter in "ML":
+            value = int32(value - 1)
+        elif letter in "kh":
+            value = 0 if value == (24 if letter == "k" else 12) else value
+        elif letter == "u" and 1 <= value <= 7:
+            value = value % 7 + 1
+        reading.fields.set(_NUMBERS[letter], value)
+        return end
+
+
+def _other(reading: _Reading, field: Field, start: int, at: int) -> int:
+    """Read a field that is no number; the place after it. `at` is behind the blanks at `start`."""
+    letter, width = field
+    if letter in "zZ":
+        return _zone(reading, start, at)
+    if letter == "X":
+        return _iso_zone(reading, at, width)
+    words = _WORDS[letter]
+    found = words.at(reading.folded, start)  # blanks before names are not passed over
+    if found is None:
+        raise TextError
+    reading.fields.set(words.field, found[0])
+    return found[1]
+
+
+def _zone(reading: _Reading, start: int, at: int) -> int:
+    """`z` and `Z`: +0100, GMT, GMT+1:00, or a name."""
+    text = reading.text
+    c = text[at]
+    if c in "+-":
+        return _offset(reading, at, digits=2, minutes=True, colon=False)
+    if reading.folded.startswith("gmt", start):
+        at = start + 3
+        if text.startswith(("+", "-"), at):
+            return _offset(reading, at, digits=1, minutes=True, colon=True)
+        return _set_offset(reading, 0, at)
+    found = named_zone(reading.folded, at, reading.zone)
+    if found is None:
+        raise TextError
+    zone, name = found
+    reading.zone = zone
+    names = zone.names
+    saving = zone.saving * 60_000 if name >= 2 else 0
+    # One name for both seasons leaves the season to the calendar; so does a summer that is no more.
+    if saving or (name < 2 and folded(names[name]) != folded(names[name + 2])):
+        reading.fields.clear(Name.OFFSET)
+        reading.fields.set(Name.SUMMER, saving)
+    return at + len(names[name])
+
+
+def _iso_zone(reading: _Reading, at: int, width: int) -> int:
+    """`X`: Z, +01, +0100 or +01:00."""
+    c = reading.text[at]
+    if c == "Z":
+        return _set_offset(reading, 0, at + 1)
+    if c not in "+-":
+        raise TextError
+    return _offset(reading, at, digits=2, minutes=width > 1, colon=width == 3)
+
+
+def _offset(reading: _Reading, at: int, *, digits: int, minutes: bool, colon: bool) -> int:
+    """A sign, hours of at least so many digits, minutes."""
+    text = reading.text
+    sign = -1 if text[at] == "-" else 1
+    at += 1
+    shown = 2 if _digits(text[at : at + 2], 2) else 1
+    if shown < digits or not _digits(text[at : at + shown], shown):
+        raise TextError
+    hour, minute = int(text[at : at + shown]), 0
+    at += shown
+    if minutes:
+        if colon:
+            if not text.startswith(":", at):
+                raise TextError
+            at += 1
+        if not _digits(text[at : at + 2], 2):
+            raise TextError
+        minute = int(text[at : at + 2])
+        at += 2
+    if hour > 23 or minute > 59:
+        raise TextError
+    return _set_offset(reading, sign * (hour * 60 + minute) * 60_000, at)
+
+
+def _digits(text: str, count: int) -> bool:
+    return len(text) == count and text.isascii() and text.isdecimal()
+
+
+def _set_offset(reading: _Reading, offset: int, after: int) -> int:
+    reading.fields.set(Name.OFFSET, offset)
+    reading.fields.set(Name.SUMMER, 0)
+    return after

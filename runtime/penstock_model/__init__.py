@@ -1,0 +1,1 @@
+"""What operator and runtime agree on: resources, contracts between processes, Connect's configuration. Pure."""

@@ -1,0 +1,1 @@
+"""Kafka Connect's configuration: of connectors and of workers, variables, versions, topic creation."""

@@ -1,0 +1,198 @@
+"""The framework's own properties of a connector: Connect's names, defaults and messages, and the few that are new.
+
+What belongs to plugins (`file`, `transforms.hoist.field`) is not here; `plugin_chain` says which those are.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Self
+
+from pydantic import field_validator
+
+from penstock.config import Importance, prop
+from penstock.config_rules import at_least, java_regex, long, not_blank, words
+from penstock.errors import ConfigError, Problem
+from penstock_java.property_text import items, trimmed
+from penstock_model.connect.errors_config import ErrorsConfig
+
+__all__ = ["MIB", "CommonConfig", "SinkConfig", "SourceConfig", "config_class"]
+
+MIB: Final = 1 << 20
+_INT: Final = 2**31 - 1
+_CONVERTER: Final = "Default: the worker's."
+
+
+class CommonConfig(ErrorsConfig):
+    """What sources and sinks share."""
+
+    key_converter: str | None = prop("key.converter", None, doc=f"The converter of record keys. {_CONVERTER}")
+    value_converter: str | None = prop("value.converter", None, doc=f"The converter of record values. {_CONVERTER}")
+    header_converter: str | None = prop("header.converter", None, doc=f"The converter of headers. {_CONVERTER}")
+    transforms: list[str] = prop("transforms", [], doc="Aliases of the transforms, in their order.")
+    predicates: list[str] = prop("predicates", [], doc="Aliases of the predicates that transforms may name.")
+    config_action_reload: Annotated[str, words("none", "restart")] = prop(
+        "config.action.reload",
+        "restart",
+        doc="Accepted from Kafka Connect. What follows a changed secret is said by `spec.onSecretChange`.",
+        importance=Importance.LOW,
+    )
+    tasks_max_enforce: bool = prop(
+        "tasks.max.enforce",
+        default=True,
+        doc="Accepted from Kafka Connect. `spec.tasksMax` is always enforced.",
+        importance=Importance.LOW,
+    )
+    batch_max_records: Annotated[int, at_least(1)] = prop(
+        "batch.max.records", 500_000, doc="The most records that one batch reads. A trickle has small batches.",
+        le=_INT,
+    )  # fmt: skip
+    batch_max_bytes: Annotated[int, at_least(1)] = prop(
+        "batch.max.bytes", 64 * MIB, doc="The most bytes that one batch reads. A single larger record passes.", le=2**40
+    )
+    batch_max_ms: Annotated[int, at_least(1)] = prop(
+        "batch.max.ms",
+        5_000,
+        doc="How long, in milliseconds, one batch may take. A sink that writes frames (files) gathers "
+        "records for that long.",
+        le=_INT,
+    )
+
+    @field_validator("transforms", "predicates")
+    @classmethod
+    def _aliases(cls, aliases: list[str]) -> list[str]:
+        if len(set(aliases)) != len(aliases):
+            twice = next(a for a in aliases if aliases.count(a) > 1)
+            raise ValueError(f"Duplicate alias provided. {twice or 'An empty alias'} is there more than once.")
+        return aliases
+
+    @classmethod
+    def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
+        """What several properties together get wrong; reported also where one of them does not parse."""
+        return ()
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
+        """As `Config.parse`, and `across`."""
+        problems = list(cls.across(texts))
+        try:
+            config = super().parse(texts, prefix)
+        except ConfigError as e:
+            raise ConfigError([*e.problems, *problems]) from None
+        if problems:
+            raise ConfigError(problems)
+        return config
+
+
+class SourceConfig(CommonConfig):
+    """The framework's properties of a source."""
+
+    delivery_guarantee: Annotated[str | None, words("exactly-once", "at-least-once")] = prop(
+        "delivery.guarantee",
+        None,
+        doc="`exactly-once`: records and offsets in one transaction; `at-least-once`: offsets after the records. "
+        "Default: exactly once where the worker has it enabled.",
+        importance=Importance.HIGH,
+    )
+    exactly_once_support: Annotated[str, words("required", "requested", any_case=True)] = prop(
+        "exactly.once.support",
+        "requested",
+        doc="`required`: refuse the configuration where exactly once cannot be had (KIP-618).",
+    )
+    transaction_boundary: Annotated[str, words("poll", "interval", "connector", any_case=True)] = prop(
+        "transaction.boundary",
+        "poll",
+        doc="`poll`: a transaction per batch; `interval`: all batches of an interval in one.",
+    )
+    transaction_boundary_interval_ms: Annotated[int | None, long, at_least(0)] = prop(
+        "transaction.boundary.interval.ms",
+        None,
+        doc="That interval, in milliseconds. Default: the worker's `offset.flush.interval.ms`.",
+        importance=Importance.LOW,
+    )
+    offsets_storage_topic: Annotated[str | None, not_blank] = prop(
+        "offsets.storage.topic",
+        None,
+        doc="A topic of its own for this connector's offsets. Default: the worker's.",
+        importance=Importance.LOW,
+    )
+
+    @classmethod
+    def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
+        """The guarantees must agree; connector boundaries are refused with the reason."""
+        text = {name: value.strip().lower() for name, value in texts.items()}
+        if text.get("exactly.once.support") == "required" and text.get("delivery.guarantee") == "at-least-once":
+            yield Problem("exactly.once.support", "required contradicts delivery.guarantee=at-least-once; drop one")
+        if text.get("transaction.boundary") == "connector":
+            yield Problem(
+                "transaction.boundary",
+                "The connector does not support connector-defined transaction boundaries with the given configuration. "
+                "Please reconfigure it to use a different transaction boundary definition. "
+                "In Penstock a batch is a transaction (poll), or all batches of an interval are (interval).",
+            )
+
+
+class SinkConfig(CommonConfig):
+    """The framework's properties of a sink."""
+
+    topics: list[str] = prop("topics", [], doc="The topics to consume.", importance=Importance.HIGH)
+    topics_regex: Annotated[str, java_regex] = prop(
+        "topics.regex",
+        "",
+        doc="Instead of `topics`: a Java regular expression that whole topic names match; later topics are picked up.",
+        importance=Importance.HIGH,
+    )
+    sink_retry_timeout_ms: Annotated[int, at_least(-1)] = prop(
+        "sink.retry.timeout.ms",
+        -1,
+        doc="How long, in milliseconds, a batch is given again that the sink asks to repeat. -1: for ever; 0: never.",
+        le=2**63 - 1,
+    )
+    sink_retry_delay_max_ms: Annotated[int, at_least(0)] = prop(
+        "sink.retry.delay.max.ms", 60_000, doc="The longest pause between two of these tries, in milliseconds.", le=_INT
+    )
+
+    @classmethod
+    def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
+        """Exactly one of `topics` and `topics.regex`, no topic twice, the dead letter queue not among them."""
+        topics = items(texts.get("topics", ""))
+        pattern = trimmed(texts.get("topics.regex", ""))
+        dlq = trimmed(texts.get("errors.deadletterqueue.topic.name", ""))
+        if bool(topics) == bool(pattern):
+            yield from (
+                Problem(
+                    name,
+                    "topics and topics.regex are mutually exclusive options, but both are set."
+                    if topics
+                    else "Must configure one of topics or topics.regex",
+                )
+                for name in ("topics", "topics.regex")
+            )
+        if "" in topics:
+            yield Problem("topics", "Configuration 'topics' values must not be empty; remove the comma too many.")
+        if len(set(topics)) != len(topics):
+            yield Problem("topics", "Configuration 'topics' values must not be duplicated.")
+        if dlq and dlq in topics:
+            yield Problem(
+                "topics",
+                f"The DLQ topic '{dlq}' may not be included in the list of topics ('topics=[{', '.join(topics)}]') "
+                f"consumed by the connector",
+            )
+        if dlq and pattern and _matches(pattern, dlq):
+            yield Problem(
+                "topics.regex",
+                f"The DLQ topic '{dlq}' may not be matched by the regex for the topics ('topics.regex={pattern}') "
+                f"consumed by the connector",
+            )
+
+
+def config_class(kind: str) -> type[SourceConfig] | type[SinkConfig]:
+    """The framework's properties of a `source` or a `sink`."""
+    return SourceConfig if kind == "source" else SinkConfig
+
+
+def _matches(pattern: str, topic: str) -> bool:
+    from penstock_java.regex import compile_java
+
+    try:
+        return compile_java(pattern).matches(topic)
+    except ValueError:
+        return False  # reported as a problem of the pattern itself

@@ -1,0 +1,100 @@
+"""Keeps secrets out of whatever people read: logs, errors, reports, listings."""
+
+import base64
+import json
+import re
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from penstock import Problem
+from penstock.config import Config
+from penstock_model.connect.variables import Secret
+from penstock_model.kafka_properties.security import SECRET_NAMES, jaas_secrets
+
+__all__ = ["HIDDEN", "Redactor", "client_secrets", "literal_secrets"]
+
+HIDDEN: Final = "[hidden]"
+_SHORT: Final = 4
+"""Shorter values occur in any text by chance; they are recognised only as a whole."""
+_BASE64_SHORT: Final = 8
+_LINE_SHORT: Final = 16
+
+
+class Redactor:
+    """Writes references in the place of secrets. Immutable; usable by many threads."""
+
+    def __init__(self, secrets: Iterable[Secret] = ()) -> None:
+        """Secrets of a reference `[hidden]` are literals of the configuration (`literal_secrets`)."""
+        self._secrets = tuple(secrets)
+        self._whole = {s.value: s.reference for s in reversed(self._secrets) if s.value}
+        forms = {f: s.reference for s in reversed(self._secrets) if len(s.value) >= _SHORT for f in _forms(s.value)}
+        self._forms = forms
+        # The longest first: one secret may be the beginning of another.
+        self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True)))) if forms else None
+
+    def and_also(self, secrets: Iterable[Secret]) -> "Redactor":
+        """A redactor that knows these too."""
+        return Redactor((*self._secrets, *secrets))
+
+    def __call__(self, text: str) -> str:
+        """The text with every secret replaced, also where it stands encoded (URL, JSON, Base64)."""
+        if text in self._whole:
+            return self._whole[text]
+        return self._pattern.sub(lambda m: self._forms[m[0]], text) if self._pattern else text
+
+    def problem(self, problem: Problem) -> Problem:
+        """The problem, fit to be shown."""
+        return Problem(problem.property, self(self._short_values(problem.message)))
+
+    def _short_values(self, message: str) -> str:
+        """Connect's messages show the whole value of a property: that place is known, so short ones are seen too."""
+        return re.sub(
+            r"(Invalid value )(.{1,3})(?= for configuration )", lambda m: m[1] + self._whole.get(m[2], m[2]), message
+        )
+
+
+def literal_secrets(config: type[Config], texts: Mapping[str, str]) -> Iterator[Secret]:
+    """The values of password properties that stand in a configuration as they are."""
+    for p in config.properties():
+        if p.type == "PASSWORD" and texts.get(p.name, "").strip():
+            yield Secret(HIDDEN, texts[p.name].strip())
+
+
+def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
+    """The same of client properties, under whatever prefix."""
+    for name, text in properties.items():
+        own = next((s for s in SECRET_NAMES if name == s or name.endswith("." + s)), None)
+        if own == "sasl.jaas.config":
+            yield from (Secret(HIDDEN, value) for value in jaas_secrets(text))
+        elif own is not None and text:
+            yield Secret(HIDDEN, text)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """The value as it may stand in a text."""
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield repr(value)[1:-1]
+    for safe in ("", "/"):
+        quoted = urllib.parse.quote(value, safe=safe)
+        yield quoted
+        yield re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), quoted)
+        yield urllib.parse.quote_plus(value, safe=safe)
+    yield from _base64_forms(value.encode())
+    lines = value.splitlines()
+    if len(lines) > 1:  # keys and certificates are logged line by line
+        yield from (line for line in lines if len(line) >= _LINE_SHORT and not line.startswith("-----"))
+
+
+def _base64_forms(data: bytes) -> Iterator[str]:
+    """Base64 of the value and of any text that holds it (`user:password` of basic authentication)."""
+    for ahead in range(3):
+        encoded = base64.b64encode(bytes(ahead) + data).decode()
+        first = (0, 2, 3)[ahead]  # characters that depend on what stands before
+        last = len(encoded) - (0, 3, 2)[(ahead + len(data)) % 3]  # and on what stands after, padding included
+        inner = encoded[first:last]
+        if len(inner) >= _BASE64_SHORT:
+            yield inner
+            yield inner.replace("+", "-").replace("/", "_")

@@ -1,0 +1,219 @@
+"""How the topics of one source are created: its `topic.creation.*` properties as rules (KIP-158). Pure.
+
+As Kafka Connect 4.3.1 does it: the first group of `topic.creation.groups` that takes a topic decides alone, and inherits
+only partitions and replication factor from the default group, which takes all other topics.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final, TypeVar
+
+from pydantic import AfterValidator, field_validator
+
+from penstock.config import Config, Importance, nearest, prop
+from penstock.errors import ConfigError, Problem
+from penstock_java.property_text import items
+from penstock_java.regex import JavaPattern, compile_java
+
+__all__ = ["PREFIX", "TopicGroup", "TopicRules", "without_effect"]
+
+C = TypeVar("C", bound=Config)
+PREFIX: Final = "topic.creation."
+_DEFAULT: Final = "default"
+
+
+def _count(kind: str, bits: int, told: str) -> AfterValidator:
+    def check(number: int) -> int:
+        if not -(1 << bits) <= number < 1 << bits:
+            raise ValueError(f"Not a number of type {kind}")
+        if number == 0 or number < -1:
+            raise ValueError(told)
+        return number
+
+    return AfterValidator(check)
+
+
+_is_partitions: Final = _count("INT", 31, "Number of partitions must be positive, or -1 to use the broker's default")
+_is_factor: Final = _count(
+    "SHORT",
+    15,
+    "Replication factor must be positive and not larger than the number of brokers in the Kafka cluster, or -1 to use "
+    "the broker's default",
+)
+
+
+def _patterns(texts: list[str]) -> list[str]:
+    for text in texts:
+        compile_java(text)
+    compile_java("|".join(texts))  # as one they may be wrong all the same: a group's name in two of them
+    return texts
+
+
+class _Groups(Config):
+    groups: list[str] = prop("groups", [], doc="The groups, in the order in which they are asked.")
+
+    @field_validator("groups")
+    @classmethod
+    def _different(cls, names: list[str]) -> list[str]:
+        if len(set(names)) != len(names):
+            raise ValueError("Duplicate alias provided.")
+        return names
+
+
+class _Group(Config):
+    partitions: Annotated[int | None, _is_partitions] = prop(
+        "partitions", None, doc="Of a new topic. Default: those of the default group."
+    )
+    replication_factor: Annotated[int | None, _is_factor] = prop(
+        "replication.factor", None, doc="Of a new topic. Default: that of the default group."
+    )
+    include: Annotated[list[str], AfterValidator(_patterns)] = prop("include", [], doc="Patterns of its topics.")
+    exclude: Annotated[list[str], AfterValidator(_patterns)] = prop("exclude", [], doc="Patterns of topics it leaves.")
+
+
+class _Default(Config):
+    partitions: Annotated[int, _is_partitions] = prop(
+        "partitions", doc="Of a new topic; -1 is the broker's default.", importance=Importance.HIGH
+    )
+    replication_factor: Annotated[int, _is_factor] = prop(
+        "replication.factor", doc="Of a new topic; -1 is the broker's default.", importance=Importance.HIGH
+    )
+
+
+_OWN: Final = tuple(p.name for p in _Group.properties())
+
+
+@dataclass(frozen=True, slots=True)
+class TopicGroup:
+    """Topics that are created alike.
+
+    Attributes:
+        name: as `topic.creation.groups` has it; `default` for all other topics.
+        partitions: of a new topic; -1 is the broker's default.
+        replication_factor: likewise.
+        settings: the topic's own settings, texts as they were written.
+        include: matches the names of its topics; None with `default`, which is not asked.
+        exclude: matches those of them that it leaves to others.
+    """
+
+    name: str
+    partitions: int
+    replication_factor: int
+    settings: Mapping[str, str]
+    include: JavaPattern | None = None
+    exclude: JavaPattern | None = None
+
+    def takes(self, topic: str) -> bool:
+        """Whether the patterns say that a topic is of this group."""
+        if self.exclude is not None and self.exclude.matches(topic):
+            return False
+        return self.include is not None and self.include.matches(topic)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """The rules of one source."""
+
+    groups: tuple[TopicGroup, ...]
+    default: TopicGroup
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], *, enabled: bool) -> "TopicRules | None":
+        """The rules among a source's properties; None when there are none, or the worker has them off.
+
+        Where they are off only the list of groups is looked at, as in Kafka Connect.
+
+        Args:
+            properties: of the connector.
+            enabled: the worker's `topic.creation.enable`.
+
+        Raises:
+            ConfigError: every problem at once.
+        """
+        own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
+        problems: list[Problem] = []
+        listed = _attempt(_Groups, own, PREFIX, problems)
+        if not own or (not enabled and not problems):
+            return None
+        if not enabled:
+            raise ConfigError(problems)
+        default = _attempt(_Default, _below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}.", problems)
+        # Where the list is wrong, what is wrong with its groups is told all the same.
+        names = listed.groups if listed is not None else items(own["groups"])
+        parsed = {
+            name: _attempt(_Group, _below(name, own), f"{PREFIX}{name}.", problems)
+            for name in dict.fromkeys(names)
+            if name != _DEFAULT
+        }
+        if problems or default is None:
+            raise ConfigError(problems)
+        rest = TopicGroup(_DEFAULT, default.partitions, default.replication_factor, _settings(_DEFAULT, own))
+        groups = (_made(name, group, rest, _settings(name, own)) for name, group in parsed.items() if group is not None)
+        return cls(tuple(groups), rest)
+
+    def group_of(self, topic: str) -> TopicGroup:
+        """The group that decides how this topic is created: the first that takes it, else the default group."""
+        return next((group for group in self.groups if group.takes(topic)), self.default)
+
+
+def without_effect(properties: Mapping[str, str]) -> Iterator[Problem]:
+    """What stands among `topic.creation.*` and does nothing, or hardly what was meant; for warnings."""
+    own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
+    try:
+        names = _Groups.parse(own).groups
+    except ConfigError:
+        return
+    if _DEFAULT in names:
+        yield Problem(f"{PREFIX}groups", "default need not be listed: it takes what no group takes")
+    known = {*names, _DEFAULT}
+    for name in own:
+        if name == "groups":
+            continue
+        fitting = [group for group in known if name.startswith(f"{group}.")]
+        if not fitting:
+            group = name.partition(".")[0]
+            near = nearest(group, known)
+            yield Problem(
+                f"{PREFIX}{name}",
+                f"has no effect: {group} is not in the list {PREFIX}groups"
+                + (f"; did you mean {near}?" if near else ""),
+            )
+            continue
+        group = max(fitting, key=len)
+        setting = name.removeprefix(f"{group}.")
+        if group == _DEFAULT and setting in ("include", "exclude"):
+            yield Problem(f"{PREFIX}{name}", "has no effect: the default group takes what no group takes")
+        elif setting not in _OWN and (near := nearest(setting, _OWN)):
+            yield Problem(
+                f"{PREFIX}{name}",
+                f"is passed on as a setting of the topics, named {setting}; did you mean {PREFIX}{group}.{near}?",
+            )
+
+
+def _attempt(config: type[C], texts: Mapping[str, str], prefix: str, problems: list[Problem]) -> C | None:
+    try:
+        return config.parse(texts, prefix)
+    except ConfigError as e:
+        problems += e.problems
+        return None
+
+
+def _made(name: str, group: _Group, default: TopicGroup, settings: Mapping[str, str]) -> TopicGroup:
+    return TopicGroup(
+        name,
+        default.partitions if group.partitions is None else group.partitions,
+        default.replication_factor if group.replication_factor is None else group.replication_factor,
+        settings,
+        # Without patterns these match the empty name only, which is no topic's.
+        compile_java("|".join(group.include)),
+        compile_java("|".join(group.exclude)),
+    )
+
+
+def _below(group: str, own: Mapping[str, str]) -> dict[str, str]:
+    prefix = f"{group}."
+    return {n.removeprefix(prefix): t for n, t in own.items() if n.startswith(prefix) and n != prefix}
+
+
+def _settings(group: str, own: Mapping[str, str]) -> dict[str, str]:
+    return {n: t for n, t in _below(group, own).items() if n not in _OWN}

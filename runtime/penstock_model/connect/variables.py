@@ -1,0 +1,220 @@
+"""Variables in properties: `${secret:..}`, `${env:..}`, `${file:..}`, `${dir:..}`, resolved where the task runs.
+
+    ${secret:<name>:<key>}   the file <secrets directory>/<name>/<key>
+    ${env:<name>}            an environment variable
+    ${file:<path>:<key>}     a key of a Java properties file
+    ${dir:<path>:<file>}     the content of a file; ${directory:..} is the same
+
+They may stand anywhere in a value, several in one, not inside each other. Text `${name}` without a colon is text. A
+variable that cannot be resolved is a problem, where Kafka Connect would let the text stand. Secrets are read when asked
+for, never kept in a file, a record or a message.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from penstock import ConfigError, Problem
+from penstock.config import nearest
+from penstock_java.properties import parse_properties
+
+__all__ = ["Resolved", "Secret", "dangling", "resolve"]
+
+_VARIABLE: Final = re.compile(r"\$\{([^}:\s]+):([^}]*)\}")
+_PROVIDERS: Final = ("secret", "env", "file", "dir", "directory")
+_DANGLING: Final = re.compile(rf"\$\{{?(?:{'|'.join(_PROVIDERS)})[:.}}]")
+_MOST_NAMES: Final = 12
+_TOO_LARGE: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A resolved variable: its value, and the reference that is shown instead."""
+
+    reference: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Secret({self.reference})"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Properties with their variables resolved.
+
+    Attributes:
+        values: all properties; one that could not be resolved as it was written.
+        problems: one for each reference that cannot be resolved.
+        secrets: every reference that was, once.
+    """
+
+    values: Mapping[str, str]
+    problems: tuple[Problem, ...]
+    secrets: tuple[Secret, ...]
+
+    def __repr__(self) -> str:
+        return f"Resolved({len(self.values)} properties, {self.secrets})"
+
+    def checked(self) -> Mapping[str, str]:
+        """The values.
+
+        Raises:
+            ConfigError: something could not be resolved.
+        """
+        if self.problems:
+            raise ConfigError(self.problems)
+        return self.values
+
+
+def resolve(
+    properties: Mapping[str, str],
+    secrets_dir: Path | str | None,
+    environment: Mapping[str, str] | None = None,
+) -> Resolved:
+    """Resolve every variable in `properties`.
+
+    Args:
+        properties: by full name, since problems name them.
+        secrets_dir: where secrets are mounted; None: there are none.
+        environment: of the process when None.
+    """
+    look_up = _LookUp(
+        None if secrets_dir is None else Path(secrets_dir), os.environ if environment is None else environment
+    )
+    values: dict[str, str] = {}
+    problems: list[Problem] = []
+    secrets: dict[str, Secret] = {}
+    for name, text in properties.items():
+        values[name] = _replaced(name, text, look_up, secrets, problems)
+    return Resolved(values, tuple(problems), tuple(secrets.values()))
+
+
+def dangling(properties: Mapping[str, str]) -> Iterator[Problem]:
+    """A warning for each value that was meant to hold a variable and is text: `${env.HOME}`, `${secret:a:b`."""
+    for name, text in properties.items():
+        if found := _DANGLING.search(_VARIABLE.sub("", text)):
+            shape = {"env": "${env:<name>}", "secret": "${secret:<name>:<key>}"}
+            provider = found[0].strip("${:.}")
+            wanted = shape.get(provider, f"${{{provider}:<path>:<name>}}")
+            yield Problem(name, f"holds text that looks like a variable and is none; a variable is {wanted}")
+
+
+def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secret], problems: list[Problem]) -> str:
+    def value(match: re.Match[str]) -> str:
+        reference = match[0]
+        if reference not in secrets:
+            try:
+                secrets[reference] = Secret(reference, look_up(match[1], match[2]))
+            except ValueError as e:
+                problems.append(Problem(name, f"{reference} cannot be resolved: {e}"))
+                return reference
+        return secrets[reference].value
+
+    return _VARIABLE.sub(value, text) if "${" in text else text
+
+
+class _LookUp:
+    """Reads one variable. Raises ValueError with the reason, which never holds a value."""
+
+    def __init__(self, secrets_dir: Path | None, environment: Mapping[str, str]) -> None:
+        self._secrets_dir = secrets_dir
+        self._environment = environment
+        self._files: dict[str, Mapping[str, str]] = {}
+        self._providers: Mapping[str, Callable[[str], str]] = {
+            "secret": self._secret,
+            "env": self._env,
+            "file": self._file,
+            "dir": self._dir,
+            "directory": self._dir,
+        }
+
+    def __call__(self, provider: str, rest: str) -> str:
+        if provider not in self._providers:
+            raise ValueError(f"there is no provider {provider}; {_hint(provider, _PROVIDERS)}")
+        return self._providers[provider](rest)
+
+    def _secret(self, rest: str) -> str:
+        name, colon, key = rest.partition(":")
+        if not (name and colon and key):
+            raise ValueError("write ${secret:<name>:<key>}")
+        if self._secrets_dir is None:
+            raise ValueError("no directory of secrets was given (--secrets)")
+        for part in (name, key):
+            _inside(part)
+        if not (self._secrets_dir / name).is_dir():
+            raise ValueError(
+                f"there is no secret {name} in {self._secrets_dir}; {_hint(name, _names(self._secrets_dir))}"
+            )
+        keys = _names(self._secrets_dir / name)
+        return _content(self._secrets_dir / name / key, f"secret {name} has no key {key}; {_hint(key, keys)}")
+
+    def _env(self, rest: str) -> str:
+        name = rest.removeprefix(":")  # Kafka's ${env::NAME} has an empty path
+        if name not in self._environment:
+            near = nearest(name, self._environment)
+            raise ValueError(
+                f"the environment variable {name} is not set" + (f"; did you mean {near}?" if near else "")
+            )
+        return self._environment[name]
+
+    def _file(self, rest: str) -> str:
+        path, colon, key = rest.rpartition(":")
+        if not colon:
+            raise ValueError("write ${file:<path>:<key>}")
+        if path not in self._files:
+            try:
+                self._files[path] = parse_properties(_content(Path(path), "there is no such file", stripped=False))
+            except ValueError as e:
+                raise ValueError(f"{path}: {e}") from None
+        if key not in self._files[path]:
+            # Keys are not listed: of a file that is no properties file, they are what it holds.
+            near = nearest(key, [k for k, text in self._files[path].items() if text])
+            raise ValueError(f"{path} has no key {key}" + (f"; did you mean {near}?" if near else ""))
+        return self._files[path][key]
+
+    def _dir(self, rest: str) -> str:
+        path, colon, name = rest.rpartition(":")
+        if not colon:
+            raise ValueError("write ${dir:<path>:<file>}")
+        _inside(name)
+        return _content(Path(path) / name, f"{path} has no file {name}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Names alone are shown, never what stands behind them."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"did you mean {near}?" if near else f"there are {', '.join(names[:_MOST_NAMES]) or 'none'}"
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(p.name for p in directory.iterdir() if not p.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _inside(part: str) -> None:
+    if part in ("", ".", "..") or "/" in part or "\0" in part:
+        raise ValueError(f"{part or 'an empty text'} is no name of a file there")
+
+
+def _content(path: Path, absent: str, *, stripped: bool = True) -> str:
+    """The text of a file, without the line end that editors put at its end."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_TOO_LARGE + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(absent) from None
+    except OSError as e:
+        raise ValueError(f"{path} cannot be read: {e.strerror}") from None
+    if len(data) > _TOO_LARGE:
+        raise ValueError(f"{path} is larger than 1 MiB")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text") from None
+    return re.sub(r"\r?\n\Z", "", text) if stripped else text

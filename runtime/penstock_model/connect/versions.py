@@ -1,0 +1,129 @@
+"""Maven's order of versions and its ranges, which Kafka Connect's plugin versions use (KIP-891). Pure.
+
+`1.0` asks for exactly 1.0 (which 1.0.0 is too), `[1.2,2.0)` for a range, `[1.0],[2.0]` for either, `latest` for nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import total_ordering
+
+from penstock_model.connect.version_order import compare
+
+__all__ = ["Restriction", "Version", "VersionRange", "choose"]
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class Version:
+    """A version, ordered as Maven orders them: 1 = 1.0 = 1.0-ga, alpha < beta < rc < snapshot < release < sp."""
+
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and compare(self.text, other.text) == 0
+
+    def __lt__(self, other: "Version") -> bool:
+        return compare(self.text, other.text) < 0
+
+    __hash__ = None  # type: ignore[assignment]  # equal versions have different texts
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """One interval; None is no bound."""
+
+    lower: Version | None
+    lower_inclusive: bool
+    upper: Version | None
+    upper_inclusive: bool
+
+    def __contains__(self, version: Version) -> bool:
+        if self.lower is not None and (version < self.lower or (version == self.lower and not self.lower_inclusive)):
+            return False
+        return self.upper is None or version < self.upper or (version == self.upper and self.upper_inclusive)
+
+    def __str__(self) -> str:
+        begin, end = "[" if self.lower_inclusive else "(", "]" if self.upper_inclusive else ")"
+        return f"{begin}{self.lower or ''},{self.upper or ''}{end}"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """What a `*.plugin.version` asks for."""
+
+    restrictions: tuple[Restriction, ...]
+
+    def __contains__(self, version: object) -> bool:
+        return any(Version(str(version)) in r for r in self.restrictions)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.restrictions))
+
+    @classmethod
+    def requested(cls, text: str | None) -> "VersionRange | None":
+        """The range of a property; None when it asks for nothing (not set, or exactly `latest`).
+
+        Raises:
+            ValueError: unreadable; Maven's message.
+        """
+        if text is None or text == "latest":
+            return None
+        text = text.strip()
+        return _ranges(text) or _ranges(f"[{text}]")
+
+
+def choose(available: Sequence[str], wanted: VersionRange | None, *, beside: str | None = None) -> str | None:
+    """The version of a plugin that runs; None when there is none in the range.
+
+    Args:
+        available: the versions that there are.
+        wanted: the range that a configuration asks for.
+        beside: the version of the copy that came with the connector, for what a connector names. It is taken before
+            newer ones where the range has it, since connector and copy were tested together.
+    """
+    if beside is not None and beside in available and (wanted is None or beside in wanted):
+        return beside
+    fitting = [v for v in available if wanted is None or v in wanted]
+    return max(reversed(fitting), key=Version) if fitting else None  # the last of equal ones
+
+
+def _ranges(spec: str) -> VersionRange | None:
+    """The ranges of a text; None when it is a bare version (VersionRange.createFromVersionSpec)."""
+    found: list[Restriction] = []
+    rest = spec
+    while rest.startswith(("[", "(")):
+        end = re.search(r"[\])]", rest)
+        if end is None:
+            raise ValueError(f"Unbounded range: {spec}")
+        restriction = _restriction(rest[: end.end()])
+        if found and found[-1].upper is not None and (
+            restriction.lower is None or restriction.lower < found[-1].upper
+        ):  # fmt: skip
+            raise ValueError(f"Ranges overlap: {spec}")
+        found.append(restriction)
+        rest = rest[end.end() :].strip()
+        if rest.startswith(","):
+            rest = rest[1:].strip()
+    if rest and found:
+        raise ValueError(f"Only fully-qualified sets allowed in multiple set scenario: {spec}")
+    return VersionRange(tuple(found)) if found else None
+
+
+def _restriction(spec: str) -> Restriction:
+    lower_inclusive, upper_inclusive = spec[0] == "[", spec[-1] == "]"
+    lower_text, comma, upper_text = spec[1:-1].strip().partition(",")
+    if not comma:
+        if not (lower_inclusive and upper_inclusive):
+            raise ValueError(f"Single version must be surrounded by []: {spec}")
+        exact = Version(lower_text)
+        return Restriction(exact, lower_inclusive=True, upper=exact, upper_inclusive=True)
+    lower = Version(lower_text.strip()) if lower_text.strip() else None
+    upper = Version(upper_text.strip()) if upper_text.strip() else None
+    closed = lower_inclusive and upper_inclusive
+    if lower is not None and upper is not None and (upper < lower or (upper == lower and not closed)):
+        raise ValueError(f"Range defies version ordering: {spec}")
+    return Restriction(lower, lower_inclusive, upper, upper_inclusive)

@@ -1,0 +1,183 @@
+"""The worker configuration: what a Kafka Connect cluster is, in Connect's own names (`worker.properties`).
+
+It tells where Kafka is and how to reach it, where offsets and states are kept, and what connectors inherit. Reading a
+file belongs to the runtime (`manifests.worker_file`); what a worker of Kafka Connect has and Penstock has not is
+said by `worker_warnings`.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import PrivateAttr, field_validator
+
+from penstock.config import Importance, prop
+from penstock.config_rules import at_least, not_blank, words
+from penstock.errors import ConfigError
+from penstock_model.connect.errors_config import ErrorsConfig
+
+__all__ = ["CLIENT_KINDS", "ClientKind", "WorkerConfig"]
+
+ClientKind = Literal["producer", "consumer", "admin"]
+CLIENT_KINDS: Final[tuple[ClientKind, ...]] = ("producer", "consumer", "admin")
+
+# Top-level client properties that every client of a worker takes, whatever its kind.
+_SHARED: Final = ("security.", "sasl.", "ssl.", "reconnect.", "socket.")
+_SHARED_NAMES: Final = frozenset(
+    ("bootstrap.servers", "client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms",
+     "metadata.max.age.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms",
+     "send.buffer.bytes", "receive.buffer.bytes")
+)  # fmt: skip
+
+
+class WorkerConfig(ErrorsConfig):
+    """A worker's properties, parsed. Made by `parse`, which keeps the texts for `raw`."""
+
+    bootstrap_servers: Annotated[str, not_blank] | None = prop(
+        "bootstrap.servers",
+        None,
+        doc="host:port pairs of the Kafka cluster. Without it `penstock run` starts an embedded Kafka.",
+        importance=Importance.HIGH,
+    )
+    group_id: Annotated[str, not_blank] = prop(
+        "group.id", "penstock", doc="The name of this worker group; transactional ids begin with it."
+    )
+    key_converter: str = prop("key.converter", "JsonConverter", doc="The converter of connectors that name none.")
+    value_converter: str = prop("value.converter", "JsonConverter", doc="The converter of connectors that name none.")
+    header_converter: str = prop(
+        "header.converter", "SimpleHeaderConverter", doc="The header converter of connectors that name none."
+    )
+    offset_storage_topic: Annotated[str, not_blank] = prop(
+        "offset.storage.topic", "connect-offsets", doc="The topic of source offsets."
+    )
+    offset_storage_partitions: int = prop(
+        "offset.storage.partitions", 25, doc="Its partitions. -1: the broker's default."
+    )
+    offset_storage_replication_factor: int = prop(
+        "offset.storage.replication.factor", 3, doc="Its replication factor. -1: the broker's default."
+    )
+    status_storage_topic: Annotated[str, not_blank] = prop(
+        "status.storage.topic", "connect-status", doc="The topic of states and active topics."
+    )
+    status_storage_partitions: int = prop(
+        "status.storage.partitions", 5, doc="Its partitions. -1: the broker's default."
+    )
+    status_storage_replication_factor: int = prop(
+        "status.storage.replication.factor", 3, doc="Its replication factor. -1: the broker's default."
+    )
+    offset_flush_interval_ms: Annotated[int, at_least(1)] = prop(
+        "offset.flush.interval.ms", 60_000, doc="The longest time, in milliseconds, between two commits of offsets."
+    )
+    offset_flush_timeout_ms: Annotated[int, at_least(1)] = prop(
+        "offset.flush.timeout.ms", 5_000, doc="How long, in milliseconds, one commit of offsets may take."
+    )
+    exactly_once_source_support: Annotated[str, words("enabled", "disabled", "preparing", any_case=True)] = prop(
+        "exactly.once.source.support", "enabled", doc="Whether sources may deliver exactly once, and do by default."
+    )
+    override_policy: Annotated[str, words("all", "none", "principal", "allowlist", any_case=True)] = prop(
+        "connector.client.config.override.policy",
+        "All",
+        doc="Which `producer.override.`, `consumer.override.` and `admin.override.` properties connectors may set.",
+        validate_default=True,
+    )
+    override_allowlist: list[str] = prop(
+        "connector.client.config.override.allowlist", [], doc="With policy Allowlist: the properties they may set."
+    )
+    topic_creation_enable: bool = prop(
+        "topic.creation.enable", default=True, doc="Whether sources' topics are created by rule (KIP-158)."
+    )
+    topic_tracking_enable: bool = prop(
+        "topic.tracking.enable", default=True, doc="Whether active topics are recorded (KIP-558)."
+    )
+    topic_tracking_allow_reset: bool = prop(
+        "topic.tracking.allow.reset", default=True, doc="Whether they may be forgotten on request."
+    )
+    task_shutdown_graceful_timeout_ms: Annotated[int, at_least(0)] = prop(
+        "task.shutdown.graceful.timeout.ms", 5_000, doc="How long, in milliseconds, stopping may take in all."
+    )
+    config_providers: list[str] = prop(
+        "config.providers", [], doc="Names of `${name:..}` variables; file, dir, directory and env are always there."
+    )
+
+    _raw: Mapping[str, str] = PrivateAttr(default_factory=dict)
+
+    @field_validator("exactly_once_source_support")
+    @classmethod
+    def _no_preparing(cls, text: str) -> str:
+        if text == "preparing":
+            raise ValueError("Penstock needs no rolling upgrade to exactly once; write enabled or disabled")
+        return text
+
+    @field_validator(
+        "offset_storage_partitions", "offset_storage_replication_factor",
+        "status_storage_partitions", "status_storage_replication_factor",
+    )  # fmt: skip
+    @classmethod
+    def _count(cls, number: int) -> int:
+        if number == 0 or number < -1:
+            raise ValueError("Value must be at least 1, or -1 for the broker's default")
+        return number
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
+        """As `Config.parse`; also refuses config providers that are not there."""
+        from penstock_model.connect.worker_warnings import provider_problems
+
+        problems = list(provider_problems(texts))
+        try:
+            config = super().parse(texts, prefix)
+        except ConfigError as e:
+            raise ConfigError([*e.problems, *problems]) from None
+        if problems:
+            raise ConfigError(problems)
+        config._raw = dict(texts)  # noqa: SLF001 (its own class)
+        return config
+
+    def written_as(self, texts: Mapping[str, str]) -> Self:
+        """The same configuration, with the texts in which variables are not resolved yet as `raw`."""
+        config = self.model_copy()
+        config._raw = dict(texts)  # noqa: SLF001 (its own class)
+        return config
+
+    @property
+    def raw(self) -> Mapping[str, str]:
+        """The properties as written, variables unresolved; what `TaskSpec.worker` carries."""
+        return self._raw
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether sources may deliver exactly once."""
+        return self.exactly_once_source_support == "enabled"
+
+    @property
+    def converters(self) -> Mapping[str, str]:
+        """The raw properties with the default converter classes filled in, for `stages.converter`."""
+        defaults = {
+            "key.converter": self.key_converter,
+            "value.converter": self.value_converter,
+            "header.converter": self.header_converter,
+        }
+        return {**self._raw, **defaults}
+
+    @property
+    def errors(self) -> Mapping[str, str]:
+        """The `errors.*` that connectors inherit."""
+        return {name: text for name, text in self._raw.items() if name.startswith("errors.")}
+
+    def topic_settings(self, prefix: Literal["offset.storage.", "status.storage."]) -> dict[str, str]:
+        """Further settings of an internal topic, for its creation; compaction goes over them (KIP-605)."""
+        named = {f"{prefix}{name}" for name in ("topic", "partitions", "replication.factor", "file.filename")}
+        return {n[len(prefix) :]: t for n, t in self._raw.items() if n.startswith(prefix) and n not in named}
+
+    def clients(self, kind: ClientKind | None) -> list[tuple[str, dict[str, str]]]:
+        """The worker's layers of client properties, the later over the earlier, as `translate_layers` takes them.
+
+        The first is what stands at the top level (servers, security), which all clients take; Kafka Connect asks for it
+        again under `producer.` and so on. With None it is the only one: the worker's own clients.
+        """
+        shared = {n: t for n, t in self._raw.items() if n in _SHARED_NAMES or n.startswith(_SHARED)}
+        layers = [("", shared)]
+        if kind is not None:
+            prefix = f"{kind}."
+            own = {n[len(prefix) :]: t for n, t in self._raw.items() if n.startswith(prefix)}
+            layers.append((prefix, own))
+        return layers

@@ -1,0 +1,87 @@
+"""When a task that ended is started again: a decision over values, the same rules as the operator's.
+
+A failure follows `spec.restart`. A loss (the process was killed, the JVM died) is infrastructure: the first is replaced at
+once, losses in a row back off up to five minutes, and no number of them is the last.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.resources.connector import Restart
+
+__all__ = ["Again", "End", "History", "after"]
+
+_LOSS_LONGEST: Final = 300.0
+_LOSS_DOUBLINGS: Final = 16
+_QUIET: Final = 600.0
+"""A life this long (seconds) ends a row of losses."""
+
+
+class End(Enum):
+    """How a task ended."""
+
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+    SUPERSEDED = "superseded"
+    REFUSED = "refused"
+
+    @classmethod
+    def of(cls, code: int) -> "End":
+        """The end that an exit code tells; negative codes are signals."""
+        if code < 0 or code == ExitCode.LOST:
+            return cls.LOST
+        return {
+            ExitCode.OK: cls.STOPPED, ExitCode.SUPERSEDED: cls.SUPERSEDED, ExitCode.CONFIG_INVALID: cls.REFUSED,
+        }.get(ExitCode(code) if code in set(ExitCode) else ExitCode.FAILED, cls.FAILED)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class History:
+    """What happened to a task before."""
+
+    failures: int = 0
+    losses: int = 0
+
+
+@dataclass(frozen=True)
+class Again:
+    """Start it again after so many seconds; None: not any more, for that reason."""
+
+    delay: float | None
+    history: History
+    reason: str
+
+
+def after(end: End, *, lived: float, history: History, policy: Restart) -> Again:
+    """What follows when a task ends.
+
+    Args:
+        end: how.
+        lived: seconds since its start.
+        history: of the lives before.
+        policy: `spec.restart`.
+    """
+    if lived >= policy.reset_after.total_seconds():
+        history = replace(history, failures=0)
+    if lived >= _QUIET:
+        history = replace(history, losses=0)
+    match end:
+        case End.STOPPED | End.SUPERSEDED | End.REFUSED:
+            return Again(None, history, end.value)
+        case End.LOST:
+            history = replace(history, losses=history.losses + 1)
+            doublings = min(history.losses - 2, _LOSS_DOUBLINGS)
+            delay = 0.0 if history.losses == 1 else min(_LOSS_LONGEST, 2.0**doublings)
+            return Again(delay, history, f"lost ({history.losses} in a row)")
+        case End.FAILED:
+            if not policy.on_failure:
+                return Again(None, history, "failed; spec.restart.onFailure is false")
+            if history.failures >= policy.max_restarts:
+                return Again(None, history, f"failed after {policy.max_restarts} restarts (spec.restart.maxRestarts)")
+            backoff = policy.backoff
+            delay = min(backoff.max.total_seconds(), backoff.initial.total_seconds() * backoff.factor**history.failures)
+            history = replace(history, failures=history.failures + 1)
+            return Again(delay, history, f"failed; restart {history.failures} of {policy.max_restarts}")

@@ -1,0 +1,1 @@
+"""Properties of Java's Kafka clients as librdkafka's."""

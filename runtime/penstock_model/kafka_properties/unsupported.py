@@ -1,0 +1,80 @@
+"""Why a property of Java's clients, or of librdkafka's, has no meaning here. Data, and the look-up."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from penstock_model.connect.worker_config import ClientKind
+
+__all__ = ["reason"]
+
+_GROUP: Final = "sinks do not join their consumer group; partitions are dealt to tasks by rule"
+_COMMITS: Final = "offsets are committed by the task, after the sink's commit"
+_BYTES: Final = "clients carry bytes; set key.converter and value.converter instead"
+_METRICS: Final = "metrics are Prometheus metrics of the task"
+_JAVA: Final = "it names Java classes or settings of the JVM"
+_PARTITIONER: Final = "keys always go where Java's partitioner (murmur2) puts them"
+_NATIVE: Final = "it would load foreign code into the client"
+
+_EVERYWHERE: Final[Mapping[str, str]] = {
+    "auto.include.jmx.reporter": _METRICS,
+    "bootstrap.controllers": "clients talk to brokers; set bootstrap.servers",
+    "config.providers": "variables are resolved in the whole configuration, not per client",
+    "connections.max.reauth.ms": "it is a property of brokers",
+    "default.api.timeout.ms": "set request.timeout.ms",
+    "interceptor.classes": _JAVA,
+    "interceptors": _NATIVE,
+    "metadata.max.idle.ms": "metadata of unused topics is forgotten by librdkafka's own rule",
+    "metric.reporters": _METRICS,
+    "metrics.num.samples": _METRICS,
+    "metrics.recording.level": _METRICS,
+    "metrics.sample.window.ms": _METRICS,
+    "plugin.library.paths": _NATIVE,
+    "socket.connection.setup.timeout.max.ms": "set socket.connection.setup.timeout.ms",
+}
+_PRODUCER: Final[Mapping[str, str]] = {
+    "key.serializer": _BYTES,
+    "partitioner": _PARTITIONER,
+    "partitioner.adaptive.partitioning.enable": _PARTITIONER,
+    "partitioner.availability.timeout.ms": _PARTITIONER,
+    "partitioner.class": _PARTITIONER,
+    "partitioner.ignore.keys": _PARTITIONER,
+    "queue.buffering.max.kbytes": "set buffer.memory: the task bounds what waits, so that records keep their order",
+    "queue.buffering.max.messages": "set buffer.memory: the task bounds what waits, so that records keep their order",
+    "transaction.two.phase.commit.enable": "transactions are committed by the task",
+    "transactional.id": "it is <group.id>-<connector>-<task>, so that a newer task fences an older one",
+    "value.serializer": _BYTES,
+}
+_CONSUMER: Final[Mapping[str, str]] = {
+    "auto.commit.interval.ms": _COMMITS,
+    "enable.auto.commit": _COMMITS,
+    "enable.auto.offset.store": _COMMITS,
+    "enable.partition.eof": "the task itself needs to know the end of partitions",
+    "exclude.internal.topics": "internal topics are read when topics or topics.regex names them",
+    "group.instance.id": _GROUP,
+    "group.protocol": _GROUP,
+    "group.remote.assignor": _GROUP,
+    "heartbeat.interval.ms": _GROUP,
+    "key.deserializer": _BYTES,
+    "offset.store.method": _COMMITS,
+    "partition.assignment.strategy": _GROUP,
+    "session.timeout.ms": _GROUP,
+    "share.acknowledgement.mode": _GROUP,
+    "value.deserializer": _BYTES,
+}
+_ADMIN: Final[Mapping[str, str]] = {"retries": "requests are repeated until request.timeout.ms; set that"}
+_OF_KIND: Final[Mapping[ClientKind, Mapping[str, str]]] = {
+    "producer": _PRODUCER,
+    "consumer": _CONSUMER,
+    "admin": _ADMIN,
+}
+# What Penstock does anyway: a configuration that says so is right, and there is nothing to tell.
+_SAME: Final = frozenset((("enable.auto.commit", "false"), ("partitioner", "murmur2_random")))
+
+
+def reason(kind: ClientKind, name: str, text: str) -> str | None:
+    """Why that property of a client means nothing here; None when it may mean something."""
+    if (name, text.lower()) in _SAME:
+        return None
+    if name == "auto.offset.reset" and text.lower().startswith("by_duration"):
+        return "librdkafka knows earliest, latest and none"
+    return _OF_KIND[kind].get(name) or _EVERYWHERE.get(name)

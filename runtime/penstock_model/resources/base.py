@@ -1,0 +1,110 @@
+"""What the resources share: how their parts are read, names of objects, Kubernetes' metadata and conditions. Pure."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from penstock_model.resources.constraints import SCALAR_SCHEMA, AtMost, Mark, Matches
+from penstock_model.resources.values import ConfigText
+
+__all__ = [
+    "API_VERSION",
+    "Condition",
+    "ConfigMapping",
+    "Flag",
+    "ObjectMeta",
+    "ObjectName",
+    "Part",
+    "StatusPart",
+    "Text",
+    "Time",
+    "label",
+]
+
+API_VERSION: Final = "penstock.dev/v1alpha1"
+
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_IS_LABEL: Final = Matches(
+    f"^{_LABEL}$", "must be lower case letters, digits and '-', and begin and end with a letter or digit"
+)
+_IS_SUBDOMAIN: Final = Matches(
+    rf"^{_LABEL}(\.{_LABEL})*$",
+    "must be lower case letters, digits, '-' and '.', and begin and end with a letter or digit",
+)
+
+
+class Part(BaseModel):
+    """A part of a resource that users write: unknown fields are refused, names are Kubernetes' camelCase."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class StatusPart(BaseModel):
+    """A part of a status: a newer operator may have written more fields than this one reads."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+    def to_manifest(self) -> dict[str, Any]:
+        """As it stands in the resource: no field without a value."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def label(name: str) -> str:
+    """The name, which is a DNS label.
+
+    Raises:
+        ValueError: it is not; says what it must be.
+    """
+    return _IS_LABEL.check(name)
+
+
+Flag = Annotated[bool, Field(strict=True)]
+
+ObjectName = Annotated[str, AtMost(253, least=1), _IS_SUBDOMAIN]
+"""The name of an object of Kubernetes."""
+
+Text = Annotated[str, Matches(r"\S", "must not be empty"), AfterValidator(str.strip)]
+"""A text that is more than blanks; blanks around it are taken away."""
+
+Time = Annotated[str, Mark(format="date-time")]
+"""A time as Kubernetes writes it: `2026-01-31T12:00:00Z`."""
+
+ConfigMapping = Annotated[dict[str, ConfigText], Mark(additionalProperties=SCALAR_SCHEMA)]
+"""Flat properties: strings, numbers and booleans, read as the texts that Kubernetes' JSON makes of them."""
+
+
+class ObjectMeta(BaseModel):
+    """Kubernetes' metadata, as far as Penstock reads it; the rest is left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+    name: ObjectName
+    namespace: Annotated[str, AfterValidator(label)] | None = Field(None, examples=["shop"])
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    uid: str | None = None
+    generation: int = 1
+
+
+class Condition(StatusPart):
+    """One thing that is true or not of the resource, as Kubernetes' own conditions."""
+
+    type: str = Field(
+        min_length=1,
+        max_length=316,
+        description="What this is about: Ready, Reconciling and Stalled as kstatus, Flux and Argo CD read them, and "
+        "words of Penstock such as ConfigValid.",
+    )
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it is so: True, False or Unknown.")
+    reason: str = Field(
+        min_length=1,
+        max_length=1024,
+        pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+        description="Why, in one word that programs may rely on, such as ConfigInvalid or TasksFailed.",
+    )
+    message: str = Field(max_length=32768, description="Why, in sentences for people, and what to do about it.")
+    last_transition_time: Time = Field(description="When status last changed.")
+    observed_generation: int | None = Field(
+        None, ge=0, description="The metadata.generation that this was said of; an older one may be out of date."
+    )

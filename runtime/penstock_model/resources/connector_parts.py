@@ -1,0 +1,114 @@
+"""The parts of a Connector's spec: what follows failures, changes of version, deletion; Spark; other objects. Pure."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from penstock_model.contracts.task_spec import SparkStart
+from penstock_model.resources.base import ConfigMapping, Flag, ObjectName, Part
+from penstock_model.resources.values import Duration
+
+__all__ = ["MOST", "Backoff", "Deletion", "Offsets", "Reference", "Restart", "Rollout", "Spark"]
+
+MOST: Final = 2**31 - 1
+"""The greatest number: Kubernetes' scale and Connect's INT have no greater one."""
+
+
+class Backoff(Part):
+    """How long to wait before restart n: `initial * factor^(n-1)`, at most `max`."""
+
+    initial: Duration = Field("10s", validate_default=True, description="The wait before the first restart.")
+    factor: float = Field(
+        2, ge=1, allow_inf_nan=False, strict=True, description="By how much each wait is longer than the one before."
+    )
+    max: Duration = Field("10m", validate_default=True, description="The longest wait.")
+
+
+class Restart(Part):
+    """What follows a task's failure.
+
+    Attributes:
+        on_failure: whether it is restarted at all.
+        max_restarts: how often in a row.
+        reset_after: how long a task must run for the count to begin anew.
+    """
+
+    on_failure: Flag = Field(True, description="Whether a task that failed is started again at all.")
+    max_restarts: int = Field(
+        10,
+        ge=0,
+        le=MOST,
+        strict=True,
+        description="How often in a row; then the task stays Failed until it is restarted by hand (annotation "
+        "penstock.dev/restart-failed) or the connector changes.",
+    )
+    backoff: Backoff = Field(
+        Backoff(), description="How long to wait before restart n: initial * factor^(n-1), at most max."
+    )
+    reset_after: Duration = Field(
+        "30m", validate_default=True, description="How long a task must run for the count to begin anew."
+    )
+
+
+class Rollout(Part):
+    """A change of versions: that many tasks first, the rest when they run."""
+
+    canary: int = Field(
+        1,
+        ge=0,
+        le=MOST,
+        strict=True,
+        description="How many tasks get the new versions first; the rest follow when those run. 0: all at once.",
+    )
+    timeout: Duration = Field(
+        "5m",
+        validate_default=True,
+        description="How long they may take to run; after that the rest stays on the versions before.",
+    )
+
+
+class Deletion(Part):
+    """What becomes of the offsets when the connector is deleted."""
+
+    offsets: Literal["Keep", "Reset"] = Field(
+        "Keep",
+        description="Keep: a connector that is created anew under the same name goes on where this one stopped. "
+        "Reset: its offsets are removed once its tasks have stopped; a finalizer holds the resource until then, "
+        "for a limited time.",
+    )
+
+
+class Spark(Part):
+    """The Spark session of each task."""
+
+    executors: int = Field(
+        0,
+        ge=0,
+        le=MOST,
+        strict=True,
+        description="Executor pods per task; 0: Spark runs inside the task's own pod.",
+    )
+    conf: ConfigMapping = Field(
+        {},
+        examples=[{"spark.executor.memory": "2g"}],
+        description="Spark's own properties (spark.sql.shuffle.partitions and the like), over Penstock's.",
+    )
+    start: SparkStart = Field(
+        SparkStart.EAGER,
+        description="Eager: Spark starts beside the first batches. OnDemand: when a batch first needs it, which for "
+        "a small connector is never, and saves its memory.",
+    )
+
+
+class Reference(Part):
+    """Another resource of the same namespace."""
+
+    name: ObjectName = Field(description="Its name.")
+
+
+class Offsets(Part):
+    """Where offsets are listed to and altered from; None: `<connector>-offsets`."""
+
+    config_map: ObjectName | None = Field(
+        None, description="The ConfigMap's name. When absent, the connector's name followed by -offsets."
+    )

@@ -1,0 +1,128 @@
+"""The spec of a Connector: what a user asks for. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from penstock_model.resources.base import ConfigMapping, Part, Text
+from penstock_model.resources.connector_parts import MOST, Deletion, Offsets, Reference, Restart, Rollout, Spark
+from penstock_model.resources.constraints import AtMost, required_name, rule, ruled
+from penstock_model.resources.pod_template import TEMPLATE_TEXT, Template
+
+__all__ = ["OWNED", "ConnectorSpec", "State"]
+
+OWNED: Final[Mapping[str, str]] = {
+    "connector.class": "spec.class",
+    "connector.plugin.version": "spec.version",
+    "name": "metadata.name (or spec.connectName, to keep a name of Kafka Connect)",
+    "tasks.max": "spec.tasksMax",
+}
+"""Properties of Kafka Connect that a field of the resource owns."""
+
+
+class State(StrEnum):
+    """What a connector is meant to be."""
+
+    RUNNING = "Running"
+    PAUSED = "Paused"
+    STOPPED = "Stopped"
+
+
+def _version(value: Any) -> Any:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise ValueError(f'must be a string; write "{value}" in quotes, since YAML reads it as a number')  # noqa: TRY004
+    return value
+
+
+class ConnectorSpec(Part):
+    """What a user asks for."""
+
+    model_config = ConfigDict(
+        json_schema_extra=ruled(
+            rule(
+                "has(self.connectName) == has(oldSelf.connectName)"
+                " && (!has(self.connectName) || self.connectName == oldSelf.connectName)",
+                "cannot be set, changed or removed later: offsets and consumer group would stay behind under the name "
+                "before. Delete the Connector (deletion.offsets: Keep keeps its offsets) and create it with the new name",
+                path=".connectName",
+                reason="FieldValueForbidden",
+            )
+        )
+    )
+
+    class_name: Annotated[Text, AtMost(512)] = Field(
+        alias="class",
+        examples=["FileStreamSource"],
+        description="Which connector plugin runs: an alias such as FileStreamSource, the path of a Penstock class, or "
+        "the Java class name of a connector of Kafka Connect that Penstock has an equivalent of.",
+    )
+    version: Annotated[str, AtMost(256), BeforeValidator(_version)] | None = Field(
+        None,
+        examples=["[1.2,2.0)"],
+        description="Which version of the plugin, as a Maven range: [1.2,2.0) is 1.2 or newer but below 2.0; a bare "
+        '1.2 is exactly that one. When absent, the newest. Write it in quotes ("1.2"), since YAML reads 1.2 as a '
+        "number. A version that was chosen stays until this changes or the connector is restarted on purpose.",
+    )
+    tasks_max: int = Field(
+        1,
+        ge=1,
+        le=MOST,
+        strict=True,
+        description="How many tasks there are at most; each is a pod. A connector may make fewer. kubectl scale, "
+        "horizontal autoscalers and KEDA set it; where one does, leave it out of what you keep in Git. To have no "
+        "tasks at all, set state: Stopped.",
+    )
+    state: State = Field(
+        State.RUNNING,
+        description="Running. Paused: the tasks stay but move no records, and go on at once. Stopped: no tasks; "
+        "configuration and offsets stay, and offsets can be altered or reset.",
+    )
+    config: ConfigMapping = Field(
+        {},
+        examples=[{"file": "/data/orders.jsonl", "topic": "orders"}],
+        json_schema_extra={
+            "allOf": [required_name(n, f"{n} belongs to {OWNED[n]}; move it there") for n in sorted(OWNED)],
+        },
+        description="The connector's configuration, as Kafka Connect has it: flat properties whose values are strings, "
+        "numbers or booleans; write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
+        "predicates, errors.* and topic.creation.*. Keep secrets out of it: ${secret:<name>:<key>} stands for a key "
+        "of a Secret of this namespace and is resolved in the task only; of at most 256 Secrets. connector.class, "
+        "connector.plugin.version, tasks.max and name are fields of this resource (class, version, tasksMax, "
+        "metadata.name) and refused here.",
+    )
+    topic_creation_policy: Reference | None = Field(
+        None,
+        examples=[{"name": "shop-topics"}],
+        description="The TopicCreationPolicy of this namespace by which a source's topics are created. A connector "
+        "that has one may set topic.creation.* itself only where the policy allows overrides.",
+    )
+    restart: Restart = Field(
+        Restart(),
+        examples=[{"maxRestarts": 10}],
+        description="What follows when a task fails. Lost pods (a node that is gone, out of memory) are replaced "
+        "anyway and counted apart.",
+    )
+    rollout: Rollout = Field(Rollout(), description="How tasks change to other plugin versions.")
+    deletion: Deletion = Field(Deletion(), description="What becomes of offsets when this resource is deleted.")
+    on_secret_change: Literal["Restart", "Ignore"] = Field(
+        "Restart",
+        description="What follows when a key of a Secret that config refers to changes: Restart the tasks, or Ignore "
+        "it until they start for another reason.",
+    )
+    spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")
+    template: Template = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}], description=TEMPLATE_TEXT)
+    offsets: Offsets = Field(
+        Offsets(),
+        examples=[{"configMap": "orders-in-offsets"}],
+        description="Where offsets are listed to (annotation penstock.dev/list-offsets) and altered from "
+        "(penstock.dev/alter-offsets).",
+    )
+    connect_name: Annotated[Text, AtMost(255)] | None = Field(
+        None,
+        examples=["Orders_In"],
+        description="The name in Kafka, for a connector that moves in from Kafka Connect and keeps its position: of "
+        "its consumer group (connect-<name>), its offsets and its status. When absent, <namespace>.<name>. It is set "
+        "when the resource is created, or never.",
+    )

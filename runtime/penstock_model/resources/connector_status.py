@@ -1,0 +1,201 @@
+"""The status of a Connector: what the operator tells, and what it remembers from one run to the next. Pure."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from penstock_model.resources.base import Condition, StatusPart, Time
+from penstock_model.resources.constraints import Mark, list_of
+
+__all__ = [
+    "ActiveTopic",
+    "Conditions",
+    "ConnectorStatus",
+    "JobStatus",
+    "OffsetsAction",
+    "PlanStanding",
+    "PlanStatus",
+    "PluginVersions",
+    "ResolvedConnector",
+    "RestartAction",
+    "RolloutStatus",
+    "TaskStatus",
+]
+
+Conditions = Annotated[list[Condition], Mark(**list_of("map", "type"))]
+"""By type."""
+
+_GENERATION: Final = "The metadata.generation that this status is of; behind it, a change is still being worked on."
+
+
+class ResolvedConnector(StatusPart):
+    """The plugin that spec.class and spec.version came to."""
+
+    class_name: str = Field(alias="class", description="The class that runs, whatever name spec.class gives it.")
+    type: Literal["source", "sink"] | None = Field(None, description="source or sink.")
+    version: str | None = Field(None, description="The version that was chosen.")
+    plugin_version: str | None = Field(
+        None, description="The PluginVersion that it comes from; absent for what the runtime brings along."
+    )
+
+
+class PluginVersions(StatusPart):
+    """The versions of the plugins that a task runs, as it reports them."""
+
+    connector: str | None = Field(None, description="Of the connector.")
+    key_converter: str | None = Field(None, description="Of the converter of keys.")
+    value_converter: str | None = Field(None, description="Of the converter of values.")
+    header_converter: str | None = Field(None, description="Of the converter of headers.")
+    transforms: dict[str, str] | None = Field(None, description="Of the transforms, by alias.")
+    predicates: dict[str, str] | None = Field(None, description="Of the predicates, by alias.")
+
+
+class TaskStatus(StatusPart):
+    """One task."""
+
+    id: int = Field(ge=0, description="Its number, from 0.")
+    state: Literal["Pending", "Running", "Paused", "Restarting", "Failed", "Stopping", "Stopped"] = Field(
+        description="Pending: its pod is on its way. Restarting: it gets a new pod after a loss or a restart. Failed: "
+        "it has failed; retryAt says when it starts again, if it does by itself."
+    )
+    reason: str | None = Field(None, description="Why it is not simply running, in one word such as ImagePullBackOff.")
+    message: str | None = Field(None, description="Why, in a sentence.")
+    since: Time | None = Field(None, description="When this state began.")
+    pod: str | None = Field(None, description="The name of its pod.")
+    pod_uid: str | None = Field(None, description="The uid of its pod.")
+    incarnation: int | None = Field(
+        None, ge=0, description="How many lives it has had; raised before the pod of the next one is created."
+    )
+    over: bool | None = Field(None, description="The present life has ended; retryAt says when the next one begins.")
+    restarts: int | None = Field(
+        None, ge=0, description="How often it was started again after a failure or a lost pod."
+    )
+    failures: int | None = Field(None, ge=0, description="Failures in a row; spec.restart bounds them.")
+    losses: int | None = Field(None, ge=0, description="Lost pods in a row (node gone, evicted, out of memory).")
+    unavailable: int | None = Field(
+        None, ge=0, description="How often in a row it ended because Kafka or another service was away."
+    )
+    retry_at: Time | None = Field(None, description="When it is started again.")
+    life: str | None = Field(None, description="What the present pod was made from, as a hash.")
+    started_at: Time | None = Field(None, description="When the present life began.")
+    versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
+    trace: str | None = Field(
+        None, description="The trace of its last failure, shortened, with secrets taken out of it."
+    )
+
+
+class ActiveTopic(StatusPart):
+    """A topic that the connector has used since it was created or its topics were reset."""
+
+    name: str = Field(description="The topic.")
+    task: int | None = Field(None, ge=0, description="The task that used it first.")
+    since: Time | None = Field(None, description="When.")
+
+
+class OffsetsAction(StatusPart):
+    """An action on offsets or topics that an annotation asked for."""
+
+    token: str = Field(description="The annotation's value; the same value never acts twice.")
+    action: str = Field(description="What was asked for: list, alter, reset or reset-topics.")
+    result: str = Field(description="What came of it, in one word: Succeeded, Failed or Refused.")
+    message: str | None = Field(None, description="In a sentence.")
+    at: Time | None = Field(None, description="When.")
+
+
+class RestartAction(StatusPart):
+    """A restart that an annotation asked for."""
+
+    token: str = Field(description="The annotation's value; the same value never acts twice.")
+    action: str = Field(description="What was asked for: restart, restart-failed or restart-tasks.")
+    tasks: Annotated[list[int], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The tasks that were restarted."
+    )
+    result: str | None = Field(None, description="What came of it, in one word.")
+    message: str | None = Field(None, description="In a sentence.")
+    at: Time | None = Field(None, description="When.")
+
+
+class PlanStanding(StatusPart):
+    """A plan's place among the plans of this connector: tasks of a lower one are shut out of Kafka."""
+
+    generation: int = Field(description="Rises with every plan.")
+    plan: str = Field(description="Unique per plan.")
+
+
+class PlanStatus(StatusPart):
+    """What the tasks are made from: the last configuration that was found good."""
+
+    hash: str | None = Field(
+        None,
+        description="Of configuration, plugin versions, tasksMax and the pods' image and resources. The plan is the "
+        "ConfigMap <connector>-plan-<its first 10 characters>.",
+    )
+    standing: PlanStanding | None = Field(None, description="Its place among the plans of this connector.")
+    fence: str | None = Field(None, description="What the last preparation in Kafka was made for.")
+    own: str | None = Field(
+        None, description="Of what is the connector's own in it: a change of that waits for no other connector."
+    )
+    refused: str | None = Field(
+        None, description="Of a configuration that was refused; it is not looked at again until something changes."
+    )
+    problems: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
+        None, description="What is wrong with that one, each with its property."
+    )
+
+
+class JobStatus(StatusPart):
+    """A short pod (plan, prepare, offsets) that brought no answer."""
+
+    key: str = Field(description="What it was for.")
+    attempts: int | None = Field(None, ge=0, description="How often it was tried.")
+    retry_at: Time | None = Field(None, description="When it is tried again.")
+    reason: str | None = Field(None, description="Why it brought none, in one word.")
+    message: str | None = Field(None, description="In a sentence.")
+
+
+class RolloutStatus(StatusPart):
+    """The last restart for a change of the release, as long as it is watched whether it gets the connector Ready."""
+
+    release: str | None = Field(None, description="Which release, as a hash of what it gives to every plan.")
+    since: Time | None = Field(None, description="When it began.")
+    was_ready: bool | None = Field(
+        None, description="It was Ready before: the release's rollout may stop when it does not get so again."
+    )
+
+
+class ConnectorStatus(StatusPart):
+    """What the operator sees and does."""
+
+    observed_generation: int = Field(default_factory=lambda: -1, description=_GENERATION)
+    state: Literal["Pending", "Running", "Paused", "Stopping", "Stopped", "Failed", "Degraded"] | None = Field(
+        None,
+        description="Pending: not all tasks run yet. Running, Paused, Stopped: as asked for in spec.state. Stopping: "
+        "tasks are ending. Degraded: some tasks failed or wait to be started again. Failed: no task runs.",
+    )
+    conditions: Conditions | None = Field(
+        None,
+        description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: somebody must change "
+        "something. ConfigValid: the configuration is good. UpdatePending: a change of the release has not reached it.",
+    )
+    connector: ResolvedConnector | None = Field(None, description="What spec.class and spec.version came to.")
+    tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
+        None, description="The tasks, by number."
+    )
+    task_summary: str | None = Field(None, description="How many tasks run of how many: 2/2.")
+    replicas: int | None = Field(None, ge=0, description="How many task pods there are, for kubectl scale and HPA.")
+    label_selector: str | None = Field(None, description="Which pods those are, for autoscalers.")
+    active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
+        None, description="The topics that it has used (KIP-558), by name; as many as fit, see activeTopicCount."
+    )
+    active_topic_count: int | None = Field(None, ge=0, description="How many topics it has used.")
+    offsets_actions: Annotated[list[OffsetsAction], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The last 10 actions on offsets and topics, the latest last."
+    )
+    restart_actions: Annotated[list[RestartAction], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The last 10 restarts that annotations asked for, the latest last."
+    )
+    plan: PlanStatus | None = Field(None, description="What the tasks are made from. For the operator itself.")
+    rollout: RolloutStatus | None = Field(
+        None, description="The last restart for a change of the release. For the operator itself."
+    )
+    job: JobStatus | None = Field(None, description="The short pod that failed last. For the operator itself.")

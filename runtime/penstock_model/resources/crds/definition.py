@@ -1,0 +1,176 @@
+"""The three CustomResourceDefinitions as JSON objects. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from penstock_model.resources.base import API_VERSION
+from penstock_model.resources.connector import Connector
+from penstock_model.resources.connector_status import ConnectorStatus
+from penstock_model.resources.crds.schema import structural
+from penstock_model.resources.plugin_version import PluginVersion, PluginVersionStatus
+from penstock_model.resources.topic_creation_policy import TopicCreationPolicy, TopicCreationPolicyStatus
+
+__all__ = ["GROUP", "RESOURCES", "VERSION", "CustomResource", "definition"]
+
+GROUP, _, VERSION = API_VERSION.partition("/")
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CustomResource:
+    """One kind of resource.
+
+    Attributes:
+        model: the resource; its title or name is the kind.
+        status: the model of its status.
+        text: what it is, for `kubectl explain`.
+        spec_text: what its spec is.
+        plural: its name in URLs and for kubectl.
+        short_name: for kubectl; begins with p, so that it meets none of Kubernetes or other connector operators.
+        columns: what `kubectl get` shows before the age.
+        scale: paths of the scale subresource.
+    """
+
+    model: type[BaseModel]
+    status: type[BaseModel]
+    text: str
+    spec_text: str
+    plural: str
+    short_name: str
+    columns: Sequence[Json]
+    scale: Json | None = None
+
+    @property
+    def kind(self) -> str:
+        """As manifests write it."""
+        return self.model.__name__
+
+    @property
+    def name(self) -> str:
+        """Of the definition."""
+        return f"{self.plural}.{GROUP}"
+
+
+def _column(name: str, path: str, text: str, *, kind: str = "string", wide: bool = False) -> Json:
+    made: Json = {"name": name, "type": kind, "jsonPath": path, "description": text}
+    return {**made, "priority": 1} if wide else made
+
+
+def _condition(name: str, part: str, text: str, *, of: str = "Ready") -> Json:
+    return _column(name, f'.status.conditions[?(@.type=="{of}")].{part}', text)
+
+
+_READY: Final = (
+    _condition("Ready", "status", "Whether it is as spec asks."),
+    _condition("Reason", "reason", "Why, in one word."),
+)
+_AGE: Final[Json] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+
+RESOURCES: Final = (
+    CustomResource(
+        model=Connector,
+        status=ConnectorStatus,
+        text="A connector: it moves records from a system into Kafka (a source), or from Kafka into a system (a sink), "
+        "in tasks, each of which is a pod.",
+        spec_text="What you ask for.",
+        plural="connectors",
+        short_name="pconn",
+        columns=(
+            _column("Class", ".spec.class", "The plugin."),
+            _column("State", ".status.state", "What it is."),
+            _column("Desired", ".spec.state", "What it is meant to be.", wide=True),
+            _column("Tasks", ".status.taskSummary", "How many tasks run of how many."),
+            *_READY,
+            _column("Topics", ".status.activeTopicCount", "How many topics it has used.", kind="integer", wide=True),
+            _column("Version", ".status.connector.version", "The plugin's version."),
+        ),
+        scale={
+            "specReplicasPath": ".spec.tasksMax",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.labelSelector",
+        },
+    ),
+    CustomResource(
+        model=TopicCreationPolicy,
+        status=TopicCreationPolicyStatus,
+        text="How Kafka topics are created that source connectors write to: partitions, copies and settings by the "
+        "topic's name. It never changes a topic that exists.",
+        spec_text="The rules.",
+        plural="topiccreationpolicies",
+        short_name="ptopic",
+        columns=(
+            _column("Partitions", ".spec.default.partitions", "Where no group matches.", kind="integer"),
+            _column("Replication", ".spec.default.replicationFactor", "Where no group matches.", kind="integer"),
+            _column("Groups", ".spec.groups[*].name", "The groups, by name.", wide=True),
+            *_READY,
+        ),
+    ),
+    CustomResource(
+        model=PluginVersion,
+        status=PluginVersionStatus,
+        text="One version of one package of plugins, as an image. Connectors choose among versions by spec.version and "
+        "by properties such as value.converter.plugin.version.",
+        spec_text="What the plugins are and where they come from. It never changes.",
+        plural="pluginversions",
+        short_name="pplugin",
+        columns=(
+            _column("Plugin", ".spec.plugin", "The package."),
+            _column("Version", ".spec.version", "Its version."),
+            *_READY,
+            _column("Used By", ".status.usedBy", "The connectors that run it.", wide=True),
+            _column("Image", ".spec.image", "The image.", wide=True),
+        ),
+    ),
+)
+
+
+def definition(resource: CustomResource) -> Json:
+    """The definition, as the API server returns it: with all that it would fill in, without a status."""
+    version: Json = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _schema(resource)},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [*resource.columns, _AGE],
+    }
+    if resource.scale is not None:
+        version["subresources"]["scale"] = resource.scale
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.name},
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": resource.kind,
+                "listKind": f"{resource.kind}List",
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+                "shortNames": [resource.short_name],
+                "categories": ["penstock"],
+            },
+            "scope": "Namespaced",
+            "conversion": {"strategy": "None"},
+            "versions": [version],
+        },
+    }
+
+
+def _schema(resource: CustomResource) -> Json:
+    made = structural(resource.model)
+    fields = made["properties"]
+    fields |= {
+        "apiVersion": {"type": "string", "description": f"{API_VERSION}."},
+        "kind": {"type": "string", "description": f"{resource.kind}."},
+        # A rule can point to the name only where the schema names it.
+        "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
+        "spec": {**fields["spec"], "description": resource.spec_text},
+        # Flux and kubectl wait ask for this before the operator has seen a new resource: -1 is "not yet".
+        "status": {**structural(resource.status), "default": {"observedGeneration": -1}},
+    }
+    return {**made, "description": resource.text, "required": ["spec"]}

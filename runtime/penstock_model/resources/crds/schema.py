@@ -1,0 +1,77 @@
+"""A pydantic model as a structural OpenAPI v3 schema, the form that a CustomResourceDefinition needs. Pure.
+
+What the API server leaves out when it returns a definition (false, empty lists) is left out here too, so that a file and
+what a cluster holds of it are equal, and GitOps tools see no drift.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+__all__ = ["DURATION_PATTERN", "structural"]
+
+DURATION_PATTERN: Final = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
+"""`penstock_model.resources.values.Duration`, for Kubernetes."""
+_LONGEST_DURATION: Final = 64
+
+_KEPT: Final = frozenset(
+    ("description", "type", "format", "pattern", "enum", "required", "minimum", "maximum", "minLength", "maxLength",
+     "minItems", "maxItems", "minProperties", "maxProperties", "allOf", "not")
+)  # fmt: skip
+Json = dict[str, Any]
+
+
+def structural(model: type[BaseModel]) -> Json:
+    """The schema of a model.
+
+    Texts are those of the fields, with the default at their end, since `kubectl explain` does not show it. Defaults are
+    scalars only: a part that a user leaves out stays out, and reading it gives the defaults inside of it.
+
+    Raises:
+        ValueError: the model holds what a structural schema cannot say.
+    """
+    made = model.model_json_schema(by_alias=True)
+    return _node(made, made.get("$defs", {}))
+
+
+def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
+    node = _one(node, definitions)
+    found = {name: value for name, value in node.items() if name in _KEPT or name.startswith("x-kubernetes-")}
+    if "const" in node:
+        found["enum"] = [node["const"]]
+    if node.get("format") == "duration":
+        del found["format"]
+        found |= {"pattern": DURATION_PATTERN, "maxLength": _LONGEST_DURATION}
+    if "properties" in node:
+        found["properties"] = {name: _node(inner, definitions) for name, inner in node["properties"].items()}
+    if "items" in node:
+        found["items"] = _node(node["items"], definitions)
+        found["items"].pop("description", None)  # kubectl explain would put it behind the list's
+    values = node.get("additionalProperties")
+    if isinstance(values, Mapping):
+        found["additionalProperties"] = _node(values, definitions)
+    default = node.get("default")
+    if isinstance(default, (str, int, float)):
+        found["default"] = default
+        if "description" in found:
+            found["description"] += f" Default: {str(default).lower() if isinstance(default, bool) else default}."
+    if "type" not in found and "x-kubernetes-preserve-unknown-fields" not in found:
+        raise ValueError(f"no structural schema can be made of {node}")
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def _one(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
+    """The node without references and without the null of an optional field; what stands beside them counts more."""
+    choices = [c for c in node.get("anyOf", ()) if c.get("type") != "null"]
+    beside = {k: v for k, v in node.items() if k not in ("anyOf", "$ref")}
+    if len(choices) == 1:
+        return _one({**choices[0], **beside}, definitions)
+    if "$ref" in node:
+        return _one({**definitions[node["$ref"].rpartition("/")[2]], **beside}, definitions)
+    return dict(node)
+
+
+def _plain(value: Any) -> Any:
+    """2 for 2.0, as JSON of Kubernetes writes it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

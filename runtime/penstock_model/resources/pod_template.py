@@ -1,0 +1,124 @@
+"""`spec.template` of a Connector: what users add to the pods of its tasks. Pure."""
+
+from typing import Annotated, Any, Final
+
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import CoreSchema, core_schema
+
+from penstock_model.resources.base import ObjectName, Part
+from penstock_model.resources.constraints import Mark, list_of, open_object
+
+__all__ = ["TEMPLATE_TEXT", "PodTemplate", "Template"]
+
+Open = Annotated[dict[str, Any], Mark(**open_object())]
+OpenList = Annotated[list[Open], Mark(**list_of("atomic"))]
+
+TEMPLATE_TEXT: Final = (
+    "What is added to the pods of this connector, in Kubernetes' own words (kubectl explain pod.spec) but flat: fields "
+    "of the pod and of its one container side by side. It is merged over Penstock's pod as a strategic merge patch: "
+    "mappings key by key; env, volumes, initContainers and imagePullSecrets by name, volumeMounts by mountPath; other "
+    "lists, tolerations for one, replace Penstock's. Labels and annotations that Penstock sets stay. What would break "
+    "a task is no field here: its image and command, restartPolicy, the network and processes of the host, and other "
+    "containers, since the pod ends with its task (write a sidecar as one of initContainers with restartPolicy: "
+    "Always). At most 64 KiB, as JSON. The platform says what it may ask for (podSecurity.level of the release). A change "
+    "replaces the pods."
+)
+_REFUSED: Final = {
+    "containers": "its task is the pod's one container; a sidecar is one of initContainers with restartPolicy: Always",
+    "command": "Penstock starts the task",
+    "args": "Penstock starts the task",
+    "image": "the runtime's image belongs to the release (Helm: images.runtime)",
+    "restartPolicy": "Penstock starts tasks anew (spec.restart)",
+    "hostNetwork": "tasks do not share the host's network",
+    "hostPID": "tasks do not share the host's processes",
+    "hostIPC": "tasks do not share the host's memory",
+    "metadata": "labels and annotations stand in the template itself",
+    "spec": "the pod's fields stand in the template itself",
+}
+
+
+class PodTemplate(Part):
+    """The fields of the template; a part that is absent adds nothing, so none has a default of its own."""
+
+    model_config = ConfigDict(title="PodTemplate")
+
+    labels: dict[str, str] | None = Field(None, description="Labels of the pod.")
+    annotations: dict[str, str] | None = Field(None, description="Annotations of the pod.")
+    resources: Open | None = Field(
+        None,
+        description="What a task asks of its node: requests and limits of cpu, memory and more. A task is a Python "
+        "process with a Java process beside it as soon as Spark starts.",
+    )
+    env: OpenList | None = Field(None, description="Environment variables, by name; PENSTOCK_... are Penstock's.")
+    env_from: OpenList | None = Field(None, description="ConfigMaps and Secrets whose keys become such variables.")
+    volumes: OpenList | None = Field(
+        None,
+        description="Volumes of the pod, by name. Pods that plan or prepare have an empty folder in place of each that only "
+        "one pod may have, such as a persistentVolumeClaim.",
+    )
+    volume_mounts: OpenList | None = Field(
+        None, description="Where the task sees them, by mountPath; /etc/penstock and /tmp are Penstock's."
+    )
+    init_containers: OpenList | None = Field(
+        None, description="Containers that run before the task or, with restartPolicy: Always, beside it."
+    )
+    node_selector: dict[str, str] | None = Field(None, description="Labels that the node must have.")
+    affinity: Open | None = Field(None, description="Which nodes are wanted, and which other pods near or far.")
+    tolerations: OpenList | None = Field(
+        None,
+        description="Taints of nodes that are put up with. They replace Penstock's, by which a task leaves a node that "
+        "is not ready or not reachable after a while.",
+    )
+    topology_spread_constraints: OpenList | None = Field(None, description="How tasks are spread over zones or nodes.")
+    priority_class_name: ObjectName | None = Field(None, description="The pod's priority among others.")
+    scheduler_name: str | None = Field(None, description="The scheduler that places the pod.")
+    runtime_class_name: ObjectName | None = Field(
+        None, description="The container runtime of the pod (a sandbox, say)."
+    )
+    service_account_name: ObjectName | None = Field(
+        None,
+        description="The ServiceAccount that the pod runs as, for cloud identities for example. Its token is not "
+        "mounted unless automountServiceAccountToken says so.",
+    )
+    automount_service_account_token: bool | None = Field(
+        None, strict=True, description="Whether the token of that ServiceAccount is mounted."
+    )
+    image_pull_policy: str | None = Field(None, description="When the runtime's image is pulled.")
+    image_pull_secrets: OpenList | None = Field(None, description="Secrets for the registries of images, by name.")
+    security_context: Open | None = Field(
+        None, description="The pod's security settings, key by key over Penstock's (not root, uid 65532)."
+    )
+    termination_grace_period_seconds: int | None = Field(
+        None, ge=0, strict=True, description="How long a task may take to stop: to finish its batch and commit offsets."
+    )
+    host_aliases: OpenList | None = Field(None, description="Entries of the pod's /etc/hosts.")
+    dns_policy: str | None = Field(None, description="How names are resolved.")
+    dns_config: Open | None = Field(None, description="Name servers and search domains.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _possible(cls, value: Any) -> Any:
+        refused = (
+            [f"{name} ({_REFUSED[name]})" for name in value if name in _REFUSED] if isinstance(value, dict) else []
+        )
+        if refused:
+            raise ValueError(f"cannot hold {'; '.join(refused)}")
+        return value
+
+    def to_manifest(self) -> dict[str, Any]:
+        """As it stands in the resource: what the user wrote, nulls inside of it included, which remove."""
+        found = ((info.alias or name, getattr(self, name)) for name, info in type(self).model_fields.items())
+        return {name: value for name, value in found if value is not None}
+
+
+class _AsManifest:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            PodTemplate.to_manifest,
+            handler.generate_schema(PodTemplate),
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value),
+        )
+
+
+Template = Annotated[dict[str, Any], _AsManifest()]
+"""A pod template as the mapping that it was written as, once it was found good."""

@@ -1,0 +1,178 @@
+"""The `TopicCreationPolicy` resource: how topics of sources are created (KIP-158), for all connectors of a team. Pure."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+
+from penstock.config_rules import java_regex
+from penstock.errors import ConfigError
+from penstock_model.resources.base import API_VERSION, ConfigMapping, Flag, ObjectMeta, Part, StatusPart
+from penstock_model.resources.connector_status import Conditions
+from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
+from penstock_model.resources.messages import field_problems
+
+__all__ = [
+    "ConnectorSelector",
+    "TopicCreationPolicy",
+    "TopicCreationPolicySpec",
+    "TopicCreationPolicyStatus",
+    "TopicDefaults",
+    "TopicGroup",
+    "TopicLimits",
+]
+
+_MOST: Final = 2**31 - 1
+_MOST_REPLICAS: Final = 2**15 - 1
+_NONE_OR_POSITIVE: Final = "must be -1, for the broker's default, or 1 and more"
+_UNIQUE: Final = "two groups have the same name; names must be unique"
+
+
+def _not_zero(number: int) -> int:
+    if number == 0:
+        raise ValueError(_NONE_OR_POSITIVE)
+    return number
+
+
+_COUNT: Final = Mark(**ruled(rule("self != 0", _NONE_OR_POSITIVE)))
+Partitions = Annotated[int, Field(ge=-1, le=_MOST, strict=True), AfterValidator(_not_zero), _COUNT]
+Replicas = Annotated[int, Field(ge=-1, le=_MOST_REPLICAS, strict=True), AfterValidator(_not_zero), _COUNT]
+TopicPattern = Annotated[str, AtMost(1024, least=1), java_regex]
+"""A Java regular expression, or simply a name; a topic matches as a whole."""
+
+_PATTERN: Final = "Java regular expressions (or plain names) that a topic's whole name is matched with"
+
+
+class TopicDefaults(Part):
+    """What applies to topics that no group matches, and what groups leave open."""
+
+    replication_factor: Replicas = Field(description="How many copies; -1 is the broker's default.")
+    partitions: Partitions = Field(description="How many partitions; -1 is the broker's default.")
+    config: ConfigMapping = Field(
+        {}, description="The topic's own settings, such as retention.ms; the broker's where absent."
+    )
+
+
+class TopicGroup(Part):
+    """Topics that are created alike."""
+
+    name: Annotated[
+        str, AtMost(64, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
+    ] = Field(description="What messages call the group; unique.")
+    include: Annotated[list[TopicPattern], AtMost(64, least=1), Mark(**list_of("atomic"))] = Field(
+        description=f"Which topics: {_PATTERN}; one of them is enough."
+    )
+    exclude: Annotated[list[TopicPattern], AtMost(64), Mark(**list_of("atomic"))] = Field(
+        [], description=f"Which of those not: {_PATTERN}."
+    )
+    replication_factor: Replicas | None = Field(
+        None, description="How many copies; -1 is the broker's default. When absent, that of default."
+    )
+    partitions: Partitions | None = Field(
+        None, description="How many partitions; -1 is the broker's default. When absent, that of default."
+    )
+    config: ConfigMapping = Field({}, description="The topic's own settings; those of default do not count here.")
+
+
+class TopicLimits(Part):
+    """Rails for the connectors that the policy applies to."""
+
+    max_partitions: int | None = Field(None, ge=1, le=_MOST, strict=True, description="The most partitions of a topic.")
+    min_replication_factor: int | None = Field(
+        None, ge=1, le=_MOST_REPLICAS, strict=True, description="The fewest copies of a topic."
+    )
+    topics: Annotated[list[TopicPattern], AtMost(64, least=1), Mark(**list_of("atomic"))] | None = Field(
+        None, description=f"The only topics that may be created: {_PATTERN}. When absent, any."
+    )
+    config: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(256), Mark(**list_of("atomic"))] | None = (
+        Field(None, description="The only settings that a connector may choose, such as cleanup.policy. Absent: any.")
+    )
+
+
+class SelectorRequirement(Part):
+    """One requirement of a label selector."""
+
+    key: Annotated[str, AtMost(317, least=1)] = Field(description="The label.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How it is compared.")
+    values: Annotated[list[str], Mark(**list_of("atomic"))] = Field([], description="With what: for In and NotIn.")
+
+
+class ConnectorSelector(Part):
+    """Connectors by their labels, as Kubernetes selects pods."""
+
+    match_labels: dict[str, str] = Field({}, description="Labels that a Connector must have.")
+    match_expressions: Annotated[list[SelectorRequirement], Mark(**list_of("atomic"))] = Field(
+        [], description="Requirements that its labels must fulfil, all of them."
+    )
+
+
+class TopicCreationPolicySpec(Part):
+    """The rules."""
+
+    default: TopicDefaults = Field(
+        description="What applies to topics that no group matches, and what groups leave open."
+    )
+    groups: Annotated[
+        list[TopicGroup],
+        AtMost(64),
+        Mark(
+            **list_of("atomic"),
+            **ruled(rule("self.all(g, self.exists_one(h, h.name == g.name))", _UNIQUE)),
+        ),
+    ] = Field([], description="Topics that are created otherwise. The first group that matches applies, alone.")
+    limits: TopicLimits | None = Field(
+        None, description="Rails for the connectors that the policy applies to, whoever sets the values."
+    )
+    connector_selector: ConnectorSelector | None = Field(
+        None,
+        description="The Connectors of this namespace that the policy applies to without being named in their "
+        "spec.topicCreationPolicy. When absent, only those that name it; {} is all of them.",
+    )
+    allow_overrides: Flag = Field(
+        False,
+        description="Whether a connector may set topic.creation.* besides, over this policy and within its limits.",
+    )
+
+    @model_validator(mode="after")
+    def _unique(self) -> Self:
+        names = [group.name for group in self.groups]
+        if len(set(names)) < len(names):
+            raise ValueError(f"groups: {_UNIQUE}")
+        return self
+
+
+class TopicCreationPolicyStatus(StatusPart):
+    """What the operator sees."""
+
+    observed_generation: int = Field(
+        default_factory=lambda: -1,
+        description="The metadata.generation that this status is of; behind it, a change is still being worked on.",
+    )
+    conditions: Conditions | None = Field(None, description="Ready: the rules are good, and connectors follow them.")
+    connectors: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The Connectors of this namespace that it applies to, by name."
+    )
+
+
+class TopicCreationPolicy(Part):
+    """How the topics of sources are created."""
+
+    model_config = ConfigDict(title="TopicCreationPolicy")
+
+    api_version: Literal["penstock.dev/v1alpha1"] = API_VERSION
+    kind: Literal["TopicCreationPolicy"] = "TopicCreationPolicy"
+    metadata: ObjectMeta = Field(examples=[{"name": "shop-topics"}])
+    spec: TopicCreationPolicySpec = Field(examples=[{"default": {"replicationFactor": -1, "partitions": -1}}])
+    status: dict[str, Any] | None = None
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """The resource in a parsed document.
+
+        Raises:
+            ConfigError: every problem at once, each under its field path (`spec.groups.0.include`).
+        """
+        try:
+            return cls.model_validate(document)
+        except ValidationError as e:
+            raise ConfigError(field_problems(cls, e)) from None

@@ -1,0 +1,1 @@
+"""Connect's values as Java sees them: validation, numbers, texts."""

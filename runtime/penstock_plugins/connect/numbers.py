@@ -1,0 +1,208 @@
+"""Java's numbers from texts and from each other: `parseInt`, `parseDouble`, `new BigDecimal`, and narrowing casts.
+
+A text that is no number is a ValueError here, a NumberFormatException in Java. Both languages round to the nearest, so
+Python's own conversions give the value wherever they take the same texts.
+"""
+
+import math
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Final
+
+from penstock import Type
+from penstock_java.property_text import trimmed
+from penstock_plugins.connect.values import BOUNDS
+from penstock_plugins.converters.json.nodes import float32_of
+
+__all__ = ["big_decimal", "double", "doubles", "float32", "floats32", "integer", "integers", "narrowed",
+           "single", "singles", "truncated", "unbounded"]  # fmt: skip
+
+"""What Java's `trim` cuts."""
+
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_DECIMAL: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
+_HEX: Final = re.compile(r"([+-]?)0[xX](?:([0-9a-fA-F]+)\.?|([0-9a-fA-F]*)\.([0-9a-fA-F]+))[pP]([+-]?[0-9]+)[fFdD]?")
+_WORD: Final = re.compile(r"([+-]?)(NaN|Infinity)")
+_BIG_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_LAST_CHAR: Final = "\uffff"  # Java looks at 16 bits at a time, and sees no digit in half of a character
+_EXACT: Final = 2**53
+_REST: Final = 2**29 - 1  # the bits of a double's fraction that a float does not have
+_HALF: Final = 2**28
+_LEAST_NORMAL: Final = 2.0**-126
+_SHORT: Final = 20  # the digits of 64 bits, and a sign
+
+
+def integer(text: str, kind: Type) -> int:
+    """`Byte.parseByte` to `Long.parseLong`: a sign and digits of any script, in range, without blanks.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    number = unbounded(text)
+    low, high = BOUNDS[kind]
+    if not low <= number <= high:
+        raise ValueError("out of range")
+    return number
+
+
+def unbounded(text: str) -> int:
+    """`new BigInteger(text)`: a sign and digits of any script, without blanks.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    if not _INTEGER.fullmatch(text) or max(text) > _LAST_CHAR:
+        raise ValueError("no integer")
+    if len(text) <= _SHORT:
+        return int(text)
+    sign = -1 if text[0] == "-" else 1
+    digits = "".join([str(int(c)) for c in text.lstrip("+-")]).lstrip("0")
+    return sign * int(Decimal(digits or "0"))  # of a text, `int` takes only so many digits
+
+
+def integers(texts: Sequence[str], kind: Type) -> list[int]:
+    """`integer` of many texts, of which most are plain digits."""
+    if not _only(texts, b"0123456789+-"):
+        return [integer(t, kind) for t in texts]
+    numbers = list(map(int, texts))
+    low, high = BOUNDS[kind]
+    if min(numbers) < low or max(numbers) > high:
+        raise ValueError("out of range")
+    return numbers
+
+
+def double(text: str) -> float:
+    """`Double.parseDouble`: blanks around, an exponent, a suffix `f` or `d`, hex, `NaN`, `Infinity`.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    text = trimmed(text)
+    if found := _DECIMAL.fullmatch(text):
+        return float(found[1])
+    return _unusual(text, _hex_double)
+
+
+def single(text: str) -> float:
+    """`Float.parseFloat`: the nearest of 32 bits, rounded once.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    text = trimmed(text)
+    if found := _DECIMAL.fullmatch(text):
+        near = float(found[1])
+        if not near or math.isinf(near):
+            return near
+        return float32_of(Decimal(found[1]))
+    return _unusual(text, _hex_single)
+
+
+def doubles(texts: Sequence[str]) -> list[float]:
+    """`double` of many texts, of which most are plain."""
+    # Of these characters `float` makes no other number than Java does, and refuses the same.
+    return list(map(float if _only(texts, b"0123456789+-.eE") else double, texts))
+
+
+def singles(texts: Sequence[str]) -> list[float]:
+    """`single` of many texts, of which most are plain."""
+    near = doubles(texts)
+    # What was rounded to 64 bits is rounded to 32 as the text itself, but for what now lies half way between two floats.
+    return [
+        single(text) if bits & _REST == _HALF or 0 < abs(number) < _LEAST_NORMAL else rounded
+        for text, number, bits, rounded in zip(
+            texts, near, memoryview(array("d", near)).cast("B").cast("Q"), floats32(near), strict=True
+        )
+    ]
+
+
+def _only(texts: Sequence[str], allowed: bytes) -> bool:
+    joined = "".join(texts)
+    return joined.isascii() and not joined.encode().translate(None, allowed)
+
+
+def _unusual(text: str, of_hex: Callable[[int, int], float]) -> float:
+    if word := _WORD.fullmatch(text):
+        return math.nan if word[2] == "NaN" else -math.inf if word[1] == "-" else math.inf
+    if (found := _HEX.fullmatch(text)) is None:
+        raise ValueError("no number")
+    sign, plain, whole, fraction, power = found.groups()
+    mantissa = int(plain or whole + fraction, 16)
+    # Beyond this many binary places, a number is infinite or zero however many digits the mantissa has.
+    limit = 4 * len(text) + 5000
+    exponent = max(-limit, min(limit, _bounded(power))) - 4 * len(fraction or "")
+    number = of_hex(mantissa, exponent)
+    return -number if sign == "-" else number
+
+
+def _bounded(power: str) -> int:
+    digits = power.lstrip("+-").lstrip("0") or "0"
+    number = int(digits) if len(digits) < 19 else 10**18
+    return -number if power[0] == "-" else number
+
+
+def _hex_double(mantissa: int, exponent: int) -> float:
+    try:
+        return mantissa / (1 << -exponent) if exponent < 0 else float(mantissa << exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _hex_single(mantissa: int, exponent: int) -> float:
+    spare = mantissa.bit_length() - 40
+    if spare > 0:
+        # The bits that no rounding to 24 can see but for their being there.
+        mantissa = mantissa >> spare << 1 | (mantissa & ((1 << spare) - 1) != 0)
+        exponent += spare - 1
+    try:
+        return float32(math.ldexp(mantissa, max(exponent, -400)))
+    except OverflowError:
+        return math.inf
+
+
+def big_decimal(text: str) -> Decimal:
+    """`new BigDecimal(text)`: digits of any script, a scale of 32 bits, no blanks; it has no negative zero.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    if not _BIG_DECIMAL.fullmatch(text) or max(text) > _LAST_CHAR:
+        raise ValueError("no number")
+    _, marked, power = text.lower().partition("e")
+    if marked and not -(2**31) <= Decimal(power) < 2**31:
+        raise ValueError("exponent out of range")
+    number = Decimal(text)
+    if not -(2**31) < int(number.as_tuple().exponent) <= 2**31:
+        raise ValueError("scale out of range")
+    return number or number.copy_abs()
+
+
+def narrowed(number: int, kind: Type) -> int:
+    """The low bits of an integer, as a cast to a narrower type leaves them."""
+    low, high = BOUNDS[kind]
+    return number if low <= number <= high else (number - low) % (high - low + 1) + low
+
+
+def truncated(number: float, kind: Type) -> int:
+    """A float as an integer: toward zero, the nearest bound beyond, NaN 0; less than 32 bits are the low bits of 32."""
+    if number != number:
+        return 0
+    wide = Type.INT64 if kind is Type.INT64 else Type.INT32
+    low, high = BOUNDS[wide]
+    return narrowed(low if number <= low else high if number >= high else int(number), kind)
+
+
+def float32(number: float) -> float:
+    """`(float) number` of an int or float: the nearest of 32 bits, infinite beyond."""
+    if isinstance(number, int) and not -_EXACT <= number <= _EXACT:
+        return float32_of(int(number))
+    return float(array("f", (number,))[0])
+
+
+def floats32(numbers: Sequence[float]) -> list[float]:
+    """`float32` of many."""
+    if isinstance(numbers[0], int) and (min(numbers) < -_EXACT or max(numbers) > _EXACT):
+        return list(map(float32, numbers))
+    return array("f", numbers).tolist()

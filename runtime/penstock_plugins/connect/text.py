@@ -1,0 +1,143 @@
+"""Java's `String.valueOf` for Connect's values: what StringConverter writes and what messages show.
+
+1.0E21   true   1.50   [1, null, a]   {a=1, b=null}   Struct{a=1}   Thu Jan 01 00:00:00 UTC 1970
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+from penstock import Fields, Float32, Instant, Same, Schema, Type
+from penstock_java.calendar import date_text
+from penstock_java.floats import double_text, float_text, plain_ranges
+
+__all__ = ["decimal_text", "text", "texts", "utf8_text"]
+
+_SURROGATE_BYTES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+_EXACT: Final = {True: "true", False: "false", None: "null"}
+_STR: Final = {str}
+_INT: Final = {int}
+_FLOAT: Final = {float}
+_DICT: Final = {dict}
+_NULL: Final = type(None)
+_SHORT: Final = {str, int, bool, _NULL}
+
+
+def decimal_text(number: Decimal) -> str:
+    """`BigDecimal.toString`; there is no negative zero."""
+    return str(number or abs(number))
+
+
+def utf8_text(data: bytes) -> str:
+    """`new String(data, UTF_8)`: malformed bytes become U+FFFD, a surrogate's three bytes one of them."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _SURROGATE_BYTES.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
+
+
+def text(schema: Schema | None, value: object) -> str:
+    """The text of one value; the schema tells structs from maps and floats from doubles.
+
+    Bytes have no content in their Java text (it is an address), so theirs is `[B@` and the length in hex here.
+    """
+    match value:
+        case str():
+            return value
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Instant():
+            return date_text(value)
+        case int():
+            return str(int(value))
+        case Float32():
+            return float_text(value)
+        case float():
+            return float_text(value) if schema is not None and schema.type is Type.FLOAT32 else double_text(value)
+        case Decimal():
+            return decimal_text(value)
+        case bytes():
+            return f"[B@{len(value):x}"
+        case dict():
+            return _struct(schema, value) if schema is not None and schema.type is Type.STRUCT else _map(schema, value)
+        case list() | tuple():
+            items = schema.items if schema is not None else None
+            return f"[{', '.join(text(items, v) for v in value)}]"
+        case _:
+            return str(value)
+
+
+def _struct(schema: Schema, value: Mapping[str, Any]) -> str:
+    shown = (f"{f.name}={text(f.schema, value[f.name])}" for f in schema.fields if value.get(f.name) is not None)
+    return f"Struct{{{','.join(shown)}}}"
+
+
+def _map(schema: Schema | None, value: Mapping[Any, Any]) -> str:
+    keys, values = (schema.keys, schema.values) if schema is not None else (None, None)
+    return "{" + ", ".join(f"{text(keys, k)}={text(values, v)}" for k, v in value.items()) + "}"
+
+
+def texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
+    """`text` of many values of one schema, with short ways for texts, numbers and dicts of the same names."""
+    fields = Fields.of(values)
+    if fields is None:
+        return list(map(str, _column(schema, values, frozenset(map(type, values)))))
+    return _rows(schema, fields)
+
+
+def _rows(schema: Schema | None, fields: Fields) -> list[str]:
+    """The texts of rows: one template for all, filled from the columns."""
+    struct = schema is not None and schema.type is Type.STRUCT
+    schemas: Sequence[Schema | None] = [None] * len(fields.columns)
+    if schema is not None and struct:
+        if tuple(fields.columns) != tuple(f.name for f in schema.fields):
+            return [text(schema, row) for row in fields.rows()]
+        schemas = [f.schema for f in schema.fields]
+    elif schema is not None:
+        schemas = [schema.values] * len(fields.columns)
+    separator = "," if struct else ", "
+    shown: list[str] = []
+    columns: list[Sequence[Any]] = []
+    for (name, column), of in zip(fields.columns.items(), schemas, strict=True):
+        head = f"{separator}{name}="
+        if isinstance(column, Same):
+            if column.value is not None or not struct:
+                shown.append((head + text(of, column.value)).replace("%", "%%"))
+            continue
+        types = fields.types(name)
+        if struct and _NULL in types:  # a null field of a struct is left out
+            there = iter(_column(of, [v for v in column if v is not None], types - {_NULL}))
+            columns.append(["" if v is None else f"{head}{next(there)}" for v in column])
+            shown.append("%s")
+        else:
+            columns.append(_column(of, column, types))
+            shown.append(head.replace("%", "%%") + "%s")
+    start, end = ("Struct{", "}") if struct else ("{", "}")
+    template = "".join(shown)
+    cut = 0 if template.startswith(separator) else len(separator)
+    if not cut:
+        template = start + template.removeprefix(separator) + end
+    rows = list(map(template.__mod__, zip(*columns, strict=True))) if columns else [template % ()] * len(fields)
+    return [start + row[cut:] + end for row in rows] if cut else rows  # each begins with the field that it has first
+
+
+def _column(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any]:
+    """A column ready for `%s`. Numbers are written by msgspec, at once."""
+    if types == _STR:
+        return column
+    if types == _INT:
+        return msgspec.json.encode(column)[1:-1].decode().split(",")
+    if types == _FLOAT and not (schema is not None and schema.type is Type.FLOAT32):
+        if plain_ranges(column):
+            return msgspec.json.encode(column)[1:-1].decode().split(",")
+        return list(map(double_text, column))
+    if types <= _SHORT:
+        return [v if type(v) is str or type(v) is int else _EXACT[v] for v in column]
+    inner = Fields.of(column) if types == _DICT else None
+    return [text(schema, v) for v in column] if inner is None else _rows(schema, inner)

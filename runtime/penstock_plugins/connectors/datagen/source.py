@@ -1,0 +1,233 @@
+"""Datagen: a source of made-up records, for demos, tests and measurements.
+
+Record n of partition p depends on seed, p and n alone: a run that resumes makes the same records as one that never
+stopped, and two runs make the same.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, Self
+
+from pydantic import model_validator
+
+from penstock import (
+    Config,
+    ConfigError,
+    ConnectError,
+    Importance,
+    InputPartition,
+    Limits,
+    Offset,
+    Offsets,
+    PartitionReader,
+    Problem,
+    RecordBatch,
+    Source,
+    SourceConnector,
+    SourcePartition,
+    prop,
+)
+from penstock.config import nearest
+from penstock.config_rules import at_least, long, not_blank, words
+from penstock_plugins.connectors.datagen.shapes import SHAPES, Draw
+
+__all__ = ["Datagen", "DatagenConfig", "DatagenReader", "DatagenSource"]
+
+_BLOCK: Final = 2000
+"""Rows that are drawn together. Part of what a seed means: another number gives other data."""
+_BYTES: Final = 200
+"""A record's size, roughly."""
+_STEPS: Final = 20
+"""In a second: a transaction for each record would cost the brokers more than the records."""
+
+
+class DatagenConfig(Config):
+    """What Datagen takes."""
+
+    topic: Annotated[str, not_blank] = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
+    shape: Annotated[str, words(*SHAPES)] = prop(
+        "schema.type", "orders", doc=f"The kind of records: {', '.join(SHAPES)}.", importance=Importance.HIGH
+    )
+    rate: float = prop(
+        "rate",
+        10.0,
+        doc="Records per second that one task makes, counted from its start, every twentieth of a second what is due. 0: as "
+        "fast as possible.",
+        importance=Importance.HIGH,
+        ge=0,
+    )
+    count: Annotated[int | None, at_least(0), long] = prop(
+        "count", None, doc="How many records there are in all, over all partitions. Default: no end."
+    )
+    seed: Annotated[int, long] = prop("seed", 0, doc="Another seed makes other records.")
+    partitions: Annotated[int, at_least(1)] = prop(
+        "partitions",
+        1,
+        doc="How many streams of records there are, each with its own offset; they are dealt out to the tasks and made in "
+        "parallel.",
+        le=10_000,
+    )
+    key_field: str | None = prop("key.field", None, doc="The field that becomes the key as well. Default: no key.")
+    epoch: Annotated[int, long] = prop(
+        "epoch.ms", 1_735_689_600_000, doc="The time, in milliseconds since 1970, at which the times in the data begin."
+    )
+    step: Annotated[int, at_least(1)] = prop(
+        "step.ms", 1000, doc="How much later, in milliseconds, the next record of a partition says that it happened."
+    )
+    task_partitions: list[str] = prop(
+        "task.partitions",
+        [],
+        doc="Which partitions a task makes. Set by the connector for each task; not for users.",
+        importance=Importance.LOW,
+    )
+
+    @model_validator(mode="after")
+    def _key_is_a_field(self) -> Self:
+        names = [f.name for f in SHAPES[self.shape].schema.fields]
+        if self.key_field is not None and self.key_field not in names:
+            near = nearest(self.key_field, names)
+            hint = f"Did you mean {near}?" if near else f"It has {', '.join(names)}."
+            raise ConfigError(Problem("key.field", f"{self.shape} has no field {self.key_field}. {hint}"))
+        return self
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The partitions of this task."""
+        return tuple(map(int, self.task_partitions)) or tuple(range(self.partitions))
+
+    def quota(self, partition: int) -> int | None:
+        """How many records that partition has in all."""
+        if self.count is None:
+            return None
+        return self.count // self.partitions + (partition < self.count % self.partitions)
+
+
+class Datagen(SourceConnector):
+    """Makes typed records up."""
+
+    Config: ClassVar[type[Config]] = DatagenConfig
+
+    def task_configs(
+        self, config: DatagenConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        """The partitions, dealt out in turn."""
+        tasks = min(max_tasks, config.partitions)
+        dealt = (range(task, config.partitions, tasks) for task in range(tasks))
+        return [{**properties, "task.partitions": ",".join(map(str, own))} for own in dealt]
+
+    def source(self, config: DatagenConfig) -> "DatagenSource":
+        """The driver half."""
+        return DatagenSource(config)
+
+    def reader(self, config: DatagenConfig) -> "DatagenReader":
+        """The task half."""
+        return DatagenReader(config)
+
+    def alter_offsets(self, config: DatagenConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Accept counts."""
+        for partition, offset in offsets.items():
+            if offset is not None:
+                if set(partition) != {"datagen", "partition"}:
+                    raise ConnectError("Partition objects should contain the keys 'datagen' and 'partition'")
+                _count(offset)
+        return True
+
+
+class DatagenSource(Source):
+    """The driver half: counts.
+
+    Args:
+        config: the task's.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, config: DatagenConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._partitions = [SourcePartition({"datagen": config.shape, "partition": p}) for p in config.own]
+        self._began = 0.0
+        self._base: list[int] = []
+
+    def start(self, offsets: Offsets) -> None:
+        """The rate counts from here."""
+        self._began = self._clock()
+        self._base = [_count(offsets.get(p)) for p in self._partitions]
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        """What is due by the clock, spread evenly over the partitions."""
+        config, shares = self._config, len(self._partitions)
+        each = max(1, min(limits.records, limits.bytes // _BYTES) // shares)
+        due = int(int((self._clock() - self._began) * _STEPS) * config.rate / _STEPS)
+        end: dict[SourcePartition, Offset] = {}
+        for i, partition in enumerate(self._partitions):
+            at = _count(start.get(partition))
+            most = at + each
+            if config.rate:
+                most = min(most, self._base[i] + due // shares + (i < due % shares))
+            quota = config.quota(config.own[i])
+            if quota is not None:
+                most = min(most, quota)
+            if most > at:
+                end[partition] = {"count": most}
+        return end
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        """One part for each partition."""
+        parts = []
+        for partition, number in zip(self._partitions, self._config.own, strict=True):
+            before, after = _count(start.get(partition)), _count(end.get(partition))
+            if after > before:
+                data = {"partition": number, "start": before, "end": after}
+                parts.append(InputPartition(data, {partition: end[partition]}))
+        return parts
+
+
+class DatagenReader(PartitionReader):
+    """The task half: makes the records."""
+
+    def __init__(self, config: DatagenConfig) -> None:
+        self._config = config
+        self._shape = SHAPES[config.shape]
+        self._last: dict[int, tuple[int, list[dict[str, Any]]]] = {}
+        """Of each partition the block that was used in part: a trickle takes many batches to use it up."""
+        key = self._shape.schema.field(config.key_field) if config.key_field is not None else None
+        self._key_schema = key.schema if key is not None else None
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
+        """The records, a block at a time."""
+        number, start, end = (int(partition.data[name]) for name in ("partition", "start", "end"))
+        while start < end:
+            block, skip = divmod(start, _BLOCK)
+            take = min(end - start, _BLOCK - skip)
+            whole = take == _BLOCK
+            rows = self._draw(number, block) if whole else self._kept(number, block)[skip : skip + take]
+            key = self._config.key_field
+            yield RecordBatch(
+                length=take,
+                topic=self._config.topic,
+                key=None if key is None else [row[key] for row in rows],
+                key_schema=self._key_schema,
+                value=rows,
+                value_schema=self._shape.schema,
+                owned=whole,
+            )
+            start += take
+
+    def _draw(self, partition: int, block: int) -> list[dict[str, Any]]:
+        draw = Draw(f"{self._config.seed}/{self._config.shape}/{partition}/{block}", _BLOCK)
+        return self._shape.rows(draw, block * _BLOCK, self._config.epoch, self._config.step)
+
+    def _kept(self, partition: int, block: int) -> list[dict[str, Any]]:
+        kept = self._last.get(partition)
+        if kept is None or kept[0] != block:
+            kept = self._last[partition] = (block, self._draw(partition, block))
+        return kept[1]
+
+
+def _count(offset: Offset | None) -> int:
+    count = (offset or {}).get("count", 0)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise ConnectError(
+            f"The value for the 'count' key in the offset is {count!r}; it must be a whole number from 0 on"
+        )
+    return count

@@ -1,0 +1,1 @@
+"""FileStreamSource and FileStreamSink: lines of files, and of standard input and output."""

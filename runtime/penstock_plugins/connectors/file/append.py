@@ -1,0 +1,173 @@
+"""A file that grows by whole lines, and how it gets to disk."""
+
+import logging
+import mmap
+import os
+import stat
+from contextlib import suppress
+
+from penstock import ConnectError, RetriableError
+from penstock_plugins.connectors.file.handles import open_again, who
+
+__all__ = ["CurrentFile", "LineFile", "make_durable"]
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 1 << 30
+"""Bytes; Linux writes 2 GiB in one call at most."""
+
+
+class LineFile:
+    """The file at a path, open for appending; created when missing.
+
+    A last line without an end, which a writer that was killed leaves behind, is ended first.
+
+    Raises:
+        ConnectError: it cannot be opened; the message says what to do.
+        RetriableError: the device is full.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._fd = _open(path)
+        try:
+            found = os.fstat(self._fd)
+            self.device = found.st_dev
+            self.inode = found.st_ino
+            size = found.st_size
+            if size and os.pread(self._fd, 1, size - 1) != b"\n":
+                log.warning(
+                    "File %s ends in the middle of a line: its writer was killed, or somebody else writes to it. "
+                    "The line is ended; its record comes again if it was not committed.", path,
+                )  # fmt: skip
+                self.append(b"\n")
+        except BaseException:
+            self.close()
+            raise
+
+    def is_current(self) -> bool:
+        """Whether the path still names this file (it was not rotated away or deleted)."""
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 (asked for every batch)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == (self.device, self.inode)
+
+    def append(self, data: bytes | mmap.mmap) -> None:
+        """Add bytes at the end: all of them, or none.
+
+        Raises:
+            RetriableError: the device is full, or fails. What was written of `data` is cut off again, unless somebody
+                else has appended behind it.
+        """
+        before = os.fstat(self._fd).st_size
+        size = written = len(data)
+        try:
+            with memoryview(data) as view:
+                written = 0
+                while written < size:
+                    written += os.write(self._fd, view[written : written + _AT_ONCE])
+        except OSError as e:
+            rest = self._take_back(before, written)
+            raise RetriableError(f"Cannot write {len(data)} bytes to file {self._path}: {e.strerror}.{rest}") from e
+
+    def _take_back(self, before: int, written: int) -> str:
+        if not written:
+            return ""
+        try:
+            if os.fstat(self._fd).st_size == before + written:
+                os.ftruncate(self._fd, before)
+                return ""
+            why = "another process has appended to the file meanwhile"
+        except OSError as e:
+            why = str(e.strerror)
+        return f" {written} bytes were written and stay in the file ({why}); the records come again."
+
+    def close(self) -> None:
+        """Let go of it; calling it again does nothing."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class CurrentFile:
+    """The file that has the name now: after a rotation, the new one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: LineFile | None = None
+
+    def get(self) -> LineFile:
+        """The file, opened where it must be. Raises as `LineFile`."""
+        if self._file is not None and not self._file.is_current():
+            self.close()
+        if self._file is None:
+            self._file = LineFile(self._path)
+        return self._file
+
+    def close(self) -> None:
+        """Let go of it; calling it again does nothing."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def make_durable(path: str, device: int, inode: int) -> None:
+    """Wait until everything that was written to the file with this inode, by any process, is on disk.
+
+    Raises:
+        ConnectError: the disk fails. Not to be tried again: the system forgets what it could not write, and the next
+            call would succeed without it.
+    """
+    try:
+        try:
+            fd = open_again(path, device, inode)
+        except RetriableError:
+            log.warning("File %s was moved to another directory or deleted; bringing all files to disk.", path)
+            os.sync()
+            return
+        try:
+            os.fdatasync(fd)
+        finally:
+            os.close(fd)
+    except OSError as e:
+        raise ConnectError(
+            f"File {path} could not be brought to disk: {e.strerror}. Its last records are not committed and come again "
+            f"after a restart."
+        ) from e
+
+
+def _open(path: str) -> int:
+    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        try:
+            fd = os.open(path, flags)
+        except FileNotFoundError:
+            fd = os.open(path, flags | os.O_CREAT, 0o666)
+            _keep_name(path)
+    except FileNotFoundError as e:
+        folder = os.path.dirname(path) or "."  # noqa: PTH120
+        raise ConnectError(f"Directory {folder} of file {path} does not exist: create it, or correct `file`.") from e
+    except PermissionError as e:
+        raise ConnectError(
+            f"No permission to write file {path} as user {who()}. Give that user read and write permission on it (on its "
+            f"directory when the file is to be created)."
+        ) from e
+    except IsADirectoryError as e:
+        raise ConnectError(f"{path} is a directory; property `file` must name a file.") from e
+    except OSError as e:
+        raise ConnectError(f"Cannot open file {path} for writing: {e.strerror}.") from e
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ConnectError(f"{path} is no regular file, so that nothing written to it could be called safe.")
+    return fd
+
+
+def _keep_name(path: str) -> None:
+    """A new file's name is on disk only when its directory is; not every directory may be opened for that."""
+    with suppress(OSError):
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_CLOEXEC)  # noqa: PTH120
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

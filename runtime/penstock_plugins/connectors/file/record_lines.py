@@ -1,0 +1,28 @@
+"""Records as lines: the Java text of each value, in UTF-8."""
+
+from collections.abc import Sequence
+
+from penstock import RecordBatch
+from penstock.batch import in_groups
+from penstock_plugins.connect.text import texts
+
+__all__ = ["lines_of"]
+
+
+def lines_of(batches: Sequence[RecordBatch]) -> bytes:
+    """A line for each record, the last one ended too; empty without records."""
+    lines = [line for batch in batches for line in _texts(batch)]
+    if not lines:
+        return b""
+    lines.append("")
+    # Lone surrogates become "?", as Java's encoder makes them.
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def _texts(batch: RecordBatch) -> list[str]:
+    values = batch.value if batch.fields is None else batch.fields
+    if values is None:
+        return ["null"] * batch.length
+    if not isinstance(batch.value_schema, list):
+        return texts(batch.value_schema, values)
+    return in_groups(batch.value_schema, lambda schema, taken: texts(schema, taken(values)))

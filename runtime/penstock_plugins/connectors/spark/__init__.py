@@ -1,0 +1,1 @@
+"""SparkSink and SparkDataSource: whatever Spark writes, and data sources written for PySpark."""

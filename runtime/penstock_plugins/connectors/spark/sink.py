@@ -1,0 +1,106 @@
+"""SparkSink: records to wherever Spark writes DataFrames (Parquet, ORC, JDBC, a table format on the class path)."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, SinkTaskContext, prop
+from penstock.config_rules import not_blank
+from penstock_plugins.connectors.spark.staging import StagingFolder, writes_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["SparkSink", "SparkSinkConfig", "SparkWrite"]
+
+_FILES = ("parquet", "orc", "json", "csv", "text", "avro", "xml")
+
+
+class SparkSinkConfig(Config):
+    """What SparkSink takes."""
+
+    open_prefixes: ClassVar[tuple[str, ...]] = ("spark.option.",)
+
+    format: Annotated[str, not_blank] = prop(
+        "format", "parquet", doc="The format, as `DataFrameWriter.format` takes it.", importance=Importance.HIGH
+    )
+    path: str | None = prop(
+        "path", None, doc="Where to write. File formats need it; others take their options.", importance=Importance.HIGH
+    )
+    partition_by: list[str] = prop("partition.by", [], doc="Fields by whose values the data is split into directories.")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The properties `spark.option.<name>`, by name."""
+        return self.open_properties("spark.option.")
+
+
+class SparkSink(SinkConnector):
+    """Appends each batch of records with a schema to what Spark's writer of a format stores.
+
+    At least once: a batch that failed half way comes again. Of file formats a reader sees whole files only, those of one
+    batch one after the other; other tasks, connectors and Spark jobs may append to the same folder (`spark_staging`).
+    """
+
+    Config: ClassVar[type[Config]] = SparkSinkConfig
+
+    def validate(self, config: SparkSinkConfig) -> Iterable[Problem]:
+        """File formats need a path."""
+        if not config.path and config.format.lower() in _FILES:
+            yield Problem("path", f"Format {config.format} writes files and needs a path.")
+
+    def sink(self, config: SparkSinkConfig) -> "SparkWrite":
+        """The driver half."""
+        return SparkWrite(config)
+
+
+class SparkWrite(FrameSink):
+    """The driver half, which hands each DataFrame to Spark's writer."""
+
+    def __init__(self, config: SparkSinkConfig) -> None:
+        self._config = config
+        self._context: SinkTaskContext | None = None
+        self._staging: StagingFolder | None = None
+        self._direct = False
+
+    def initialize(self, context: SinkTaskContext) -> None:
+        """Whose staging folder it is."""
+        self._context = context
+
+    @property
+    def ordered(self) -> bool:
+        """Files have no order among them; a table may hold one row for each key, and keep the last that came."""
+        return self._config.format.lower() not in _FILES
+
+    def put_frame(self, frame: "DataFrame") -> None:
+        """Append it."""
+        config = self._config
+        absent = [name for name in config.partition_by if name not in frame.columns]
+        if absent:
+            raise ConnectError(
+                f"partition.by names {', '.join(absent)}; these records have the fields {', '.join(frame.columns)}."
+            )
+        writer = frame.write.format(config.format).mode("append").options(**config.options)
+        if config.partition_by:
+            writer = writer.partitionBy(*config.partition_by)
+        staging = self._staging_for(frame)
+        if staging is None:
+            writer.save(config.path)
+        else:
+            staging.write(writer.save)
+
+    def stop(self) -> None:
+        """Remove the staging folder."""
+        if self._staging is not None:
+            self._staging.remove()
+
+    def _staging_for(self, frame: "DataFrame") -> StagingFolder | None:
+        """The staging folder; None for a format that is no files, whose writer commits by itself."""
+        if self._staging is None and not self._direct:
+            config, session = self._config, frame.sparkSession
+            path = config.path or config.options.get("path")
+            if path and writes_files(session, config.format):
+                assert self._context is not None, "`initialize` comes first"
+                self._staging = StagingFolder(session, path, config.options, self._context)
+            else:
+                self._direct = True
+        return self._staging

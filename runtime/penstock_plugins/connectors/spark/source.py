@@ -1,0 +1,277 @@
+"""SparkDataSource: runs a streaming data source written for PySpark (`DataSourceStreamReader`) unchanged.
+
+Its offsets become Kafka Connect offsets of one source partition: a flat offset as it is, a nested one as the field `json`.
+The rows of a batch are read in order, as one part, since all of them share that one offset.
+"""
+
+import importlib
+import inspect
+import json
+import logging
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+
+from penstock import (
+    Config,
+    ConfigError,
+    ConnectError,
+    Importance,
+    InputPartition,
+    Limits,
+    Offset,
+    Offsets,
+    PartitionReader,
+    Problem,
+    RecordBatch,
+    Source,
+    SourceConnector,
+    SourcePartition,
+    prop,
+)
+from penstock.config_rules import not_blank
+from penstock.spark_schema import from_spark
+from penstock_plugins.connectors.spark.ddl import parse_ddl
+from penstock_plugins.connectors.spark.rows import portions
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSource
+    from pyspark.sql.types import StructType
+
+__all__ = ["SparkDataSource", "SparkSource", "SparkSourceConfig", "SparkSourceReader"]
+
+log = logging.getLogger(__name__)
+_PORTION: Final = 2000
+
+
+class SparkSourceConfig(Config):
+    """What SparkDataSource takes."""
+
+    open_prefixes: ClassVar[tuple[str, ...]] = ("option.",)
+
+    data_source: Annotated[str, not_blank] = prop(
+        "data.source",
+        doc="The data source: `module:Class` of a subclass of pyspark.sql.datasource.DataSource.",
+        importance=Importance.HIGH,
+    )
+    topic: Annotated[str, not_blank] = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
+    data_schema: str | None = prop(
+        "data.schema", None, doc="The schema to read with, as Spark's DDL. Default: the data source's own."
+    )
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The properties `option.<name>`, by name."""
+        return self.open_properties("option.")
+
+
+class SparkDataSource(SourceConnector):
+    """Reads from a streaming data source written for PySpark."""
+
+    Config: ClassVar[type[Config]] = SparkSourceConfig
+
+    def validate(self, config: SparkSourceConfig) -> Iterable[Problem]:
+        """The class must be there and must stream."""
+        try:
+            _Opened(config)
+        except ConfigError as e:
+            yield from e.problems
+
+    def source(self, config: SparkSourceConfig) -> "SparkSource":
+        """The driver half."""
+        return SparkSource(config)
+
+    def reader(self, config: SparkSourceConfig) -> "SparkSourceReader":
+        """The task half."""
+        return SparkSourceReader(config)
+
+
+class SparkSource(Source):
+    """The driver half: asks the reader for offsets and partitions."""
+
+    def __init__(self, config: SparkSourceConfig) -> None:
+        self._config = config
+        self._partition = SourcePartition({"source": config.data_source})
+        self._reader: Any = None
+        self._initial: dict[str, Any] = {}
+        self._takes_rows = True
+
+    def start(self, offsets: Offsets) -> None:
+        """Make the reader; without a committed offset it says where to begin."""
+        self._reader = _Opened(self._config).reader
+        if self._partition not in offsets:
+            self._initial = self._reader.initialOffset()
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        """What the reader says, which may pass the limits: not every reader takes any."""
+        begin = self._offset(start)
+        if inspect.signature(self._reader.latestOffset).parameters:
+            latest = self._latest(begin, limits)
+        else:  # as before Spark 4.2
+            latest = self._reader.latestOffset()
+        return {} if latest == begin else {self._partition: _encode(latest)}
+
+    def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
+        """Ask a reader without a limit of its own for no more than a batch: Spark's contract is that it respects that."""
+        default = self._reader.getDefaultReadLimit()
+        asked = _max_rows(default, limits) if self._takes_rows else default
+        try:
+            latest: dict[str, Any] = self._reader.latestOffset(begin, asked)
+        except Exception as e:
+            if asked is default:
+                raise
+            latest = self._reader.latestOffset(begin, default)
+            self._takes_rows = False  # it was that, and nothing else
+            log.info("%s takes no limit of rows: %s", self._config.data_source, e)
+        return latest
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        """The reader's partitions, all in one part."""
+        from pyspark import cloudpickle
+
+        if self._partition not in end or self._offset(start) == self._offset(end):
+            return []
+        found = self._reader.partitions(self._offset(start), self._offset(end))
+        pickled = [cloudpickle.dumps(p) for p in found]  # type: ignore[no-untyped-call]
+        return [InputPartition({"partitions": pickled}, {self._partition: end[self._partition]})]
+
+    def commit(self, offsets: Offsets) -> None:
+        """Tell the reader."""
+        if self._partition in offsets:
+            self._reader.commit(self._offset(offsets))
+
+    def stop(self) -> None:
+        """Stop the reader."""
+        if self._reader is not None:
+            self._reader.stop()
+            self._reader = None
+
+    def _offset(self, offsets: Offsets) -> dict[str, Any]:
+        found = offsets.get(self._partition)
+        return self._initial if found is None else _decode(found)
+
+
+class SparkSourceReader(PartitionReader):
+    """The task half: reads partitions with a reader of its own."""
+
+    def __init__(self, config: SparkSourceConfig) -> None:
+        self._opened = _Opened(config)
+        self._topic = config.topic
+        self._schema = from_spark(self._opened.shape)
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
+        """The rows, as structs."""
+        for pickled in partition.data["partitions"]:
+            rows = self._opened.reader.read(pickle.loads(pickled))  # noqa: S301 (our own driver half made it)
+            for values in portions(rows, self._opened.shape, _PORTION):
+                yield RecordBatch(
+                    length=len(values), topic=self._topic, value=values, value_schema=self._schema, owned=True
+                )
+
+
+class _Opened:
+    """A data source with its options, its schema and a stream reader.
+
+    Raises:
+        ConfigError: there is no such class, or it does not stream.
+    """
+
+    def __init__(self, config: SparkSourceConfig) -> None:
+        from pyspark.errors import PySparkNotImplementedError
+
+        source = _load(config.data_source)(config.options)
+        self.shape = _shape(config, source)
+        try:
+            self.reader: Any = source.streamReader(self.shape)
+        except (PySparkNotImplementedError, NotImplementedError):
+            try:
+                self.reader = _Simple(source.simpleStreamReader(self.shape))
+            except (PySparkNotImplementedError, NotImplementedError):
+                raise ConfigError(
+                    Problem("data.source", f"{config.data_source} offers neither streamReader nor simpleStreamReader.")
+                ) from None
+
+
+class _Simple:
+    """A `SimpleDataSourceStreamReader` with the methods of a `DataSourceStreamReader`: each batch is one partition.
+
+    Its `read` is asked where a batch ends, `readBetweenOffsets` for the batch, also the first time, so that a batch that
+    is repeated is the same.
+    """
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+        self.initialOffset = reader.initialOffset
+        self.commit = reader.commit
+
+    def latestOffset(self, start: dict[str, Any], limit: object) -> Any:  # noqa: N802
+        return self._reader.read(start)[1]
+
+    def getDefaultReadLimit(self) -> None:  # noqa: N802
+        return None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        return [(start, end)]
+
+    def read(self, partition: tuple[dict[str, Any], dict[str, Any]]) -> Any:
+        return self._reader.readBetweenOffsets(*partition)
+
+    def stop(self) -> None:
+        pass
+
+
+def _load(path: str) -> "type[DataSource]":
+    from pyspark.sql.datasource import DataSource
+
+    module, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as e:
+        raise ConfigError(
+            Problem("data.source", f"Cannot load {path}: {e}. Write `module:Class`, and install the module.")
+        ) from e
+    if not (isinstance(found, type) and issubclass(found, DataSource)):
+        raise ConfigError(Problem("data.source", f"{path} is no subclass of pyspark.sql.datasource.DataSource."))
+    return found
+
+
+def _shape(config: SparkSourceConfig, source: "DataSource") -> "StructType":
+    from pyspark.errors import PySparkNotImplementedError
+
+    try:
+        found = config.data_schema or source.schema()
+    except (PySparkNotImplementedError, NotImplementedError):
+        raise ConfigError(
+            Problem("data.schema", f"{config.data_source} has no schema of its own; say which one to read with.")
+        ) from None
+    if not isinstance(found, str):
+        return found
+    try:
+        return parse_ddl(found)
+    except ConnectError as e:
+        raise ConfigError(Problem("data.schema", str(e))) from e
+
+
+def _max_rows(default: object, limits: Limits) -> object:
+    """The limit of a batch where a reader has none of its own; before Spark 4.2 there are no limits."""
+    try:
+        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+    except ImportError:
+        return default
+    return ReadMaxRows(limits.records) if isinstance(default, ReadAllAvailable) else default
+
+
+def _encode(offset: Mapping[str, Any]) -> Offset:
+    flat = all(v is None or isinstance(v, (str, int, float, bool)) for v in offset.values())
+    # An offset whose only field is called `json` would be taken for a nested one.
+    if flat and set(offset) != {"json"}:
+        return dict(offset)
+    return {"json": json.dumps(offset, ensure_ascii=False, separators=(",", ":"))}
+
+
+def _decode(offset: Offset) -> dict[str, Any]:
+    text = offset.get("json")
+    if set(offset) == {"json"} and isinstance(text, str):
+        found: dict[str, Any] = json.loads(text)
+        return found
+    return dict(offset)

@@ -1,0 +1,75 @@
+"""Many values as JSON at once: msgspec writes, and what it writes otherwise than Jackson does is found in the output."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from penstock import Int8, Int16, Int32, Int64
+from penstock_java.floats import plain_range
+
+__all__ = ["encoded", "is_plain"]
+
+_UNLIKE: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
+"""msgspec writes control characters with lower-case digits and leaves characters beyond the BMP as they are."""
+
+_WIDTHS: Final = frozenset((Int8, Int16, Int32, Int64))
+_PLAIN: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS
+
+
+def _number(value: object) -> int:
+    if type(value) in _WIDTHS and isinstance(value, int):
+        return int(value)
+    raise TypeError(f"{type(value).__name__} is not written by the fast way")
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_number)
+
+
+def encoded(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list[bytes] | None:
+    """The JSON of each value as Jackson writes it; None when msgspec refuses one of them.
+
+    Args:
+        values: values whose numbers both write alike.
+        exactly: writes the value with that index the exact way.
+    """
+    try:
+        joined = _ENCODER.encode_lines(values)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return None
+    lines = joined.split(b"\n")
+    del lines[-1]
+    odd = b"\\" in joined and b"\\u00" in joined
+    if odd or (not joined.isascii() and any(lead in joined for lead in (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4"))):
+        search = _UNLIKE.search
+        for i, line in enumerate(lines):
+            if search(line):
+                lines[i] = exactly(i)
+    return lines
+
+
+def is_plain(values: Sequence[Any]) -> bool:
+    """Whether values without a schema hold only what msgspec and Jackson write alike, texts apart."""
+    level: Sequence[Any] = values
+    while level:
+        types = set(map(type, level))
+        if not types <= _PLAIN:
+            return False
+        if int in types:
+            whole = level if len(types) == 1 else [v for v in level if type(v) is int]
+            if min(whole) < -(2**63) or max(whole) >= 2**63:
+                return False
+        if float in types and not all(plain_range(v) for v in level if type(v) is float):
+            return False
+        below: list[Any] = []
+        if dict in types:
+            dicts = level if len(types) == 1 else [v for v in level if type(v) is dict]
+            if not set(map(type, chain.from_iterable(dicts))) <= {str}:
+                return False
+            below.extend(chain.from_iterable(map(dict.values, dicts)))
+        if list in types:
+            below.extend(chain.from_iterable(level if len(types) == 1 else [v for v in level if type(v) is list]))
+        level = below
+    return True

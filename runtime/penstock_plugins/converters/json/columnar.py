@@ -1,0 +1,98 @@
+"""Rows that were read from JSON, under their schema: told by columns whether they are what Kafka Connect reads."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from penstock import DataError, Fields, Instant, Same, Schema, Type
+from penstock.schema import TIMESTAMP_NAME
+from penstock_plugins.connect.values import BOUNDS, LOGICAL, check
+from penstock_plugins.converters.json.nodes import NodeReader
+
+__all__ = ["by_columns", "under"]
+
+_NULL: Final = type(None)
+_ROWS: Final = {dict}
+_EXACT: Final = {str, int, bool, _NULL}
+"""What msgspec and Jackson hand over alike; a float is another number where its text is read as a decimal."""
+
+_CLASSES: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.FLOAT64: float, **dict.fromkeys(BOUNDS, int)}
+_NESTED: Final = (Type.ARRAY, Type.MAP)
+
+
+def by_columns(schema: Schema) -> bool:
+    """Whether `under` can say yes to values of this schema: structs without arrays and maps."""
+    return (
+        schema.type is Type.STRUCT
+        and schema.name not in LOGICAL
+        and all(f.schema.type is not Type.STRUCT or by_columns(f.schema) for f in schema.fields)
+        and not any(f.schema.type in _NESTED for f in schema.fields)
+    )
+
+
+def under(schema: Schema, fields: Fields, nodes: NodeReader) -> Fields | None:
+    """The rows as values of a struct; None where one may not agree, so that the exact way has to look.
+
+    Args:
+        schema: their schema, of which `by_columns` is true.
+        fields: rows whose numbers fit 64 bits.
+        nodes: reads a value that is another one in Connect's data than in JSON.
+    """
+    if tuple(fields.columns) != tuple(f.name for f in schema.fields):
+        return None
+    made: dict[str, list[Any]] = {}
+    for field in schema.fields:
+        column = fields.columns[field.name]
+        if isinstance(column, Same):
+            return None
+        types = fields.types(field.name)
+        if field.schema.type is Type.STRUCT:
+            found = _inside(field.schema, column, types, nodes)
+        elif _as_read(field.schema, column, types):
+            continue
+        elif types <= _EXACT:
+            found = _converted(field.name, field.schema, column, nodes)
+        else:
+            return None
+        if found is None:
+            return None
+        if found is not column:
+            made[field.name] = found
+    return fields.having({**fields.columns, **made}) if made else fields
+
+
+def _inside(schema: Schema, column: list[Any], types: frozenset[type], nodes: NodeReader) -> list[Any] | None:
+    inner = Fields.of(column) if types == _ROWS else None
+    found = None if inner is None else under(schema, inner, nodes)
+    if found is None:
+        return None
+    return column if found is inner else found.rows()
+
+
+def _as_read(schema: Schema, column: Sequence[Any], types: frozenset[type]) -> bool:
+    """Whether these are the values as they stand."""
+    if schema.name in LOGICAL:
+        return False
+    if _NULL in types:
+        if not schema.optional or schema.default is not None:
+            return False
+        types -= {_NULL}
+    if not types <= {_CLASSES.get(schema.type)}:
+        return False
+    if not types or schema.type not in BOUNDS or schema.type is Type.INT64:
+        return True
+    low, high = BOUNDS[schema.type]
+    numbers = column if len(types) == 1 and None not in column else [v for v in column if v is not None]
+    return bool(low <= min(numbers) and max(numbers) <= high)
+
+
+def _converted(name: str, schema: Schema, column: list[Any], nodes: NodeReader) -> list[Any] | None:
+    if schema.name == TIMESTAMP_NAME and schema.type is Type.INT64 and set(map(type, column)) == {int}:
+        return list(map(Instant, column))
+    read = nodes.value
+    try:
+        found = [read(schema, value) for value in column]
+        for value in found:
+            check(name, schema, value)
+    except DataError:
+        return None  # the record that it is tells the rest of it
+    return found

@@ -1,0 +1,91 @@
+"""Rows that are held as columns, made ready for msgspec: what is one value in all rows is written once."""
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any, Final
+
+import msgspec
+
+from penstock import Fields, Same, Schema, Type
+from penstock_plugins.connect.values import LOGICAL
+from penstock_plugins.converters.json.batch import is_plain
+from penstock_plugins.converters.json.schema_check import Shape, shape_of
+from penstock_plugins.converters.json.writer import JsonWriter
+
+__all__ = ["ColumnWriter"]
+
+_SURE: Final = {str, bool, type(None)}
+
+
+class ColumnWriter:
+    """Makes objects that msgspec encodes as the JSON of rows, in the order of their fields.
+
+    Args:
+        writer: writes single values the exact way.
+        replace_null: a null where there is a default is written as the default.
+        cache_size: how many shapes of rows to remember.
+    """
+
+    def __init__(self, writer: JsonWriter, *, replace_null: bool, cache_size: int) -> None:
+        self._writer = writer
+        self._replace_null = replace_null
+        self._cache_size = cache_size
+        self._rows: dict[tuple[str, ...], type[msgspec.Struct] | None] = {}
+        self._shapes: dict[Schema, Shape | None] = {}
+
+    def ready(self, schema: Schema | None, fields: Fields) -> list[Any] | None:
+        """An object for each row; None where msgspec would write a value otherwise than Jackson, or it does not fit.
+
+        Raises:
+            DataError: a value that all rows have does not fit its schema.
+        """
+        schemas: Sequence[Schema | None] = [None] * len(fields.columns)
+        if schema is not None:
+            if (
+                schema.type is not Type.STRUCT
+                or schema.name in LOGICAL
+                or tuple(fields.columns) != tuple(f.name for f in schema.fields)
+            ):
+                return None
+            schemas = [f.schema for f in schema.fields]
+        row = self._row(tuple(fields.columns))
+        if row is None:
+            return None
+        columns: list[Any] = []
+        for (name, column), of in zip(fields.columns.items(), schemas, strict=True):
+            if isinstance(column, Same):
+                columns.append(repeat(msgspec.Raw(self._writer.write(of, column.value).encode()), len(fields)))
+                continue
+            found = self._column(of, column, fields.types(name))
+            if found is None:
+                return None
+            columns.append(found)
+        return list(map(row, *columns))
+
+    def _column(self, schema: Schema | None, column: list[Any], types: frozenset[type]) -> Sequence[Any] | None:
+        if schema is None:
+            return column if types <= _SURE or is_plain(column) else None
+        if schema in self._shapes:
+            shape = self._shapes[schema]
+        else:
+            if len(self._shapes) >= self._cache_size:
+                self._shapes.clear()
+            shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
+        found = None if shape is None else shape.converted(column)
+        if found is not None:
+            return found
+        write = self._writer.write
+        return [msgspec.Raw(write(schema, value).encode()) for value in column]
+
+    def _row(self, names: tuple[str, ...]) -> type[msgspec.Struct] | None:
+        if names in self._rows:
+            return self._rows[names]
+        if len(self._rows) >= self._cache_size:
+            self._rows.clear()
+        fields = {f"f{i}": name for i, name in enumerate(names)}
+        try:
+            made: type[msgspec.Struct] | None = msgspec.defstruct("Row", list(fields), rename=fields, gc=False)
+        except ValueError:
+            made = None  # a name that needs escapes in JSON
+        self._rows[names] = made
+        return made

@@ -1,0 +1,168 @@
+"""JsonConverter: JSON with an envelope of schema and payload, or without."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import field_validator
+
+from penstock import ConfigError, Converter, DataError, Fields, Importance, Int, Problem, Schema, prop
+from penstock_plugins.converters.base import ConverterConfig
+from penstock_plugins.converters.json.batch import encoded, is_plain
+from penstock_plugins.converters.json.columns import ColumnWriter
+from penstock_plugins.converters.json.reader import JsonReader
+from penstock_plugins.converters.json.schema import schema_json
+from penstock_plugins.converters.json.schema_check import Shape, shape_of
+from penstock_plugins.converters.json.writer import JsonWriter
+
+__all__ = ["JsonConverter"]
+
+
+class JsonConverterConfig(ConverterConfig):
+    """The properties of JsonConverter."""
+
+    schemas_enable: bool = prop(
+        "schemas.enable",
+        True,
+        doc="Include schemas within each of the serialized values and keys.",
+        importance=Importance.HIGH,
+    )
+    schemas_cache_size: Int = prop(
+        "schemas.cache.size",
+        1000,
+        doc="The maximum number of schemas that can be cached in this converter instance.",
+        importance=Importance.HIGH,
+    )
+    decimal_format: str = prop(
+        "decimal.format",
+        "BASE64",
+        doc="Controls which format this converter will serialize decimals in. "
+        "This value is case insensitive and can be either 'BASE64' (default) or 'NUMERIC'",
+        importance=Importance.LOW,
+    )
+    replace_null: bool = prop(
+        "replace.null.with.default",
+        True,
+        doc="Whether to replace fields that have a default value and that are null to the default value. "
+        "When set to true, the default value is used, otherwise null is used.",
+        importance=Importance.LOW,
+    )
+    schema_content: str | None = prop(
+        "schema.content",
+        None,
+        doc="When set, this is used as the schema for all messages. "
+        "Otherwise, the schema should be in the contents of each message.",
+        importance=Importance.HIGH,
+    )
+
+    @field_validator("decimal_format")
+    @classmethod
+    def _known(cls, text: str) -> str:
+        if text.upper() not in ("BASE64", "NUMERIC"):
+            raise ValueError("String must be one of (case insensitive): NUMERIC, BASE64")
+        return text.upper()
+
+
+class JsonConverter(Converter):
+    """JSON as Kafka Connect reads and writes it, byte for byte."""
+
+    Config = JsonConverterConfig
+    java_names = ("org.apache.kafka.connect.json.JsonConverter",)
+
+    def configure(self, config: JsonConverterConfig, *, is_key: bool) -> None:
+        """Take the parsed `Config`.
+
+        Raises:
+            ConfigError: `schema.content` is no schema.
+        """
+        self._enveloped = config.schemas_enable
+        self._replace_null = config.replace_null
+        self._cache_size = max(config.schemas_cache_size, 1)
+        self._writer = JsonWriter(replace_null=config.replace_null, numeric=config.decimal_format == "NUMERIC")
+        self._columns = ColumnWriter(self._writer, replace_null=config.replace_null, cache_size=self._cache_size)
+        self._envelopes: dict[Schema | None, bytes] = {}
+        self._shapes: dict[Schema, Shape | None] = {}
+        try:
+            self._reader = JsonReader(
+                enveloped=config.schemas_enable,
+                replace_null=config.replace_null,
+                schema_content=config.schema_content,
+                cache_size=self._cache_size,
+            )
+        except DataError as e:
+            raise ConfigError(Problem("schema.content", str(e))) from e
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        """The bytes of a value; None for a null without a schema."""
+        if schema is None and value is None:
+            return None
+        head = self._envelope(schema) if self._enveloped else b""
+        payload = self._writer.write(schema, value).encode()
+        return head + payload + b"}" if self._enveloped else payload
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        """The schema and value of a message."""
+        return self._reader.read(data)
+
+    def from_connect_batch(
+        self,
+        topic: str | list[str],
+        schema: Schema | None,
+        values: Sequence[Any],
+    ) -> list[bytes | None]:
+        """As `from_connect`; a batch whose values agree with their schema is written by msgspec."""
+        if schema is None and not isinstance(values, Fields) and None in values:
+            rows = [i for i, v in enumerate(values) if v is not None]
+            found: list[bytes | None] = [None] * len(values)
+            for row, data in zip(rows, self._payloads(None, [values[i] for i in rows]), strict=True):
+                found[row] = data
+        else:
+            found = list(self._payloads(schema, values))
+        return found
+
+    def to_connect_batch(
+        self,
+        topic: str,
+        data: Sequence[bytes | None],
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """As `to_connect`; messages that msgspec reads as Jackson does are read by it."""
+        return self._reader.read_batch(data)
+
+    def _payloads(self, schema: Schema | None, values: Sequence[Any]) -> list[bytes]:
+        def exactly(i: int) -> bytes:
+            return self._writer.write(schema, values[i]).encode()
+
+        ready: Sequence[Any] | None
+        if isinstance(values, Fields):
+            ready = self._columns.ready(schema, values)
+        elif schema is None:
+            ready = values if is_plain(values) else None
+        else:
+            shape = self._shape(schema)
+            ready = None if shape is None else shape.converted(values)
+            if ready is None and (fields := Fields.of(values)) is not None:
+                ready = self._columns.ready(schema, fields)  # then only the columns that need it are written exactly
+        lines = None if ready is None else encoded(ready, exactly)
+        if lines is None:
+            lines = [exactly(i) for i in range(len(values))]
+        if self._enveloped:
+            head = self._envelope(schema)
+            return [head + line + b"}" for line in lines]
+        return lines
+
+    def _shape(self, schema: Schema) -> Shape | None:
+        try:
+            return self._shapes[schema]
+        except KeyError:
+            if len(self._shapes) >= self._cache_size:
+                self._shapes.clear()
+            shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
+            return shape
+
+    def _envelope(self, schema: Schema | None) -> bytes:
+        found = self._envelopes.get(schema)
+        if found is None:
+            if len(self._envelopes) >= self._cache_size:
+                self._envelopes.clear()
+            found = f'{{"schema":{schema_json(schema, self._writer)},"payload":'.encode()
+            self._envelopes[schema] = found
+        return found

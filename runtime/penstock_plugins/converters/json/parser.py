@@ -1,0 +1,180 @@
+"""JSON text to nodes as Jackson's `readTree` does with Connect's settings: exact, lenient where it is, and slow.
+
+Nodes are Python data: None, bool, str, int, `Decimal` for numbers with a point or exponent, list, dict.
+"""
+
+import re
+import unicodedata
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from penstock_plugins.converters.json.encoding import Text, decoded, failed, loose_utf8
+
+__all__ = ["MISSING", "parse"]
+
+MISSING: Final = object()
+"""There is no value at all: no bytes, or only blanks."""
+
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+_NUMBER: Final = re.compile(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE][+-]?([0-9]+))?")
+_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]*')
+_WORDS: Final = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
+_ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_IDENTIFIER: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd", "Mn", "Mc", "Pc", "Sc", "Cf"))
+_DEPTH: Final = 1000
+_DIGITS: Final = 1000
+_NAME: Final = 50_000
+
+
+def parse(data: bytes) -> Any:
+    """The first value of a message; what follows it is ignored.
+
+    Raises:
+        DataError: it is not JSON as Jackson takes it.
+    """
+    return _Parser(decoded(data)).document()
+
+
+class _Parser:
+    def __init__(self, source: Text) -> None:
+        self._text, self._utf8, self._loose = source
+        self._at = 0
+
+    def document(self) -> Any:
+        if self._peek() == "":
+            return MISSING
+        # Each open container: the container, and the name its next value gets.
+        open_: list[tuple[Any, str]] = []
+        while True:
+            char = self._peek()
+            if char in ("[", "{"):
+                if len(open_) >= _DEPTH:
+                    raise failed(f"nesting depth exceeds the maximum of {_DEPTH}")
+                self._at += 1
+                container: Any = [] if char == "[" else {}
+                if self._peek() == ("]" if char == "[" else "}"):
+                    self._at += 1
+                    value = container
+                else:
+                    open_.append((container, "" if char == "[" else self._name()))
+                    continue
+            else:
+                value = self._scalar(char, root=not open_)
+            while open_:
+                container, name = open_[-1]
+                if isinstance(container, list):
+                    container.append(value)
+                    end = "]"
+                else:
+                    container[name] = value
+                    end = "}"
+                char = self._peek()
+                if char == ",":
+                    self._at += 1
+                    if end == "}":
+                        open_[-1] = (container, self._name())
+                    break
+                if char != end:
+                    raise failed(f"expected a comma or '{end}' at character {self._at}")
+                self._at += 1
+                open_.pop()
+                value = container
+            else:
+                return value
+
+    def _peek(self) -> str:
+        found = _BLANKS.match(self._text, self._at)
+        assert found is not None
+        self._at = found.end()
+        return self._text[self._at : self._at + 1]
+
+    def _name(self) -> str:
+        if self._peek() != '"':
+            raise failed(f"expected a field name in double quotes at character {self._at}")
+        start = self._at
+        name = self._string()
+        # What is no escape there may stand for a surrogate: bytes beyond Unicode do.
+        if self._utf8 and _SURROGATES.search(name) and "\\" in self._text[start : self._at]:
+            raise failed(f"half of a surrogate pair in the field name before character {self._at}")
+        if (len(name.encode("utf-8", "surrogatepass")) if self._utf8 else len(name)) > _NAME:
+            raise failed(f"name longer than {_NAME}")
+        if self._peek() != ":":
+            raise failed(f"expected a colon at character {self._at}")
+        self._at += 1
+        return name
+
+    def _scalar(self, char: str, *, root: bool) -> Any:
+        if char == '"':
+            return self._string()
+        if char in _WORDS:
+            word, value = _WORDS[char]
+            if self._text.startswith(word, self._at):
+                self._at += len(word)
+                after = self._text[self._at : self._at + 1]
+                if after < "0" or not (_identifier_part(after) or (self._utf8 and after > "\x7f")):
+                    return value
+            raise failed(f"unrecognized token at character {self._at}")
+        return self._number(root=root)
+
+    def _number(self, *, root: bool) -> int | Decimal:
+        found = _NUMBER.match(self._text, self._at)
+        if found is None:
+            raise failed(f"expected a value at character {self._at}")
+        self._at = found.end()
+        after = self._text[self._at : self._at + 1]
+        if (after and after in ".eE") or (root and after and after not in " \t\r\n"):
+            raise failed(f"unexpected character in a number at character {self._at}")
+        whole, fraction, exponent = found.groups()
+        if len(whole) + len(fraction or "") + len(exponent or "") > _DIGITS:
+            raise failed(f"number with more than {_DIGITS} digits")
+        if fraction is None and exponent is None:
+            return int(found[0])
+        try:
+            number = Decimal(found[0])
+        except InvalidOperation:
+            raise failed("exponent out of range") from None
+        if int(exponent or 0) >= 2**31 or not -(2**31) < -int(number.as_tuple().exponent) < 2**31:
+            raise failed("exponent out of range")
+        return number
+
+    def _string(self) -> str:
+        text = self._text
+        at = self._at + 1
+        pieces: list[str] = []
+        while True:
+            found = _PLAIN.match(text, at)
+            assert found is not None
+            pieces.append(loose_utf8(found[0]) if self._loose else found[0])
+            at = found.end()
+            char = text[at : at + 1]
+            if char == '"':
+                self._at = at + 1
+                return _paired("".join(pieces))
+            if char != "\\":
+                raise failed(f"{'control character' if char else 'end of text'} inside a string at character {at}")
+            code = text[at + 1 : at + 2]
+            if code == "u":
+                digits = _HEX.match(text, at + 2)
+                if digits is None:
+                    raise failed(f"expected four hex digits at character {at}")
+                pieces.append(chr(int(digits[0], 16)))
+                at += 6
+            elif code in _ESCAPES:
+                pieces.append(_ESCAPES[code])
+                at += 2
+            else:
+                raise failed(f"unrecognized escape at character {at}")
+
+
+def _identifier_part(char: str) -> bool:
+    """`Character.isJavaIdentifierPart`."""
+    return unicodedata.category(char) in _IDENTIFIER or "\x7f" <= char <= "\x9f"
+
+
+def _paired(text: str) -> str:
+    """Surrogates that stand for one character together become that character; lone ones stay."""
+    if _SURROGATES.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

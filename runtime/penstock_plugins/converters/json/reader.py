@@ -1,0 +1,209 @@
+"""Messages to schemas and values: the exact way for one, msgspec for many where it reads what Jackson would."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
+from itertools import repeat
+from typing import Any, Final
+
+import msgspec
+
+from penstock import DataError, Fields, Schema, Type
+from penstock.fields import chosen
+from penstock_plugins.converters.json.columnar import by_columns, under
+from penstock_plugins.converters.json.envelopes import of_one_schema, opened
+from penstock_plugins.converters.json.jackson_compat import doubtful, is_long, may_differ, surely_alike
+from penstock_plugins.converters.json.nodes import NodeReader
+from penstock_plugins.converters.json.parser import MISSING, parse
+from penstock_plugins.converters.json.schema import read_schema
+from penstock_plugins.converters.json.schema_check import Shape, shape_of
+
+__all__ = ["JsonReader"]
+
+_NOT_AN_ENVELOPE: Final = (
+    'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
+    "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
+)
+
+
+class JsonReader:
+    """The reading half of JsonConverter.
+
+    Args:
+        enveloped: messages hold their schema.
+        replace_null: a null under a schema with a default is read as the default.
+        schema_content: the JSON of the schema of all messages, for bare payloads; must be one even where it is not used.
+        cache_size: how many schemas to remember.
+
+    Raises:
+        DataError: `schema_content` is no schema.
+    """
+
+    def __init__(self, *, enveloped: bool, replace_null: bool, schema_content: str | None, cache_size: int) -> None:
+        self._enveloped = enveloped
+        self._nodes = NodeReader(replace_null=replace_null)
+        self._replace_null = replace_null
+        self._cache_size = cache_size
+        self._known: dict[bytes, tuple[Schema | None, Shape | None]] = {}
+        self._decode = msgspec.json.Decoder().decode
+        self._decode_node = msgspec.json.Decoder(float_hook=Decimal).decode
+        self._fixed: tuple[Schema, Shape | None] | None = None
+        if schema_content:
+            try:
+                node = parse(schema_content.encode("utf-8", "surrogatepass"))
+                schema = None if node is MISSING else read_schema(node, self._nodes)
+            except DataError as e:
+                raise type(e)(f"schema.content is no schema: {e}") from e
+            if schema is not None and enveloped:
+                self._fixed = schema, shape_of(schema, replace_null=True)
+
+    def read(self, data: bytes | None) -> tuple[Schema | None, Any]:
+        """The schema and value of a message, exactly as Kafka Connect reads it.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        if data is None:
+            return None, None
+        node = parse(data)
+        if not self._enveloped:
+            return None, self._nodes.value(None, node)
+        if self._fixed is not None:
+            schema: Schema | None = self._fixed[0]
+            return schema, self._nodes.value(schema, node)
+        if not isinstance(node, dict) or node.keys() != {"schema", "payload"}:
+            raise DataError(_NOT_AN_ENVELOPE)
+        schema = read_schema(node["schema"], self._nodes)
+        return schema, self._nodes.value(schema, node["payload"])
+
+    def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """`read` for many messages: their one schema, or one each, and their values."""
+        if None in data:
+            return self._around_nulls(data)
+        return self._batch(data)  # type: ignore[arg-type]  # no None is left
+
+    def _around_nulls(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """The others at once; a null is one without a schema."""
+        values: list[Any] = [None] * len(data)
+        rows = [row for row, message in enumerate(data) if message is not None]
+        if not rows:
+            return None, values
+        found, there = self._batch([message for message in data if message is not None])
+        for row, value in zip(rows, there, strict=True):
+            values[row] = value
+        if found is None:
+            return None, values
+        schemas: list[Schema | None] = [None] * len(data)
+        for row, schema in zip(rows, found if isinstance(found, list) else repeat(found, len(rows)), strict=True):
+            schemas[row] = schema
+        return schemas, values
+
+    def _batch(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        if any(map(is_long, data)):
+            return self._singly(data)  # what is so long may be a field name, which Jackson refuses
+        if not self._enveloped:
+            return None, self._schemaless(data)
+        if self._fixed is not None:
+            schema, shape = self._fixed
+            return schema, self._columns(schema, shape, data, data)
+        return self._envelopes(data)
+
+    def _schemaless(self, data: Sequence[bytes]) -> Sequence[Any]:
+        values = self._decoded(data)
+        if values is None:
+            return list(map(self._either, data))
+        fields = Fields.of(values)
+        if fields is not None and surely_alike(fields, data):
+            return fields
+        for i in doubtful(data, values):
+            values[i] = self.read(data[i])[1]
+        return values
+
+    def _either(self, message: bytes) -> Any:
+        try:
+            value = self._decode(message)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return self.read(message)[1]
+        return self.read(message)[1] if doubtful((message,), (value,)) else value
+
+    def _singly(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+        pairs = [self.read(message) for message in data]
+        return _one([s for s, _ in pairs]), [v for _, v in pairs]
+
+    def _envelopes(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Messages with their schemas, those of one schema text at once."""
+        alike = of_one_schema(data)
+        if alike is not None:
+            schema, shape = self._schema(alike[0])
+            return schema, self._columns(schema, shape, alike[1], data)
+        parts = opened(data)
+        if parts is None:
+            return self._singly(data)
+        rows: dict[bytes, list[int]] = {}
+        for row, text in enumerate(parts[0]):
+            rows.setdefault(text, []).append(row)
+        schemas: list[Schema | None] = [None] * len(data)
+        values: list[Any] = [None] * len(data)
+        for text, those in rows.items():
+            schema, shape = self._schema(text)
+            taken = chosen(those)
+            found = self._columns(schema, shape, taken(parts[1]), taken(data))
+            if len(rows) == 1:
+                return schema, found
+            for row, value in zip(those, found, strict=True):
+                schemas[row], values[row] = schema, value
+        return _one(schemas), values
+
+    def _columns(
+        self, schema: Schema | None, shape: Shape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
+    ) -> Sequence[Any]:
+        """Payloads under a schema; structs as columns, for the transforms that follow."""
+        struct = schema is not None and schema.type is Type.STRUCT
+        columns = schema is not None and by_columns(schema)
+        values = self._decoded(payloads) if schema is None or columns or shape is not None else None
+        if schema is not None and columns and values is not None:
+            fields = Fields.of(values)
+            found = (
+                under(schema, fields, self._nodes) if fields is not None and surely_alike(fields, payloads) else None
+            )
+            if found is not None:
+                return found
+        if values is None or not (schema is None or (shape is not None and shape.same(values))):
+            values = list(map(partial(self._payload, schema), payloads, messages))
+        else:
+            for i in doubtful(payloads, values):
+                values[i] = self.read(messages[i])[1]
+        return (Fields.of(values) or values) if struct else values
+
+    def _decoded(self, messages: Sequence[bytes]) -> list[Any] | None:
+        """What msgspec reads; None where it refuses one of them."""
+        try:
+            return list(map(self._decode, messages))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def _payload(self, schema: Schema | None, payload: bytes, message: bytes) -> Any:
+        """One value, with the schema that is known by now; msgspec reads its nodes where Jackson reads the same."""
+        if not may_differ(payload):
+            try:
+                node = self._decode_node(payload)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ArithmeticError):
+                pass
+            else:
+                return self._nodes.value(schema, node)
+        return self.read(message)[1]
+
+    def _schema(self, text: bytes) -> tuple[Schema | None, Shape | None]:
+        found = self._known.get(text)
+        if found is None:
+            schema = read_schema(parse(text), self._nodes)
+            shape = None if schema is None else shape_of(schema, replace_null=True)
+            if len(self._known) >= self._cache_size:
+                self._known.clear()
+            found = self._known[text] = schema, shape
+        return found
+
+
+def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
+    first = schemas[0] if schemas else None
+    return first if all(s is first for s in schemas) else schemas

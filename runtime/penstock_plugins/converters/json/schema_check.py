@@ -1,0 +1,150 @@
+"""Whether many values agree with a schema, found at C speed: msgspec's types stand in for Connect's schemas.
+
+A shape says yes only where the value is surely right; a no means that the exact way has to look.
+"""
+
+import types
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from penstock import Instant, Schema, Type
+from penstock.schema import TIMESTAMP_NAME
+from penstock_java.floats import plain_range
+from penstock_plugins.connect.values import BOUNDS, LOGICAL
+
+__all__ = ["Shape", "shape_of"]
+
+_TEXTS: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.BYTES: bytes}
+
+
+class Shape:
+    """What values of one schema look like to msgspec.
+
+    Attributes:
+        type: the msgspec type of one value.
+        fields: the names of a struct, in order; empty for anything else.
+    """
+
+    def __init__(self, schema: Schema, kind: Any) -> None:
+        self.type = kind
+        self.fields = tuple(f.name for f in schema.fields)
+        self._many: Any = list[kind]
+        self._schema = schema
+        self._numeric = _has_numbers(schema)
+
+    def converted(self, values: Sequence[Any]) -> list[Any] | None:
+        """The values as objects that msgspec encodes in the order of the schema; None when one may not agree."""
+        try:
+            found: list[Any] = msgspec.convert(values, self._many, builtin_types=(bytes,))
+        except (msgspec.ValidationError, TypeError):
+            return None
+        if self._numeric and not all(_agree(leaf, column) for leaf, column in _leaves(self._schema, values)):
+            return None
+        return found
+
+    def same(self, values: Sequence[Any]) -> bool:
+        """Whether the values agree as they are, the order of fields included."""
+        return self.converted(values) is not None and _ordered(self._schema, values)
+
+
+def shape_of(schema: Schema, *, replace_null: bool) -> Shape | None:
+    """The shape of a schema; None for those that only the exact way knows (decimals, dates, float32, odd names).
+
+    Args:
+        schema: the schema.
+        replace_null: a null where there is a default does not fit, because it is not written as null.
+    """
+    kind = _msgspec_type(schema, replace_null=replace_null)
+    return None if kind is None else Shape(schema, kind)
+
+
+def _msgspec_type(schema: Schema, *, replace_null: bool) -> Any:
+    kind = _required_type(schema, replace_null=replace_null)
+    if kind is not None and schema.optional and not (replace_null and schema.default is not None):
+        return kind | None
+    return kind
+
+
+def _required_type(schema: Schema, *, replace_null: bool) -> Any:
+    if schema.name in LOGICAL:
+        return int if schema.name == TIMESTAMP_NAME and schema.type is Type.INT64 else None
+    if schema.type in _TEXTS:
+        return _TEXTS[schema.type]
+    if schema.type in BOUNDS:
+        low, high = BOUNDS[schema.type]
+        return Annotated[int, msgspec.Meta(ge=low, le=high)]
+    if schema.type is Type.FLOAT64:
+        return float
+    if schema.type is Type.ARRAY and schema.items is not None:
+        items = _msgspec_type(schema.items, replace_null=replace_null)
+        return None if items is None else types.GenericAlias(list, (items,))
+    if schema.type is Type.MAP and schema.keys is not None and schema.values is not None:
+        if schema.keys.type is not Type.STRING or schema.keys.optional or schema.keys.name in LOGICAL:
+            return None
+        values = _msgspec_type(schema.values, replace_null=replace_null)
+        return None if values is None else types.GenericAlias(dict, (str, values))
+    if schema.type is not Type.STRUCT:
+        return None
+    kinds = [_msgspec_type(f.schema, replace_null=replace_null) for f in schema.fields]
+    if any(k is None for k in kinds):
+        return None
+    names = {f"f{i}": f.name for i, f in enumerate(schema.fields)}
+    try:
+        return msgspec.defstruct(
+            "Row", list(zip(names, kinds, strict=True)), rename=names, forbid_unknown_fields=True, gc=False
+        )
+    except ValueError:
+        return None  # a name that needs escapes in JSON
+
+
+def _has_numbers(schema: Schema | None) -> bool:
+    if schema is None:
+        return False
+    parts = (schema.items, schema.values, *(f.schema for f in schema.fields))
+    return schema.type in BOUNDS or schema.type is Type.FLOAT64 or any(map(_has_numbers, parts))
+
+
+def _leaves(schema: Schema, column: Sequence[Any]) -> Iterator[tuple[Schema, Sequence[Any]]]:
+    """The numbers under a schema as columns: msgspec takes subclasses of `int`, and an int for a float."""
+    if schema.optional and None in column:
+        column = [v for v in column if v is not None]
+    if schema.type is Type.STRUCT:
+        for field in schema.fields:
+            if _has_numbers(field.schema):
+                yield from _leaves(field.schema, list(map(itemgetter(field.name), column)))
+    elif schema.type is Type.ARRAY and schema.items is not None:
+        yield from _leaves(schema.items, list(chain.from_iterable(column)))
+    elif schema.type is Type.MAP and schema.values is not None:
+        yield from _leaves(schema.values, list(chain.from_iterable(map(dict.values, column))))
+    elif schema.type in BOUNDS or schema.type is Type.FLOAT64:
+        yield schema, column
+
+
+def _agree(leaf: Schema, column: Sequence[Any]) -> bool:
+    types = set(map(type, column))
+    if leaf.name == TIMESTAMP_NAME:
+        return types <= {Instant}
+    return types <= {int} if leaf.type in BOUNDS else types <= {float} and all(map(plain_range, column))
+
+
+def _ordered(schema: Schema | None, column: Sequence[Any]) -> bool:
+    if schema is None or not column:
+        return True
+    if schema.optional and None in column:
+        column = [v for v in column if v is not None]
+    if schema.type is Type.STRUCT:
+        names = tuple(f.name for f in schema.fields)
+        return set(map(tuple, column)) <= {names} and all(
+            _ordered(f.schema, list(map(itemgetter(f.name), column)))
+            for f in schema.fields
+            if f.schema.type in (Type.STRUCT, Type.ARRAY, Type.MAP)
+        )
+    if schema.type is Type.ARRAY:
+        return _ordered(schema.items, list(chain.from_iterable(column)))
+    if schema.type is Type.MAP:
+        return _ordered(schema.values, list(chain.from_iterable(map(dict.values, column))))
+    return True

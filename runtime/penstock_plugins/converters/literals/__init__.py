@@ -1,0 +1,1 @@
+"""Values as the texts that people write: `org.apache.kafka.connect.data.Values`."""

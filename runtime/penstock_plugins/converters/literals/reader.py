@@ -1,0 +1,226 @@
+"""Literals to values, the reading half of `org.apache.kafka.connect.data.Values`: how headers are guessed."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from penstock import DataError, Schema, Type
+from penstock.schema import BOOLEAN, STRING
+from penstock_plugins.converters.literals.types import Common, NotALiteralError, Typed, aligned, moment_of, number_of
+
+__all__ = ["parsed"]
+
+_TOKEN: Final = re.compile(r'[:,{}\[\]"]')
+_WORDS: Final = frozenset(("null", "true", "false"))
+_SIGNS: Final = ("+", "-")
+_DEEPEST: Final = 200
+"""Lists and maps within each other, as deep as Python's stack allows for wherever this is called."""
+_BLANK: Final = "".join(map(chr, range(33)))  # what Java's trim cuts
+
+
+def parsed(text: str) -> Typed:
+    """The schema and value that a text suggests; what is no literal is a string."""
+    if not text:
+        return STRING, text
+    if _TOKEN.search(text) is None and (bare := text.strip(_BLANK)) not in _WORDS:
+        return _single(bare) or (STRING, text)
+    try:
+        found = _Parser(text).parse(inside=False)
+    except _TooDeep:
+        return STRING, text
+    return (None, None) if found is None else found
+
+
+def _single(token: str) -> Typed | None:
+    """The moment or number that one token is; None for any other text."""
+    digit = token[:1].isdigit()
+    if digit and (moment := moment_of(token)) is not None:
+        return moment
+    return number_of(token) if digit or token[:1] in _SIGNS else None
+
+
+class _TooDeep(Exception):
+    pass
+
+
+class _Parser:
+    """`Values.Parser` and `Values.ValueParser`: tokens end at each of `: , { } [ ] "` that no backslash precedes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._next: str | None = None
+        self._depth = 0
+
+    def parse(self, *, inside: bool) -> Typed | None:
+        """One value; None for null."""
+        if not self._has_next():
+            return None
+        if inside and self._consume('"'):
+            return self._quoted()
+        if self._word("null", inside=inside):
+            return None
+        if self._word("true", inside=inside):
+            return BOOLEAN, True
+        if self._word("false", inside=inside):
+            return BOOLEAN, False
+        start = self._mark()
+        try:
+            if self._consume("["):
+                return self._list()
+            if self._consume("{"):
+                return self._map()
+        except (NotALiteralError, DataError):
+            self._rewind(start)
+        token = self._take()
+        if not token.strip():
+            return STRING, token
+        return self._plain(token.strip(_BLANK), inside=inside)
+
+    # Tokens
+
+    def _has_next(self) -> bool:
+        return self._next is not None or self._at < len(self._text)
+
+    def _take(self) -> str:
+        token = self._next if self._next is not None else self._token()
+        self._next = None
+        return token
+
+    def _take_more(self, count: int) -> str | None:
+        start = self._mark()
+        for _ in range(count):
+            if not self._has_next():
+                self._rewind(start)
+                return None
+            self._take()
+        return self._text[start : self._at]
+
+    def _mark(self) -> int:
+        return self._at - len(self._next or "")
+
+    def _rewind(self, at: int) -> None:
+        self._at = at
+        self._next = None
+
+    def _consume(self, expected: str) -> bool:
+        if self._next is None:
+            if not self._has_next():
+                return False
+            self._next = self._token()
+        while not self._next.strip() and self._at < len(self._text):
+            self._next = self._token()
+        if self._next.strip(_BLANK) != expected:
+            return False
+        self._next = None
+        return True
+
+    def _word(self, expected: str, *, inside: bool) -> bool:
+        """Whether a word stands here; on the outside it has to stand alone."""
+        start = self._mark()
+        if self._consume(expected) and (inside or not self._has_next()):
+            return True
+        self._rewind(start)
+        return False
+
+    def _token(self) -> str:
+        start = at = self._at
+        escaped = False
+        while at < len(self._text):
+            char = self._text[at]
+            if char == "\\":
+                escaped = not escaped
+            elif _TOKEN.match(char) and not escaped:
+                self._at = at if start < at else at + 1
+                return self._text[start : self._at]
+            else:
+                escaped = False
+            at += 1
+        self._at = at
+        return self._text[start:]
+
+    # Values
+
+    def _plain(self, token: str, *, inside: bool) -> Typed:
+        digit = token[:1].isdigit()
+        if digit:
+            at = self._mark()
+            more = self._take_more(4)
+            if more is not None and (moment := moment_of(token + more)) is not None:
+                return moment
+            self._rewind(at)
+        if (found := _single(token)) is not None:
+            return found
+        if inside:
+            raise NotALiteralError
+        return STRING, self._text
+
+    def _quoted(self) -> Typed:
+        pieces: list[str] = []
+        while self._has_next() and not self._consume('"'):
+            pieces.append(self._take())
+        content = "".join(pieces)
+        return moment_of(content) or (STRING, content)
+
+    def _inside(self) -> Typed | None:
+        """A member of a list or map."""
+        if self._depth == _DEEPEST:
+            raise _TooDeep
+        self._depth += 1
+        try:
+            return self.parse(inside=True)
+        finally:
+            self._depth -= 1
+
+    def _list(self) -> Typed:
+        items: list[Typed | None] = []
+        common = Common()
+        while self._has_next():
+            if self._consume("]"):
+                schema = common.schema
+                values = [None if i is None else i[1] for i in items]
+                if schema is not None and common.compatible:
+                    values = [aligned(schema, i) for i in items]
+                return Schema(Type.ARRAY, items=schema if common.compatible else None), values
+            if self._consume(","):
+                raise NotALiteralError
+            item = self._inside()
+            common.add(item)
+            items.append(item)
+            at = self._mark()
+            if self._consume("]"):
+                self._rewind(at)
+            elif not self._consume(","):
+                raise NotALiteralError
+        raise NotALiteralError
+
+    def _map(self) -> Typed:
+        entries: list[tuple[Typed, Typed | None]] = []
+        keys, values = Common(), Common()
+        while self._has_next():
+            if self._consume("}"):
+                key_schema = keys.schema if keys.compatible else None
+                value_schema = values.schema if values.compatible and key_schema is not None else None
+                schema = Schema(Type.MAP, keys=key_schema, values=value_schema)
+                return schema, {
+                    aligned(key_schema, k): aligned(value_schema, v) for k, v in dict(_by_value(entries)).values()
+                }
+            if self._consume(","):
+                raise NotALiteralError
+            key = self._inside()
+            if key is None or key[1] is None or not self._consume(":"):
+                raise NotALiteralError
+            value = self._inside()
+            entries.append((key, value))
+            self._consume(",")
+            keys.add(key)
+            values.add(value)
+        raise NotALiteralError
+
+
+def _by_value(entries: list[tuple[Typed, Typed | None]]) -> Iterable[tuple[Any, tuple[Typed, Typed | None]]]:
+    """Later entries of one key win, and Java's 1 of one width is not its 1 of another."""
+    for key, value in entries:
+        if isinstance(key[1], (list, dict)):
+            raise NotALiteralError  # a list or map cannot be a key here
+        yield (key[0], key[1]), (key, value)

@@ -1,0 +1,66 @@
+"""Values as literals, the writing half of `org.apache.kafka.connect.data.Values`: how headers are written."""
+
+import base64
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from penstock import DataError, Instant, Schema, Type
+from penstock_java.calendar import DAY, civil
+from penstock_plugins.connect.text import text as java_text
+from penstock_plugins.connect.values import java_class
+
+__all__ = ["shown"]
+
+
+def shown(schema: Schema | None, value: Any, *, inside: bool = False) -> str:
+    """The literal of a value: texts bare on the outside, quoted and escaped in lists and maps.
+
+    Raises:
+        DataError: the value is of no class that Connect writes.
+    """
+    match value:
+        case None:
+            return "null"
+        case str():
+            if not inside:
+                return value
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            return f'"{escaped}"'
+        case Instant():
+            return _instant(value)
+        case bool() | int() | float() | Decimal():
+            return java_text(schema, value)
+        case bytes():
+            text = base64.b64encode(value).decode()
+            return f'"{text}"' if inside else text
+        case list() | tuple():
+            items = schema.items if schema is not None else None
+            return f"[{','.join(shown(items, v, inside=True) for v in value)}]"
+        case dict():
+            return "{" + ",".join(f"{k}:{v}" for k, v in _entries(schema, value)) + "}"
+        case _:
+            pass
+    raise DataError(f"Failed to serialize unexpected value type {java_class(schema, value)}: {value}")
+
+
+def _entries(schema: Schema | None, value: dict[Any, Any]) -> Iterable[tuple[str, str]]:
+    if schema is not None and schema.type is Type.STRUCT:
+        for field in schema.fields:
+            item = value.get(field.name)
+            item = field.schema.default if item is None else item
+            yield shown(None, field.name, inside=True), shown(field.schema, item, inside=True)
+        return
+    keys, values = (schema.keys, schema.values) if schema is not None else (None, None)
+    for key, item in value.items():
+        yield shown(keys, key, inside=True), shown(values, item, inside=True)
+
+
+def _instant(millis: int) -> str:
+    """By the moment alone: times below one day after the epoch, dates on whole days, else both."""
+    t = civil(millis)
+    clock = f"{t.hour:02}:{t.minute:02}:{t.second:02}.{t.milli:03}Z"
+    day = f"{t.year_of_era:04}-{t.month:02}-{t.day:02}"
+    if millis < DAY:
+        return clock
+    return day if millis % DAY == 0 else f"{day}T{clock}"

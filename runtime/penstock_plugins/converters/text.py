@@ -1,0 +1,139 @@
+"""Converters for messages that are bare text or bare bytes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock import Converter, DataError, Fields, Importance, Schema, Type, prop
+from penstock.schema import OPTIONAL_BYTES, OPTIONAL_STRING
+from penstock_plugins.connect import text
+from penstock_plugins.connect.values import java_class
+from penstock_plugins.converters.base import ConverterConfig
+from penstock_plugins.converters.charsets import Charset
+
+__all__ = ["ByteArrayConverter", "StringConverter"]
+
+
+def _override(name: str, what: str) -> Any:
+    return prop(
+        name, None, doc=f"{what}; goes before converter.encoding, as in Kafka's clients.", importance=Importance.LOW
+    )
+
+
+class StringConverterConfig(ConverterConfig):
+    """The properties of StringConverter."""
+
+    encoding: str = prop(
+        "converter.encoding",
+        "UTF-8",
+        doc="The name of the Java character set to use for encoding strings as byte arrays.",
+        importance=Importance.HIGH,
+    )
+    key_serializer: str | None = _override("key.serializer.encoding", "Character set for writing keys")
+    value_serializer: str | None = _override("value.serializer.encoding", "Character set for writing values")
+    key_deserializer: str | None = _override("key.deserializer.encoding", "Character set for reading keys")
+    value_deserializer: str | None = _override("value.deserializer.encoding", "Character set for reading values")
+
+
+class StringConverter(Converter):
+    """Writes the Java text of any value; reads every message as an optional string."""
+
+    Config = StringConverterConfig
+    java_names = ("org.apache.kafka.connect.storage.StringConverter",)
+
+    def configure(self, config: StringConverterConfig, *, is_key: bool) -> None:
+        """Take the parsed `Config`.
+
+        Raises:
+            ConfigError: an encoding that is not there.
+        """
+        writing = config.key_serializer if is_key else config.value_serializer
+        reading = config.key_deserializer if is_key else config.value_deserializer
+        self._writing = Charset(config.encoding if writing is None else writing)
+        self._reading = Charset(config.encoding if reading is None else reading)
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        """The value's Java text as bytes; None for null. A character that the encoding lacks becomes `?`."""
+        return None if value is None else self._writing.encode(text.text(schema, value))
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        """An optional string; malformed bytes become U+FFFD."""
+        return OPTIONAL_STRING, None if data is None else self._reading.decode(data)
+
+    def from_connect_batch(
+        self,
+        topic: str | list[str],
+        schema: Schema | None,
+        values: Sequence[Any],
+    ) -> list[bytes | None]:
+        """As `from_connect`."""
+        if not isinstance(values, Fields) and None in values:
+            found: list[bytes | None] = [None] * len(values)
+            rows = [i for i, v in enumerate(values) if v is not None]
+            for row, data in zip(rows, self._encoded(schema, [values[i] for i in rows]), strict=True):
+                found[row] = data
+            return found
+        return list(self._encoded(schema, values))
+
+    def to_connect_batch(
+        self,
+        topic: str,
+        data: Sequence[bytes | None],
+    ) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+        """As `to_connect`."""
+        if self._reading.codec == "utf-8" and None not in data:
+            try:
+                return OPTIONAL_STRING, list(map(bytes.decode, data))  # type: ignore[arg-type]
+            except UnicodeDecodeError:
+                pass
+        decode = self._reading.decode
+        return OPTIONAL_STRING, [None if d is None else decode(d) for d in data]
+
+    def _encoded(self, schema: Schema | None, values: Sequence[Any]) -> list[bytes]:
+        texts = text.texts(schema, values)
+        if self._writing.codec == "utf-8":
+            try:
+                return list(map(str.encode, texts))
+            except UnicodeEncodeError:
+                pass
+        return list(map(self._writing.encode, texts))
+
+
+class ByteArrayConverter(Converter):
+    """Hands bytes through."""
+
+    Config = ConverterConfig
+    java_names = ("org.apache.kafka.connect.converters.ByteArrayConverter",)
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        """The bytes themselves.
+
+        Raises:
+            DataError: the schema or the value is not bytes.
+        """
+        if schema is not None and schema.type is not Type.BYTES:
+            raise DataError(f"Invalid schema type for ByteArrayConverter: {schema.type.upper()}")
+        if value is not None and not isinstance(value, bytes):
+            raise DataError(
+                f"ByteArrayConverter is not compatible with objects of type class {java_class(schema, value)}"
+            )
+        return value
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        """Optional bytes."""
+        return OPTIONAL_BYTES, data
+
+    def from_connect_batch(
+        self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
+    ) -> list[bytes | None]:
+        """As `from_connect`."""
+        if (schema is None or schema.type is Type.BYTES) and set(map(type, values)) <= {bytes, type(None)}:
+            return list(values)
+        return super().from_connect_batch(topic, schema, values)
+
+    def to_connect_batch(
+        self,
+        topic: str,
+        data: Sequence[bytes | None],
+    ) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+        """As `to_connect`."""
+        return OPTIONAL_BYTES, list(data)

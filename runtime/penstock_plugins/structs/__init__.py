@@ -1,0 +1,1 @@
+"""What transforms of structs and maps share: paths and names of fields, copies, changes."""

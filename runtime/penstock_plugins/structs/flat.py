@@ -1,0 +1,160 @@
+"""Flat forms of nested structs: the schema, and the way that values take into it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from penstock import DataError, Field, Fields, Same, Schema, SchemaBuilderError, Type
+from penstock.fields import Column
+from penstock_plugins.connect.values import null_of
+from penstock_plugins.structs.copy import basics
+
+__all__ = ["FlatStruct"]
+
+_NULL: Final = type(None)
+_DICT: Final = {dict}
+
+
+class _Leaf(NamedTuple):
+    """A field that stands in the flat struct under a new name."""
+
+    name: str
+    target: Field
+    fill: Any
+    """The default of the field itself: what a null in a struct that is there is read as."""
+
+    def value(self, value: Any) -> Any:
+        """What is put for a value that was read."""
+        if value is None:
+            value = self.fill
+            if value is None and not self.target.schema.optional:
+                raise null_of(self.target.name, self.target.schema)
+        return value
+
+    def of(self, parents: Column, *, holes: bool) -> Column:
+        """The field in each of these structs; null where the struct is, which is so in some if there are `holes`."""
+        name, value = self.name, self.value
+        if isinstance(parents, Same):
+            return Same(None if parents.value is None else value(parents.value[name]))
+        column = _inside(name, parents, holes=holes)
+        if (self.fill is None and self.target.schema.optional) or _NULL not in set(map(type, column)):
+            return column
+        return [None if p is None else value(p[name]) for p in parents]
+
+
+class _Branch(NamedTuple):
+    """A field that is a struct: its fields take its place."""
+
+    name: str
+    nodes: "tuple[_Leaf | _Branch, ...]"
+
+
+class FlatStruct:
+    """The flat form of a schema's structs.
+
+    Raises:
+        DataError: a field is a map.
+        SchemaBuilderError: two fields would have the same name.
+
+    Attributes:
+        schema: the flat schema.
+    """
+
+    def __init__(self, schema: Schema, delimiter: str) -> None:
+        self._delimiter = delimiter
+        targets: dict[str, Field] = {}
+        self._nodes = self._read(schema, "", targets, optional=schema.optional, default=schema.default)
+        self.schema = basics(schema, targets.values())
+
+    def row(self, struct: dict[str, Any]) -> dict[str, Any]:
+        """The flat struct of one.
+
+        Raises:
+            DataError: there is a null in a required field.
+        """
+        flat: dict[str, Any] = {}
+        _flatten(self._nodes, struct, flat)
+        return flat
+
+    def rows(self, structs: Sequence[Any]) -> list[dict[str, Any]] | Fields | None:
+        """As `row`, for many; None where they are not all structs that have all the fields.
+
+        Raises:
+            DataError: as `row`, for one of them.
+        """
+        flat: dict[str, Column] = {}
+        try:
+            if isinstance(structs, Fields):
+                self._columns(structs, flat)
+            elif isinstance(structs, list) and set(map(type, structs)) == _DICT:
+                _flatten_columns(self._nodes, structs, flat)
+            else:
+                return None
+        except (KeyError, TypeError):  # a struct without one of its fields, or none at all
+            return None
+        return Fields(flat, len(structs)) if flat else [{} for _ in range(len(structs))]
+
+    def _columns(self, fields: Fields, flat: dict[str, Column]) -> None:
+        for node in self._nodes:
+            column = fields.columns[node.name]
+            if isinstance(node, _Branch):
+                _flatten_columns(node.nodes, column, flat)
+            elif _NULL not in fields.types(node.name):
+                flat[node.target.name] = column
+            elif isinstance(column, Same):
+                flat[node.target.name] = Same(node.value(None))
+            else:
+                fill = node.value(None)
+                flat[node.target.name] = column if fill is None else [fill if v is None else v for v in column]
+
+    def _read(
+        self, schema: Schema, prefix: str, targets: dict[str, Field], *, optional: bool, default: Any
+    ) -> tuple[_Leaf | _Branch, ...]:
+        nodes: list[_Leaf | _Branch] = []
+        for field in schema.fields:
+            old = field.schema
+            name = f"{prefix}{self._delimiter}{field.name}" if prefix else field.name
+            may_lack = optional or old.optional
+            own = old.default
+            inherited = own if own is not None or default is None else default.get(field.name)
+            if old.type is Type.STRUCT:
+                nodes.append(_Branch(field.name, self._read(old, name, targets, optional=may_lack, default=inherited)))
+            elif old.type is Type.MAP:
+                raise DataError(
+                    f"Flatten transformation does not support MAP for record with schemas (for field {name})."
+                )
+            else:
+                new = replace(old, optional=may_lack, default=inherited, parameters=old.parameters or None)
+                if name in targets:  # asked here, since Connect names this before a map that stands after it
+                    raise SchemaBuilderError(f"Cannot create field because of field name duplication {name}")
+                targets[name] = Field(name, new)
+                nodes.append(_Leaf(field.name, targets[name], own))
+        return tuple(nodes)
+
+
+def _flatten(nodes: Sequence[_Leaf | _Branch], struct: dict[str, Any] | None, flat: dict[str, Any]) -> None:
+    for node in nodes:
+        item = None if struct is None else struct.get(node.name)
+        if isinstance(node, _Branch):
+            _flatten(node.nodes, item, flat)
+        else:
+            flat[node.target.name] = item if item is not None or struct is None else node.value(None)
+
+
+def _flatten_columns(nodes: Sequence[_Leaf | _Branch], structs: Column, flat: dict[str, Column]) -> None:
+    holes = not isinstance(structs, Same) and _NULL in set(map(type, structs))
+    for node in nodes:
+        if isinstance(node, _Leaf):
+            flat[node.target.name] = node.of(structs, holes=holes)
+        elif isinstance(structs, Same):
+            _flatten_columns(node.nodes, Same(None if structs.value is None else structs.value[node.name]), flat)
+        else:
+            _flatten_columns(node.nodes, _inside(node.name, structs, holes=holes), flat)
+
+
+def _inside(name: str, structs: list[Any], *, holes: bool) -> list[Any]:
+    """That field of each struct; null where the struct is."""
+    if holes:
+        return [None if s is None else s[name] for s in structs]
+    return list(map(itemgetter(name), structs))

@@ -1,0 +1,154 @@
+"""One type's value as another type's: the table of Cast."""
+
+import base64
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from penstock import DataError, Float32, Instant, Schema, Type
+from penstock.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME
+from penstock_java.calendar import DAY
+from penstock_java.floats import double_text, float_text
+from penstock_plugins.connect.numbers import double, float32, integer, narrowed, single, truncated
+from penstock_plugins.connect.text import decimal_text
+from penstock_plugins.connect.values import BOUNDS, CLASSES, java_class, type_of
+from penstock_plugins.converters.json.nodes import float32_of, float64_of, low_bits
+from penstock_plugins.converters.literals.writer import shown
+
+__all__ = ["CASTABLE", "MOMENTS", "boxed", "cast", "encoded", "moment_text"]
+
+CASTABLE: Final = (*BOUNDS, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRING)
+"""The types that values can be cast to."""
+
+MOMENTS: Final = (DATE_NAME, TIME_NAME, TIMESTAMP_NAME)
+"""The names of schemas whose values are moments, but are cast as the numbers that stand for them."""
+
+_READABLE: Final = frozenset((*CASTABLE, Type.BYTES))
+
+
+def cast(schema: Schema | None, target: Type, value: Any) -> Any:
+    """A value as the target type has it: plain under a schema, of its width's class without one. Null stays null.
+
+    Raises:
+        DataError: the value's type cannot be cast, or its text is no number in range.
+        TypeError: the schema names a date or time and the value is none (ClassCastException).
+    """
+    if value is None:
+        return None
+    _readable(schema, value)
+    if schema is not None and schema.name in MOMENTS and target is not Type.STRING:
+        value = encoded(schema.name, value)
+    elif schema is not None and schema.type is Type.FLOAT32 and type(value) is float:
+        value = Float32(float32(value))
+    try:
+        made = _made(target, value)
+    except ValueError as e:
+        # Kafka Connect shows the value here. It may be a secret, so this does not.
+        raise DataError(
+            f"A text cannot be cast to {target}: it is no {target} as Java writes it, or out of range"
+        ) from e
+    width = boxed(target) if schema is None else None
+    return made if width is None else width(made)
+
+
+def _readable(schema: Schema | None, value: Any) -> None:
+    kind = schema.type if schema is not None else type_of(value)
+    if kind is None or (schema is None and type(value) is int and narrowed(value, Type.INT64) != value):
+        raise DataError(
+            f"Cast transformation was passed a value of type {java_class(schema, value)}"
+            " which is not supported by Connect's data API"
+        )
+    if kind not in _READABLE:
+        raise DataError(f"Cast transformation does not support casting from {kind.upper()}; cast its parts before")
+
+
+def encoded(name: str, value: Any) -> int:
+    """The number that stands for a moment, as `Date.fromLogical` and its like have it.
+
+    Raises:
+        DataError: a date with a time of day, or a time with a date.
+        TypeError: it is no moment (ClassCastException).
+    """
+    if type(value) is not Instant:
+        raise TypeError(f"{java_class(None, value)} under a schema named {name}: it must be an Instant")
+    if name == DATE_NAME:
+        if value % DAY:
+            raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
+        return narrowed(value // DAY, Type.INT32)
+    if name == TIME_NAME and not 0 <= value <= DAY:
+        raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
+    return int(value)
+
+
+def boxed(target: Type) -> Callable[[Any], Any] | None:
+    """The class that tells the type of a value without a schema; None where a plain one does."""
+    if target is Type.FLOAT32:
+        return Float32
+    return None if target is Type.INT64 else CLASSES.get(target)
+
+
+def _made(target: Type, value: Any) -> Any:
+    if target is Type.STRING:
+        return _text(value)
+    if isinstance(value, str):
+        return _parsed(target, value)
+    if isinstance(value, Instant) or not isinstance(value, (int, float, Decimal)):
+        raise DataError(f"Unexpected type in Cast transformation: class {java_class(None, value)}")
+    if target is Type.BOOLEAN:
+        return _as_integer(Type.INT64, value) != 0
+    if target in BOUNDS:
+        return _as_integer(target, value)
+    if isinstance(value, Decimal):
+        return float32_of(value) if target is Type.FLOAT32 else float64_of(value)
+    return float32(value) if target is Type.FLOAT32 else float(value)
+
+
+def _as_integer(target: Type, value: int | float | Decimal) -> int:
+    if isinstance(value, Decimal):
+        return low_bits(value, target)
+    return truncated(value, target) if isinstance(value, float) else narrowed(int(value), target)
+
+
+def _parsed(target: Type, text: str) -> Any:
+    if target in BOUNDS:
+        return integer(text, target)
+    if target is Type.BOOLEAN:
+        return text.lower() == "true"
+    return single(text) if target is Type.FLOAT32 else double(text)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case Instant():
+            return moment_text(value)
+        case int():
+            return str(int(value))
+        case Float32():
+            return float_text(value)
+        case float():
+            return double_text(value)
+        case Decimal():
+            return decimal_text(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            raise DataError(f"Unexpected type in Cast transformation: {java_class(None, value)}")
+
+
+def moment_text(value: int) -> str:
+    """Time, date or both, by the moment alone; as header converters write it, with the text of a day made once."""
+    days, millis = divmod(value, DAY)
+    if days < 1 or not millis:
+        return shown(None, Instant(value))
+    seconds, millis = divmod(millis, 1000)
+    return f"{_day_text(days)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millis:03}Z"
+
+
+@lru_cache(1024)
+def _day_text(days: int) -> str:
+    return shown(None, Instant(days * DAY))

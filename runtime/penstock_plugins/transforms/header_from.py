@@ -1,0 +1,199 @@
+"""HeaderFrom: copy or move fields of a key or value into headers."""
+
+from itertools import repeat
+from typing import Annotated, Any, NamedTuple, Self
+
+from pydantic import model_validator
+
+from penstock import Config, ConfigError, Fields, Header, Importance, Record, RecordBatch, Same, Schema, prop
+from penstock.config_rules import words
+from penstock.fields import Column
+from penstock_plugins.connect.values import null_of
+from penstock_plugins.structs.copy import (
+    Move,
+    StructCopy,
+    as_rows,
+    basics,
+    replace_null_with_default,
+    require_map,
+    require_struct,
+)
+from penstock_plugins.structs.field_names import SomeNames
+from penstock_plugins.structs.key_value import Values, column_of, side_of
+from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.schema_cache import SchemaCache
+
+__all__ = ["HeaderFrom"]
+
+
+class HeaderFromConfig(Config):
+    """The properties of HeaderFrom."""
+
+    fields: SomeNames = prop(
+        "fields",
+        doc="Field names in the record whose values are to be copied or moved to headers.",
+        importance=Importance.HIGH,
+    )
+    headers: SomeNames = prop(
+        "headers",
+        doc="Header names, in the same order as the field names listed in the fields configuration property.",
+        importance=Importance.HIGH,
+    )
+    operation: Annotated[str, words("move", "copy")] = prop(
+        "operation",
+        doc="Either move if the fields are to be moved to the headers (removed from the key/value), or copy if the "
+        "fields are to be copied to the headers (retained in the key/value).",
+        importance=Importance.HIGH,
+    )
+    replace_null: bool = replace_null_with_default()
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Self:
+        if len(self.fields) != len(self.headers):
+            raise ConfigError("'fields' config must have the same number of elements as 'headers' config.")
+        return self
+
+
+class _Source(NamedTuple):
+    """Where a header comes from: a field of a struct, or of maps without a schema."""
+
+    header: str
+    name: str
+    schema: Schema | None
+    fill: Any
+    """What a null is read as."""
+
+    def value(self, value: Any) -> Any:
+        """What the header gets; unlike a struct's field, it takes a default that is a struct."""
+        if value is None:
+            value = self.fill
+            if value is None and self.schema is not None and not self.schema.optional:
+                raise null_of(self.name, self.schema)
+        return value
+
+    def column(self, values: Values) -> Column:
+        """The same for this field of many structs or maps."""
+        if isinstance(values, Fields):
+            column = values.columns.get(self.name, Same(None))
+            if isinstance(column, Same):
+                return Same(self.value(column.value))
+            nulls = type(None) in values.types(self.name)
+        else:
+            column = [row.get(self.name) for row in values]
+            nulls = None in column
+        if not nulls or self.schema is None:
+            return column
+        fill = self.value(None)
+        return [fill if v is None else v for v in column]
+
+
+class _Missing(_Source):
+    """A field that the struct, whose schema this holds, does not have: what is wrong with those before it is told first."""
+
+    def value(self, value: Any) -> Any:
+        """Raise TypeError."""
+        fields = () if self.schema is None else self.schema.fields
+        raise TypeError(
+            f"HeaderFrom: 'fields' names one that the struct does not have. It has: {', '.join(f.name for f in fields)}"
+        )
+
+    def column(self, values: Values) -> Column:
+        """Raise TypeError."""
+        return Same(self.value(None))
+
+
+class HeaderFrom(SideTransform):
+    """Copy or move fields into headers, after those that are there."""
+
+    Config = HeaderFromConfig
+    java_names = ("org.apache.kafka.connect.transforms.HeaderFrom",)
+
+    def configure(self, config: HeaderFromConfig) -> None:
+        """Take the parsed `Config`."""
+        self._pairs = tuple(zip(config.headers, config.fields, strict=True))
+        self._moved = frozenset(config.fields if config.operation == "move" else ())
+        self._purpose = f"header {config.operation}"
+        self._replace_null = config.replace_null
+        self._bare = tuple(_Source(header, name, None, None) for header, name in self._pairs)
+        self._sources = SchemaCache(self._sources_of)
+        self._left = SchemaCache(self._left_of)
+
+    def apply(self, record: Record) -> Record:
+        """The record with a header for each pair.
+
+        Raises:
+            DataError: the side is null or no struct or map, or null stands in a required field.
+            TypeError: the struct has no such field (NullPointerException).
+        """
+        schema, value = side_of(record, self.side)
+        there = self._there(schema, value)
+        sources = self._bare if schema is None else self._sources[schema]
+        added = tuple([Header(s.header, s.value(there.get(s.name)), s.schema) for s in sources])
+        left = super().apply(record) if self._moved else record
+        return left.replace(headers=record.headers + added)
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """As `apply`: the columns of the fields become the column of headers."""
+        schema, values = column_of(batch, self.side)
+        if (
+            values is None
+            or isinstance(schema, list)
+            or not (isinstance(values, Fields) or set(map(type, values)) == {dict})
+        ):
+            return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
+        self._there(schema, {})
+        sources = self._bare if schema is None else self._sources[schema]
+        added = [_headers(batch.length, s.header, s.schema, s.column(values)) for s in sources]
+        batch = batch.replace(headers=_joined(batch, added))
+        return super().apply_batch(batch) if self._moved else batch
+
+    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+        """What moving leaves."""
+        there = self._there(schema, value)
+        if schema is None:
+            return None, {n: v for n, v in there.items() if n not in self._moved}
+        left = self._left[schema]
+        return left.schema, left.row(there)
+
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
+        """The same for many."""
+        if schema is not None:
+            left = self._left[schema]
+            made = left.rows(values)
+            return None if made is None else (left.schema, made, True)
+        if isinstance(values, Fields):
+            kept = {n: c for n, c in values.columns.items() if n not in self._moved}
+            return None, as_rows(values, kept), True
+        return None, [{n: v for n, v in row.items() if n not in self._moved} for row in values], True
+
+    def _there(self, schema: Schema | None, value: Any) -> dict[Any, Any]:
+        if schema is None:
+            return require_map(value, self._purpose)
+        return require_struct(schema, value, self._purpose)
+
+    def _left_of(self, schema: Schema) -> StructCopy:
+        left = [f for f in schema.fields if f.name not in self._moved]
+        return StructCopy(basics(schema, left), (Move(f, f) for f in left), replace_null=self._replace_null)
+
+    def _sources_of(self, schema: Schema) -> tuple[_Source, ...]:
+        there = [(header, name, schema.field(name)) for header, name in self._pairs]
+        return tuple(
+            _Missing(header, name, schema, None)
+            if field is None
+            else _Source(header, name, field.schema, field.schema.default if self._replace_null else None)
+            for header, name, field in there
+        )
+
+
+def _headers(length: int, name: str, schema: Schema | None, column: Column) -> list[Header]:
+    if isinstance(column, Same):
+        return [Header(name, column.value, schema)] * length
+    # As `Header(...)` does, without its Python code for each.
+    return list(map(tuple.__new__, repeat(Header), zip(repeat(name), column, repeat(schema), strict=False)))
+
+
+def _joined(batch: RecordBatch, added: list[list[Header]]) -> list[tuple[Header, ...]]:
+    rows = zip(*added, strict=True)
+    if not batch.headers:
+        return list(rows)
+    return [old + new for old, new in zip(batch.headers, rows, strict=True)]

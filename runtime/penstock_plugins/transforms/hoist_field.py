@@ -1,0 +1,59 @@
+"""HoistField: wrap a key or value into a struct or map of one field."""
+
+from typing import Any
+
+from penstock import Config, Fields, Importance, Schema, prop
+from penstock.schema import struct
+from penstock_plugins.connect.values import check, surely_under
+from penstock_plugins.structs.key_value import Values
+from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.schema_cache import SchemaCache
+
+__all__ = ["HoistField"]
+
+
+class HoistFieldConfig(Config):
+    """The properties of HoistField."""
+
+    field: str = prop(
+        "field",
+        doc="Field name for the single field that will be created in the resulting Struct or Map.",
+        importance=Importance.MEDIUM,
+    )
+
+
+class HoistField(SideTransform):
+    """Wrap data in a Struct when a schema is present, in a Map when there is none."""
+
+    Config = HoistFieldConfig
+    java_names = ("org.apache.kafka.connect.transforms.HoistField",)
+
+    def configure(self, config: HoistFieldConfig) -> None:
+        """Take the parsed `Config`."""
+        self._field = config.field
+        self._schemas = SchemaCache(lambda schema: struct({config.field: schema}))
+
+    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+        """The side wrapped.
+
+        Raises:
+            DataError: the side is null, or of another kind, under its schema.
+            SchemaBuilderError: the field's name is empty, and the side has a schema.
+        """
+        if schema is None:
+            return None, {self._field: value}
+        new_schema = self._schemas[schema]
+        check(self._field, schema, value)
+        return new_schema, {self._field: value}
+
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
+        """As `changed`; the values become the one column of the batch."""
+        column = values.rows() if isinstance(values, Fields) else values
+        new = Fields({self._field: column}, len(column))
+        if schema is None:
+            return None, new, True
+        new_schema = self._schemas[schema]
+        if not surely_under(schema, values):
+            for value in column:
+                check(self._field, schema, value)
+        return new_schema, new, True

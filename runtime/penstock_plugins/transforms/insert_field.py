@@ -1,0 +1,254 @@
+"""InsertField: add fields from a record's own data, or a fixed text."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Self
+
+from pydantic import model_validator
+
+from penstock import (
+    Config,
+    ConfigError,
+    DataError,
+    Field,
+    Fields,
+    Importance,
+    Instant,
+    Int32,
+    Problem,
+    Record,
+    RecordBatch,
+    Same,
+    Schema,
+    Transform,
+    Type,
+    prop,
+)
+from penstock.schema import INT32, INT64, STRING, TIMESTAMP
+from penstock_plugins.connect.values import null_of
+from penstock_plugins.structs.copy import (
+    Move,
+    StructCopy,
+    basics,
+    replace_null_with_default,
+    require_map,
+    require_struct,
+)
+from penstock_plugins.structs.key_value import column_of, side_of, with_column, with_side
+from penstock_plugins.structs.schema_cache import SchemaCache
+
+__all__ = ["InsertField"]
+
+_SUFFIX = "Suffix with ! to make this a required field, or ? to keep it optional (the default)."
+
+
+def _field(name: str, doc: str) -> Any:
+    return prop(name, None, doc=f"{doc} {_SUFFIX}", importance=Importance.MEDIUM)
+
+
+class InsertFieldConfig(Config):
+    """The properties of InsertField."""
+
+    topic_field: str | None = _field("topic.field", "Field name for Kafka topic.")
+    partition_field: str | None = _field("partition.field", "Field name for Kafka partition.")
+    offset_field: str | None = _field(
+        "offset.field", "Field name for Kafka offset - only applicable to sink connectors."
+    )
+    timestamp_field: str | None = _field("timestamp.field", "Field name for record timestamp.")
+    static_field: str | None = _field("static.field", "Field name for static data field.")
+    static_value: str | None = prop(
+        "static.value", None, doc="Static field value, if field name configured.", importance=Importance.MEDIUM
+    )
+    replace_null: bool = replace_null_with_default()
+
+    @model_validator(mode="after")
+    def _something_to_insert(self) -> Self:
+        names = (self.topic_field, self.partition_field, self.offset_field, self.timestamp_field, self.static_field)
+        if all(n is None for n in names):
+            raise ConfigError("No field insertion configured")
+        if self.static_field is not None and self.static_value is None:
+            raise ConfigError(
+                Problem(
+                    "static.value",
+                    f"Invalid value null for configuration static.value: No value specified for static field: "
+                    f"{self.static_field}",
+                )
+            )
+        return self
+
+
+_PURPOSE: Final = "field insertion"
+
+
+class _Insertion(NamedTuple):
+    source: str  # the record's attribute, or "static"
+    name: str
+    optional: bool
+    schema: Schema
+
+
+class InsertField(Transform):
+    """Insert fields using attributes from the record metadata or a configured static value."""
+
+    Config = InsertFieldConfig
+    java_names = ("org.apache.kafka.connect.transforms.InsertField",)
+    variants = ("Key", "Value")
+
+    def configure(self, config: InsertFieldConfig) -> None:
+        """Take the parsed `Config`."""
+        kinds = (
+            ("topic", config.topic_field, STRING),
+            ("partition", config.partition_field, INT32),
+            ("offset", config.offset_field, INT64),
+            ("timestamp", config.timestamp_field, TIMESTAMP),
+            ("static", config.static_field, STRING),
+        )
+        self._insertions = [_insertion(source, text, schema) for source, text, schema in kinds if text is not None]
+        self._static = config.static_value
+        self._replace_null = config.replace_null
+        self._copies = SchemaCache(self._copy)
+
+    def apply(self, record: Record) -> Record:
+        """The record with the fields at the end of its side; one whose side is null passes.
+
+        Raises:
+            DataError: the side is no struct or map, a required field is null, or the record has no offset.
+            SchemaBuilderError: the struct has a field of that name.
+        """
+        schema, value = side_of(record, self.side)
+        if value is None:
+            return record
+        new_schema = None
+        if schema is None:
+            new = dict(require_map(value, _PURPOSE))
+        else:
+            old = require_struct(schema, value, _PURPOSE)
+            copy = self._copies[schema]
+            new_schema = copy.schema
+            new = dict(copy.filled(old))
+        for insertion in self._insertions:
+            item = self._item(insertion, record)
+            if item is not None or insertion.source == "topic":
+                if item is None and schema is not None and not insertion.optional:
+                    raise null_of(insertion.name, insertion.schema)
+                new[insertion.name] = _typed(insertion, item, schema)
+            elif schema is not None:
+                new[insertion.name] = None
+        return with_side(record, self.side, new_schema, new)
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """As `apply`, with one pass per field over the dicts; in place where they belong to the batch."""
+        schema, column = column_of(batch, self.side)
+        if column is None:
+            return batch
+        if isinstance(column, Fields):
+            return self._on_columns(batch, column)
+        if isinstance(schema, list) or set(map(type, column)) != {dict}:
+            return self._one_by_one(batch)
+        new_schema = None
+        if schema is not None:
+            if schema.type is not Type.STRUCT:
+                return self._one_by_one(batch)
+            copy = self._copies[schema]
+            new_schema = copy.schema
+            if not copy.hands_on(column):
+                copied = copy.rows(column) if self.side == "value" else None
+                return self._on_columns(batch, copied) if isinstance(copied, Fields) else self._one_by_one(batch)
+        additions = [(i, self._column(i, batch)) for i in self._insertions]
+        for insertion, items in additions:
+            if insertion.source == "topic" and schema is not None and not insertion.optional:
+                if items is None or (isinstance(items, list) and None in items):
+                    raise null_of(insertion.name, insertion.schema)
+            elif schema is None and insertion.source != "topic" and isinstance(items, list) and None in items:
+                return self._one_by_one(batch)  # some maps get the field and some do not
+        rows = column if batch.owned and self.side == "value" else list(map(dict.copy, column))
+        for insertion, items in additions:
+            if items is None and schema is None and insertion.source != "topic":
+                continue
+            _fill(rows, insertion, items, schema)
+        return with_column(batch, self.side, new_schema, rows, owned=True)
+
+    def _on_columns(self, batch: RecordBatch, fields: Fields) -> RecordBatch:
+        """As `apply_batch`, for values that are held as columns: what is inserted is one more."""
+        schema, new_schema = batch.value_schema, None
+        if schema is not None:
+            if isinstance(schema, list) or schema.type is not Type.STRUCT:
+                return self._one_by_one(batch)
+            copy = self._copies[schema]
+            new_schema = copy.schema
+            if not copy.hands_on(fields):
+                copied = copy.rows(fields)
+                if not isinstance(copied, Fields):
+                    return self._one_by_one(batch)
+                fields = copied
+        columns = dict(fields.columns)
+        for insertion in self._insertions:
+            items = self._column(insertion, batch)
+            if isinstance(items, list):
+                if None in items and (schema is None or not insertion.optional):
+                    return self._one_by_one(batch)
+                columns[insertion.name] = [_typed(insertion, item, schema) for item in items]
+            elif items is not None or (schema is not None and insertion.optional):
+                columns[insertion.name] = Same(_typed(insertion, items, schema))
+            elif schema is not None or insertion.source == "topic":
+                return self._one_by_one(batch)
+        return batch.replace(value=fields.having(columns), value_schema=new_schema)
+
+    def _one_by_one(self, batch: RecordBatch) -> RecordBatch:
+        return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
+
+    def _copy(self, schema: Schema) -> StructCopy:
+        """The copy of the old fields; the new schema has the inserted ones too."""
+        added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
+        new = basics(schema, (*schema.fields, *added))
+        return StructCopy(new, (Move(f, f) for f in schema.fields), replace_null=self._replace_null)
+
+    def _item(self, insertion: _Insertion, record: Record) -> Any:
+        if insertion.source == "static":
+            return self._static
+        item = getattr(record, insertion.source)
+        if insertion.source == "offset" and item is None:
+            raise _no_offset()
+        return item
+
+    def _column(self, insertion: _Insertion, batch: RecordBatch) -> Any:
+        """One item for every row, or a list of them."""
+        if insertion.source == "static":
+            return self._static
+        column = getattr(batch, insertion.source)
+        if insertion.source == "offset":
+            if column is None:
+                raise _no_offset()
+            return list(column)
+        return column
+
+
+def _insertion(source: str, text: str, schema: Schema) -> _Insertion:
+    if text.endswith(("!", "?")):
+        return _Insertion(source, text[:-1], text.endswith("?"), schema)
+    return _Insertion(source, text, True, schema)
+
+
+def _no_offset() -> DataError:
+    return DataError(
+        "Only SinkRecord supported for [field insertion], found: org.apache.kafka.connect.source.SourceRecord"
+    )
+
+
+def _typed(insertion: _Insertion, item: Any, schema: Schema | None) -> Any:
+    """The item as the class that Connect would put: an int32 partition, a Timestamp only under a schema."""
+    if item is None:
+        return None
+    if insertion.source == "partition":
+        return item if schema is not None else Int32(item)
+    return Instant(item) if insertion.source == "timestamp" and schema is not None else item
+
+
+def _fill(rows: Sequence[dict[Any, Any]], insertion: _Insertion, items: Any, schema: Schema | None) -> None:
+    name = insertion.name
+    if isinstance(items, list):
+        for row, item in zip(rows, items, strict=True):
+            row[name] = _typed(insertion, item, schema)
+        return
+    item = _typed(insertion, items, schema)
+    for row in rows:
+        row[name] = item

@@ -1,0 +1,37 @@
+"""InsertHeader: add one header, the same on every record."""
+
+from penstock import Config, Header, Importance, Record, RecordBatch, Transform, prop
+from penstock_plugins.converters.literals.reader import parsed
+
+__all__ = ["InsertHeader"]
+
+
+class InsertHeaderConfig(Config):
+    """The properties of InsertHeader."""
+
+    header: str = prop("header", doc="The name of the header.", importance=Importance.HIGH)
+    literal: str = prop(
+        "value.literal",
+        doc="The literal value that is to be set as the header value on all records.",
+        importance=Importance.HIGH,
+    )
+
+
+class InsertHeader(Transform):
+    """Add a header to each record, after those that are there; the type of its value follows from the literal."""
+
+    Config = InsertHeaderConfig
+    java_names = ("org.apache.kafka.connect.transforms.InsertHeader",)
+
+    def configure(self, config: InsertHeaderConfig) -> None:
+        """Take the parsed `Config`, and read the literal as header converters do."""
+        schema, value = parsed(config.literal)
+        self._header = Header(config.header, value, schema)
+
+    def apply(self, record: Record) -> Record:
+        """The record with the header."""
+        return record.replace(headers=(*record.headers, self._header))
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """As `apply`."""
+        return batch.with_header(self._header)

@@ -1,0 +1,66 @@
+"""RegexRouter: rename topics by a Java regular expression."""
+
+from pydantic import field_validator
+
+from penstock import Config, Importance, Record, RecordBatch, Transform, prop
+from penstock_java.regex import compile_java
+
+__all__ = ["RegexRouter"]
+
+
+class RegexRouterConfig(Config):
+    """The properties of RegexRouter."""
+
+    regex: str = prop(
+        "regex",
+        doc="Regular expression to use for matching.",
+        importance=Importance.HIGH,
+        valid="a Java regular expression",
+    )
+    replacement: str = prop("replacement", doc="Replacement string.", importance=Importance.HIGH)
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, text: str) -> str:
+        compile_java(text)
+        return text
+
+
+class RegexRouter(Transform):
+    """Update the record topic using the configured regular expression and replacement string.
+
+    When the expression matches the whole topic, its first find is replaced; that is a search of its own, as in Java, so
+    `foo|foobar` on `foobar` replaces only `foo`.
+    """
+
+    Config = RegexRouterConfig
+    java_names = ("org.apache.kafka.connect.transforms.RegexRouter",)
+
+    def configure(self, config: RegexRouterConfig) -> None:
+        """Take the parsed `Config`."""
+        self._pattern = compile_java(config.regex)
+        self._replacement = config.replacement
+
+    def apply(self, record: Record) -> Record:
+        """The record with its new topic; the partition stays.
+
+        Raises:
+            TypeError: the record has no topic.
+            ValueError, IndexError: the replacement does not go with the expression.
+        """
+        return record.replace(topic=self._routed(record.topic))
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """As `apply`, once per topic."""
+        topics = batch.topic
+        if not isinstance(topics, list):
+            return batch.replace(topic=self._routed(topics)) if len(batch) else batch
+        routed = {t: self._routed(t) for t in set(topics)}
+        return batch.replace(topic=[routed[t] for t in topics])
+
+    def _routed(self, topic: str | None) -> str:
+        if topic is None:
+            raise TypeError("a record without a topic cannot be routed")
+        if not self._pattern.matches(topic):
+            return topic
+        return self._pattern.replace_first(topic, self._replacement)

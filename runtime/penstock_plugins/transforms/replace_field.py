@@ -1,0 +1,142 @@
+"""ReplaceField: leave out fields, and give others new names."""
+
+from typing import Annotated, Any, Final
+
+from penstock import Config, DataError, Field, Fields, Importance, Schema, Type, prop
+from penstock.config_rules import Rule
+from penstock_java.hash_map import in_hash_order
+from penstock_plugins.structs.copy import (
+    Move,
+    StructCopy,
+    as_rows,
+    basics,
+    replace_null_with_default,
+    require_map,
+    require_struct,
+)
+from penstock_plugins.structs.field_names import DistinctNames
+from penstock_plugins.structs.key_value import Values
+from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.schema_cache import SchemaCache
+
+__all__ = ["ReplaceField"]
+
+_PURPOSE: Final = "field replacement"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """`old:new`, as `String.split` reads it: empty parts at the end do not count."""
+    parts = text.rstrip(":").split(":")
+    if len(parts) != 2:
+        raise ValueError(f"Invalid rename mapping: {text}. Write the old and the new name with a colon between them.")
+    return parts[0], parts[1]
+
+
+def _all_pairs(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for text in texts:
+        _pair(text)
+    return texts
+
+
+class ReplaceFieldConfig(Config):
+    """The properties of ReplaceField."""
+
+    exclude: DistinctNames = prop(
+        "exclude",
+        (),
+        doc="Fields to exclude. This takes precedence over the fields to include.",
+        importance=Importance.MEDIUM,
+    )
+    include: DistinctNames = prop(
+        "include",
+        (),
+        doc="Fields to include. If specified, only these fields will be used.",
+        importance=Importance.MEDIUM,
+    )
+    renames: Annotated[tuple[str, ...], Rule(_all_pairs, "old:new pairs")] = prop(
+        "renames",
+        (),
+        doc="Field rename mappings: a list of colon-delimited pairs, e.g. foo:bar,abc:xyz.",
+        importance=Importance.MEDIUM,
+    )
+    replace_null: bool = replace_null_with_default()
+
+
+class ReplaceField(SideTransform):
+    """Filter or rename fields."""
+
+    Config = ReplaceFieldConfig
+    java_names = ("org.apache.kafka.connect.transforms.ReplaceField",)
+
+    def configure(self, config: ReplaceFieldConfig) -> None:
+        """Take the parsed `Config`."""
+        self._exclude, self._include = frozenset(config.exclude), frozenset(config.include)
+        self._renames = dict(map(_pair, config.renames))
+        # Of several old names for one new name, Connect finds the one that its map of renames iterates over last.
+        self._old_names = {self._renames[old]: old for old in in_hash_order(self._renames)}
+        self._replace_null = config.replace_null
+        self._copies = SchemaCache(self._copy)
+
+    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+        """The fields that stay, under their new names; null passes with its schema.
+
+        Raises:
+            DataError: the side is no struct or map, or a field may not hold what it gets.
+            SchemaBuilderError: two fields of a struct would have the same name.
+            TypeError: a key of a map is no text.
+        """
+        if value is None:
+            return schema, None
+        if schema is None:
+            return None, self._map(require_map(value, _PURPOSE))
+        require_struct(schema, value, _PURPOSE)
+        copy = self._copies[schema]
+        return copy.schema, copy.row(value)
+
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
+        """As `changed`; columns are left out and renamed without a look at the rows."""
+        if schema is None:
+            fields = Fields.of(values)
+            if fields is None:
+                return None
+            kept = {self._new_name(name): column for name, column in fields.columns.items() if self._stays(name)}
+            return None, as_rows(fields, kept), True
+        if schema.type is not Type.STRUCT or (not isinstance(values, Fields) and None in values):
+            return None
+        copy = self._copies[schema]
+        new = copy.rows(values)
+        return None if new is None else (copy.schema, new, True)
+
+    def _map(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        for name in value:
+            if name is not None and not isinstance(name, str):
+                raise TypeError(
+                    f"A key of the map is a {type(name).__name__}, and field names are texts. Keep such records from this "
+                    "transform with a predicate."
+                )
+        return {self._new_name(name): item for name, item in value.items() if self._stays(name)}
+
+    def _stays(self, name: str) -> bool:
+        return name not in self._exclude and (not self._include or name in self._include)
+
+    def _new_name(self, name: str) -> str:
+        return self._renames.get(name, name)
+
+    def _copy(self, schema: Schema) -> StructCopy:
+        """The copy into structs of the new schema.
+
+        Connect copies by the new names: it reads the field that the new name's renaming names, not the one that the schema
+        comes from. The two differ where a field has the new name of another one that is left out or absent.
+        """
+        targets = [Field(self._new_name(f.name), f.schema) for f in schema.fields if self._stays(f.name)]
+        new = basics(schema, targets)
+        old = {f.name: f for f in schema.fields}
+        sources = [self._old_names.get(t.name, t.name) for t in targets]
+        for name in sources:
+            if name not in old:
+                raise DataError(
+                    f"{name} is not a valid field name: `renames` gives this field, which the struct does not have, the "
+                    "name of one that it has. Take the rename out, or exclude the other field."
+                )
+        moves = [Move(old[name], target) for name, target in zip(sources, targets, strict=True)]
+        return StructCopy(new, moves, replace_null=self._replace_null)

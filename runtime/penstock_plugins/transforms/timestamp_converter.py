@@ -1,0 +1,117 @@
+"""TimestampConverter: convert timestamps between text, Unix time and Connect's Date, Time and Timestamp."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from penstock import ConfigError, Field, Fields, Problem, RecordBatch, Same, Schema, Type
+from penstock_java.date_format import rules_are_there
+from penstock_java.property_text import trimmed
+from penstock_plugins.structs.copy import Change, Move, StructCopy
+from penstock_plugins.structs.field_changes import FieldChanges
+from penstock_plugins.structs.key_value import Values
+from penstock_plugins.structs.key_value_transform import Made
+from penstock_plugins.transforms.timestamp_converter_config import TimestampConverterConfig
+from penstock_plugins.transforms.timestamp_forms import SCHEMAS, Timestamps, form_of_schema
+
+__all__ = ["TimestampConverter"]
+
+
+class TimestampConverter(FieldChanges):
+    """Convert timestamps between different formats such as Unix epoch, strings, and Connect Date/Timestamp types.
+
+    Applies to individual fields or to the entire value. One `format` serves texts that are read and texts that are written.
+    """
+
+    Config = TimestampConverterConfig
+    java_names = ("org.apache.kafka.connect.transforms.TimestampConverter",)
+    purpose = "converting timestamp formats"
+
+    def configure(self, config: TimestampConverterConfig) -> None:
+        """Take the parsed `Config`.
+
+        Raises:
+            ConfigError: the format reads names of time zones, and this machine does not know their rules.
+        """
+        self._field = config.field
+        self._target = SCHEMAS[config.target_type]
+        pattern = config.format if trimmed(config.format) else None
+        self._timestamps = Timestamps(config.target_type, config.unix_precision, pattern)
+        self.change_fields({self._field: self._change(None)}, replace_null=config.replace_null)
+        dates = self._timestamps.format
+        self._reads_zones = dates is not None and dates.reads_zone_names
+        if self._reads_zones and not rules_are_there():
+            raise ConfigError(
+                Problem(
+                    "format",
+                    "The letters z and Z read names of time zones, and this machine has no time zone database. Install "
+                    "its package tzdata, or use X, which takes offsets such as Z and +02.",
+                )
+            )
+
+    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+        """The side with its timestamp converted; null stays null.
+
+        Raises:
+            DataError: the timestamp is of a class that has no such form, its text does not fit `format`, the side is no
+                struct or map, or a required field is null.
+            ConnectError: the timestamp's schema has no such form.
+            TypeError: the timestamp is a text, and there is no `format`.
+        """
+        if not self._field:
+            return self._whole(schema), self._converted(schema, value)
+        if value is None and (schema is None or schema.type is Type.STRUCT):
+            return None if schema is None else self.copies[schema].schema, None
+        return super().changed(schema, value)
+
+    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
+        """As `changed`, for whole columns."""
+        if not self._field:
+            if isinstance(values, Fields):
+                return None
+            return self._whole(schema), self._column(schema, values), True
+        if self._reads_zones and isinstance(values, Fields):
+            same = values.columns.get(self._field)
+            if isinstance(same, Same):  # a text may mean another moment when it is read again
+                values = values.having({**values.columns, self._field: [same.value] * len(values)})
+        return super().changed_rows(schema, values)
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        """As `apply`, for whole columns."""
+        dates = self._timestamps.format
+        if dates is None or not self._reads_zones:
+            return super().apply_batch(batch)
+        zone = dates.zone
+        try:
+            return super().apply_batch(batch)
+        except Exception:
+            dates.zone = zone  # `apply` reads the same texts again, and starts where this began
+            raise
+
+    def copy_of(self, schema: Schema) -> StructCopy:
+        """As for all, with the default of the struct converted."""
+        copy = super().copy_of(replace(schema, default=None) if schema.default is not None else schema)
+        if schema.default is not None:
+            copy.schema = replace(copy.schema, default=copy.row(schema.default))
+        return copy
+
+    def move(self, field: Field) -> Move:
+        """The one field converted; its default is lost."""
+        if field.name != self._field:
+            return Move(field, field)
+        new = self._target.as_optional() if field.schema.optional else self._target
+        return Move(field, Field(field.name, new), self._change(field.schema))
+
+    def _whole(self, schema: Schema | None) -> Schema | None:
+        if schema is None:
+            return None
+        return self._target.as_optional() if schema.optional else self._target
+
+    def _change(self, schema: Schema | None) -> Change:
+        return Change(partial(self._converted, schema), lambda column, _: self._column(schema, column))
+
+    def _converted(self, schema: Schema | None, value: Any) -> Any:
+        return self._timestamps.converted(value, None if schema is None else form_of_schema(schema))
+
+    def _column(self, schema: Schema | None, column: list[Any]) -> list[Any]:
+        return self._timestamps.column(column, None if schema is None else form_of_schema(schema))

@@ -1,0 +1,1 @@
+"""Who may write: task incarnations, and what is done before a task starts."""

@@ -1,0 +1,211 @@
+"""Who may write: incarnations, fences and transactional ids (docs/decisions, 0001).
+
+The rules, each of which the others rest on:
+
+1. A life of a task writes its incarnation record *before* it fences any transactional id.
+2. It fences every id that any life before it may use, *before* it reads offsets.
+3. Every process, after each `init_transactions` of its own, reads the record, and leaves when it finds a newer one.
+4. After any failure or unknown outcome the driver raises `fence` in the record, then does 2 again.
+
+So a process that was frozen before its `init_transactions` finds the newer record (3), one that was frozen after it has
+been fenced (2), and what it had committed is seen in the offsets (2). The greatest record counts, not the last: an old
+life may write late, and the newer one then writes its own again: `look` finds it, before compaction can leave only the
+older. The same look is how a life that writes nothing learns that it is over.
+
+A life that delivers at least once, as sinks do, has no ids to fence, and keeps the other rules so that it learns that, too:
+a sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
+
+The status topic may get partitions at any time, and the key lies in another one from then on. So a record is looked for as
+`Tail` does, in all of them, and is written to the partition where it lies now.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from penstock.errors import RetriableError, Superseded
+from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_runtime.kafka import transactions
+from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter, Tail
+from penstock_runtime.kafka.murmur2 import partition_of
+from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.status_topic import (
+    Incarnation,
+    incarnation_key,
+    latest_incarnation,
+    named_ids,
+)
+from penstock_runtime.kafka.topic_position import TopicPosition
+
+__all__ = ["Life", "TransactionalIds", "all_ids"]
+
+_ANSWER: Final = 30.0
+"""Seconds that an answer may take where the task waits for it."""
+_PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds after a record that was written and is not there, before it is written again: brokers may hear of a topic's new
+partitions one after the other."""
+
+
+@dataclass(frozen=True)
+class TransactionalIds:
+    """The transactional ids of one task: the driver's (Connect's own), and one for each slot of a worker."""
+
+    group: str
+    connector: str
+    task: int
+
+    @property
+    def driver(self) -> str:
+        """`<group.id>-<connector>-<task>`."""
+        return f"{self.group}-{self.connector}-{self.task}"
+
+    def slot(self, number: int) -> str:
+        """`<group.id>-<connector>-<task>/<slot>`, slots counted from 1."""
+        return _slot(self.driver, number)
+
+    def slots(self, count: int) -> Sequence[str]:
+        """The ids of slots 1 to `count`."""
+        return [self.slot(n) for n in range(1, count + 1)]
+
+
+def all_ids(drivers: Iterable[str], slots: int) -> list[str]:
+    """The transactional ids of these drivers, and of their workers in slots 1 to `slots`."""
+    return [name for d in drivers for name in (d, *(_slot(d, n) for n in range(1, slots + 1)))]
+
+
+def _slot(driver: str, number: int) -> str:
+    return f"{driver}/{number}"
+
+
+class Life:
+    """This process's view of which incarnation of its task it acts for.
+
+    Args:
+        settings: of the connector's cluster, where its transactions are.
+        records: of the worker's cluster, where the status topic is.
+        status_topic: holds the incarnation records.
+        ids: this task's transactional ids.
+        incarnation: what this process acts for.
+        fences: whether it writes in transactions.
+        known: what the operator had read when it made this life's pod; None: all of the record's partition is read once.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        records: ClientSettings,
+        status_topic: str,
+        ids: TransactionalIds,
+        incarnation: Incarnation,
+        *,
+        fences: bool = True,
+        known: StatusSnapshot | None = None,
+    ) -> None:
+        self.settings = settings
+        self.records = records
+        self.status_topic = status_topic
+        self.ids = ids
+        self.current = incarnation
+        self._fences = fences
+        self._key = incarnation_key(ids.connector, ids.task)
+        self._own = frozenset((ids.driver,)) if fences else frozenset[str]()
+        self._named = self._own
+        """The drivers' ids that its record names: what a life before it may still hold is fenced by the life after it, too,
+        should this one end before it has fenced it."""
+        self._tail = Tail(records, status_topic, self._key, TopicPosition.of(known))
+        self._seen = [] if known is None else [e for e in known.entries() if e[0] == self._key]
+        """Its own key's records that were read, until nothing follows from them any more."""
+
+    def begin(self, writer: StatusWriter) -> None:
+        """Rules 1 and 2 at the start of a life. The driver's own id is left to its own producer, which fences it.
+
+        Raises:
+            Superseded: a newer life exists.
+            RetriableError, ConnectError: Kafka is away, or refuses.
+        """
+        entries = self._entries()
+        found = self._latest(entries)
+        self._refuse_older_than(found)
+        if found is not None:
+            self.current = replace(self.current, slots=max(self.current.slots, found.slots))
+        earlier = named_ids(entries, self.ids.connector, self.ids.task) - self._own
+        self._named = self._own | earlier
+        self._write(writer)
+        if self._fences:
+            slots = self.current.slots
+            transactions.fence(self.settings, [*self.ids.slots(slots), *all_ids(earlier, slots)])
+            if earlier:  # nobody can write with them any more
+                self._named = self._own
+                self._write(writer)
+        self._seen.clear()
+
+    def refence(self, writer: StatusWriter) -> None:
+        """Rule 4. Raises as `begin` does."""
+        self.check()
+        self.current = replace(self.current, fence=self.current.fence + 1)
+        self._write(writer)
+        transactions.fence(self.settings, self.ids.slots(self.current.slots))
+
+    def check(self) -> None:
+        """Rule 3.
+
+        Raises:
+            Superseded: a newer life, or a newer fence of this one, exists.
+        """
+        self._refuse_older_than(self._latest(self._entries()))
+        self._seen.clear()
+
+    def look(self, writer: StatusWriter, seconds: float = 2.0) -> None:
+        """Rule 3 while nothing else leads to it, for a few small requests: see what has come since the last look.
+
+        Args:
+            writer: for the record, where an older life has written over it, or somebody has made the topic anew.
+            seconds: how long each answer may take.
+
+        Raises:
+            Superseded: as `check`.
+            RetriableError, ConnectError: Kafka is away, or refuses; nothing is known.
+        """
+        self._seen += self._tail.news(seconds)
+        self._refuse_older_than(self._latest(self._seen))
+        self._seen.clear()
+        last = self._tail.last
+        if self._tail.begun if last is None else last != self._entry():
+            self._write(writer)
+
+    def close(self) -> None:
+        """Let go of the connection that `look` keeps."""
+        self._tail.close()
+
+    def _latest(self, entries: Iterable[Entry]) -> Incarnation | None:
+        return latest_incarnation(entries, self.ids.connector, self.ids.task)
+
+    def _entries(self) -> list[Entry]:
+        self._seen += self._tail.news(_ANSWER)
+        return [*self._seen]
+
+    def _entry(self) -> Entry:
+        return self.current.entry(self.ids.connector, self.ids.task, ids=self._named)
+
+    def _write(self, writer: StatusWriter) -> None:
+        entry = self._entry()
+        for pause in _PAUSES:
+            count = writer.partitions(self.status_topic)
+            writer.write(self.status_topic, [entry], partition=partition_of(self._key, count))
+            self._refuse_older_than(self._latest(self._entries()))
+            if self._tail.last == entry:
+                return
+            time.sleep(pause)
+        raise RetriableError(
+            f"Topic '{self.status_topic}' does not keep the record of task {self.ids.connector}-{self.ids.task}: it was "
+            f"written {len(_PAUSES)} times, and never was the last of its key. Check that the topic's cleanup.policy is "
+            f"compact, and that nobody else writes under this connector's name."
+        )
+
+    def _refuse_older_than(self, found: Incarnation | None) -> None:
+        if found is not None and found > self.current:
+            raise Superseded(
+                f"Task {self.ids.connector}-{self.ids.task} lives on as incarnation {found.incarnation}"
+                f" (fence {found.fence}); this process acts for {self.current.incarnation} (fence {self.current.fence})"
+            )

@@ -1,0 +1,74 @@
+"""What a producer told of records that did not arrive, and what is to be made of it."""
+
+from typing import Any, Final
+
+from confluent_kafka import KafkaError
+
+from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated
+from penstock_runtime.kafka.producer_records import Outgoing
+
+__all__ = ["Losses"]
+
+_OF_THE_PRODUCER: Final = {
+    KafkaError._PURGE_QUEUE,  # noqa: SLF001 (librdkafka's own names of the codes)
+    KafkaError._PURGE_INFLIGHT,  # noqa: SLF001
+    KafkaError._STATE,  # noqa: SLF001
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    KafkaError.DUPLICATE_SEQUENCE_NUMBER,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.TRANSACTION_ABORTABLE,
+}
+"""They go down with their producer or its transaction."""
+_OF_THE_TOPIC: Final = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
+"""It is waited for."""
+
+
+class Losses:
+    """The failures of one batch, counted and in order of weight, not kept one by one.
+
+    Attributes:
+        refused: how many records Kafka refused.
+        first: what it said of the first of them.
+        too_large: the topics of batches or records that were too large.
+        other: what is no fault of a record: Kafka is away, the producer is fenced.
+        kept: the refused records that the outbox was to keep.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.refused = 0
+        self.first: ConnectError | None = None
+        self.too_large: set[str] = set()
+        self.other: ConnectError | None = None
+        self.kept: list[Outgoing] = []
+
+    def add(self, error: KafkaError, message: Any, sent: Outgoing | None) -> None:
+        """A record did not arrive."""
+        if self.of_records(error):
+            self.refused += 1
+            if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                self.too_large.add(str(message.topic()))
+            if self.first is None:
+                self.first = translated(error, f"Writing to topic '{message.topic()}' partition {message.partition()}")
+            if sent is not None and not (self.kept and self.kept[-1] is sent):
+                self.kept.append(sent)
+            return
+        if isinstance(self.other, Fenced):
+            return
+        ours = translated(error, f"Writing to topic '{message.topic()}'")
+        if self.other is None or isinstance(ours, Fenced | RetriableError):
+            self.other = ours if isinstance(ours, _NAMED) else RetriableError(str(ours))
+
+    @staticmethod
+    def of_records(error: KafkaError) -> bool:
+        """Whether the fault is with records, so that each may be sent by itself."""
+        if error.code() in _OF_THE_PRODUCER | _OF_THE_TOPIC:
+            return False
+        return type(translated(error, "")) is ConnectError
+
+
+_NAMED: Final = (RetriableError, Fenced, TransactionAborted)

@@ -1,0 +1,1 @@
+"""`penstock transform`: a connector's transforms tried on sample records."""

@@ -1,0 +1,138 @@
+"""`penstock transform`: a connector's transforms tried on sample records, before the connector is applied."""
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from penstock import ConfigError, Problem
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_runtime.local.transform.samples import Reader, Schemas
+from penstock_runtime.local.transform.trial import Outcome, Trial
+from penstock_runtime.local.transform.view import JsonLines, Text, View
+from penstock_runtime.logs import say
+from penstock_runtime.manifests.reader import Manifest, read_manifests
+from penstock_runtime.plugins.discovery import Plugins
+
+__all__ = ["TransformOptions", "transform"]
+
+
+@dataclass(frozen=True)
+class TransformOptions:
+    """What the command line says.
+
+    Attributes:
+        file: the manifest; `-` is standard input.
+        connector: which of several; None: the only one.
+        records: the file of sample records; `-` is standard input.
+        secrets: where `${secret:..}` is found.
+        topic: of records that name none; None: one of the connector's.
+        schemas: whether keys and values stand in an envelope.
+        bare: each JSON is a value alone.
+        as_json: for scripts.
+    """
+
+    file: str
+    connector: str | None = None
+    records: str = "-"
+    secrets: Path | None = None
+    topic: str | None = None
+    schemas: Schemas = Schemas.DETECT
+    bare: bool = False
+    as_json: bool = False
+
+
+def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: TextIO | None = None) -> ExitCode:
+    """Try the chain on every record, and print what each stage makes of it.
+
+    Returns:
+        FAILED when a record could not be read or failed at a stage, else OK: records that were dropped are well.
+
+    Raises:
+        ConfigError: every problem with the chain, or with the files.
+    """
+    given, out = stdin or sys.stdin, stdout or sys.stdout
+    if options.file == "-" and options.records == "-":
+        raise ConfigError(
+            Problem("--records", "is missing: standard input holds the manifest, so name a file of records")
+        )
+    where, trial = _trial(options, given)
+    with ExitStack() as stack:
+        stack.enter_context(closing(trial))
+        for warning in trial.warnings:
+            say(f"warning: {where}: {warning}", level=logging.WARNING)
+        if not trial.stages:
+            say(f"warning: {where}: there are no transforms; records pass as they are", level=logging.WARNING)
+        lines = given if options.records == "-" else stack.enter_context(_opened(options.records))
+        if lines.isatty():
+            say("Type records, one JSON object a line; Ctrl-D ends them.")
+        reader = Reader(options.topic or trial.topic, trial.sink, options.schemas, options.bare)
+        view: View = JsonLines(trial, out) if options.as_json else Text(trial, out)
+        ends: Counter[Outcome] = Counter()
+        try:
+            for sample in reader.samples(lines):
+                ends[view.show(sample)] += 1
+        except UnicodeDecodeError:
+            name = "standard input" if options.records == "-" else options.records
+            raise ConfigError(Problem(name, "the records are not UTF-8 text; save them as UTF-8")) from None
+        except KeyboardInterrupt:
+            return ExitCode.INTERRUPTED
+        if not ends:
+            say("warning: there were no records", level=logging.WARNING)
+        view.end(ends)
+        return ExitCode.FAILED if ends[Outcome.FAILED] else ExitCode.OK
+
+
+def _trial(options: TransformOptions, stdin: TextIO) -> tuple[str, Trial]:
+    manifest = _chosen(read_manifests([options.file], stdin), options.connector)
+    try:
+        return manifest.where, Trial.of(manifest.connector, Plugins.installed(), options.secrets)
+    except ConfigError as e:
+        told = [[Problem(f"{manifest.where}: {p.property}", p.message) for p in of] for of in (e.problems, e.warnings)]
+        raise ConfigError(*told) from None
+
+
+def _chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
+    """The one of that name, or the only one.
+
+    Raises:
+        ConfigError: there is none, or there are several; says which.
+    """
+    readable = [(m, m.read) for m in manifests if not isinstance(m.read, ConfigError)]
+    if name is None:
+        if len(manifests) == 1:
+            return manifests[0]
+        if len(readable) == 1 and all(_is_of_another_kind(m) for m in manifests if m is not readable[0][0]):
+            return readable[0][0]
+        wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
+        names = ", ".join(c.connect_name for _, c in readable)
+        raise ConfigError(
+            [Problem("--connector", f"is missing: there are several connectors: {names}; name one"), *wrong]
+        )
+    of_name = [m for m, c in readable if name in (c.connect_name, c.metadata.name)]
+    if len(of_name) == 1:
+        return of_name[0]
+    names = ", ".join(dict.fromkeys(c.connect_name for _, c in readable)) or "none that can be read"
+    wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
+    what = "several are called" if of_name else "there is no connector"
+    raise ConfigError([Problem("--connector", f"{what} {name}; there are: {names}"), *wrong])
+
+
+def _is_of_another_kind(manifest: Manifest) -> bool:
+    """Whether it is no connector at all, as a TopicCreationPolicy in the same file."""
+    return bool(_problems(manifest)) and all(p.property == "kind" for p in _problems(manifest))
+
+
+def _problems(manifest: Manifest) -> tuple[Problem, ...]:
+    return manifest.read.problems if isinstance(manifest.read, ConfigError) else ()
+
+
+def _opened(file: str) -> TextIO:
+    try:
+        return Path(file).open(encoding="utf-8")
+    except OSError as e:
+        raise ConfigError(Problem(file, f"cannot be read: {e.strerror}")) from None

@@ -1,0 +1,153 @@
+"""A connector in the forms that Kafka Connect takes, as the document of the manifest that it stands for.
+
+    {"name": "x", "config": {...}}     as POSTed to /connectors, and as GET /connectors/x answers
+    {"connector.class": ..., ...}      as PUT to /connectors/x/config, in JSON or YAML
+    connector.properties               as connect-standalone takes it
+
+What `kubectl` takes stays the manifest; these are read so that a connector can be tried with the file that exists.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from penstock import Problem
+from penstock.config import nearest
+from penstock_java.property_text import trimmed
+from penstock_model.resources.base import label
+from penstock_model.resources.connector import API_VERSION, NAME_LENGTH, Connector, Reading
+from penstock_model.resources.values import NULL, text_of
+
+__all__ = ["connector", "is_connect_form", "looks_like_properties"]
+
+_FIELDS: Final = ("name", "config", "initial_state", "tasks", "type")
+"""Of the JSON form; `tasks` and `type` come with an answer of Kafka Connect and say nothing new."""
+_NAMES: Final = {
+    "metadata.name": "name",
+    "spec.class": "connector.class",
+    "spec.version": "connector.plugin.version",
+    "spec.tasksMax": "tasks.max",
+    "spec.state": "initial_state",
+}
+_WORKER: Final = ("bootstrap.servers", "group.id", "offset.storage.topic", "offset.storage.file.filename")
+
+
+def looks_like_properties(file: str, text: str) -> bool:
+    """Whether a file is Java properties: it says so, or assigns `connector.class`, which neither YAML nor JSON does."""
+    if file.endswith((".yaml", ".yml", ".json")):
+        return False
+    return file.endswith(".properties") or re.search(r"(?m)^\s*connector\.class\s*=", text) is not None
+
+
+def is_connect_form(document: Mapping[str, Any]) -> bool:
+    """Whether this is no manifest but a configuration of Kafka Connect."""
+    if "kind" in document or "apiVersion" in document or "spec" in document:
+        return False
+    return "connector.class" in document or isinstance(document.get("config"), Mapping)
+
+
+def connector(document: Mapping[str, Any]) -> Connector:
+    """The connector that a configuration of Kafka Connect stands for, as far as it can be read.
+
+    Raises:
+        ConfigError: nothing can be made of it.
+    """
+    flaws: list[Problem] = []
+    config: dict[str, Any] = _texts(document)
+    initial: Any = None
+    if isinstance(document.get("config"), Mapping):
+        config, initial = _texts(document["config"]), document.get("initial_state")
+        flaws += _of_fields(document, config)
+        if "name" in document:
+            config["name"] = document["name"]
+    spec: dict[str, Any] = {"config": {n: v for n, v in config.items() if n not in _NAMES.values()}}
+    if "connector.class" in config:
+        name = spec["class"] = config["connector.class"]
+        if isinstance(name, str) and trimmed(name) not in ("", name):
+            flaws.append(
+                Problem("spec.class", "has blanks around it, with which Kafka Connect finds no class; remove them")
+            )
+    if "connector.plugin.version" in config:
+        version = config["connector.plugin.version"]
+        if version is None:
+            flaws.append(Problem("spec.version", NULL))
+        else:
+            spec["version"] = str(version) if type(version) is int else version
+    if "tasks.max" in config:
+        spec["tasksMax"] = _number(config["tasks.max"])
+    if initial is not None:
+        spec["state"] = initial.capitalize() if isinstance(initial, str) else initial
+    name = config.get("name")
+    if isinstance(name, (str, bool, int)):
+        name = trimmed(text_of(name))
+    metadata: dict[str, Any] = {} if name is None else {"name": name}
+    if isinstance(name, str) and _is_connects_alone(name):
+        metadata, spec["connectName"] = {"name": _plain(name)}, name
+    found = Connector.draft({"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec})
+    names = {**_NAMES, "spec.connectName": "name", **{f"spec.config.{n}": n for n in spec["config"]}}
+    worker = any(n in config for n in _WORKER)
+    flaws += (_explained(p, name, worker=worker) for p in found.reading.flaws)
+    kept = "" if found.spec.connect_name is None else f"connectName: {found.spec.connect_name}, "
+    manifest = (
+        f"{{kind: Connector, metadata: {{name: {found.metadata.name}}}, spec: {{class: {found.spec.class_name}, {kept}"
+        f"tasksMax: {found.spec.tasks_max}, config: {{the other properties}}}}}}"
+    )
+    remark = Problem("", f"is Kafka Connect's form and stands for {manifest}, which is what kubectl takes")
+    return found.with_reading(Reading(tuple(flaws), () if flaws else (remark,), names))
+
+
+def _of_fields(document: Mapping[str, Any], config: Mapping[str, Any]) -> list[Problem]:
+    problems = []
+    for name in document:
+        if name not in _FIELDS:
+            near = nearest(str(name), _FIELDS)
+            hint = f"did you mean {near}?" if near else "properties of the connector go into config"
+            problems.append(Problem(str(name), f"is not a field of Kafka Connect's form; {hint}"))
+    inner = config.get("name")
+    if "name" in document and inner is not None and inner != document["name"]:
+        problems.append(Problem("config.name", f"is not the name outside of config ({document['name']}); remove one"))
+    return problems
+
+
+def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
+    """A problem of the manifest, for somebody who wrote none."""
+    if problem.message.startswith("is missing"):
+        match problem.property:
+            case "metadata.name":
+                return Problem(problem.property, "is missing; where Kafka Connect takes it from the URL, add it here")
+            case "spec.class" if worker:
+                return Problem(problem.property, "is missing; a worker configuration is given with --worker")
+            case "spec.class":
+                return Problem(problem.property, "is missing; `penstock plugins` lists the connectors that there are")
+            case _:
+                return problem
+    if problem.property == "spec.state":
+        return Problem(problem.property, "must be RUNNING, PAUSED or STOPPED")
+    if problem.property == "metadata.name" and isinstance(name, str) and name:
+        return Problem(problem.property, "must not contain control characters")
+    return problem
+
+
+def _is_connects_alone(name: str) -> bool:
+    """Whether Kafka Connect takes it as a name, and Kubernetes does not: `Orders_In` stays what it is called in Kafka."""
+    try:
+        plain = label(name) == name and len(name) <= NAME_LENGTH
+    except ValueError:
+        plain = False
+    return not plain and bool(name) and not any(char < " " or "\x7f" <= char <= "\x9f" for char in name)
+
+
+def _plain(name: str) -> str:
+    """A name that Kubernetes takes, as near as can be."""
+    found = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME_LENGTH].strip("-")
+    return found or "connector"
+
+
+def _texts(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties; a number stays as it was written (`5.0`), as Kafka Connect takes JSON."""
+    return {name: repr(value) if isinstance(value, float) else value for name, value in config.items()}
+
+
+def _number(value: Any) -> Any:
+    text = trimmed(value) if isinstance(value, str) else ""
+    return int(text) if re.fullmatch(r"[+-]?\d{1,400}", text) else value

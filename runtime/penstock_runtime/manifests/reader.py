@@ -1,0 +1,185 @@
+"""Reads manifests for `penstock run`: the same YAML that `kubectl apply` takes, from files or standard input.
+
+What is wrong with one file, document or field hides nothing of the others: every manifest is read as far as it can be,
+and says what is wrong with it when its connector is planned.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from penstock import ConfigError, Problem
+from penstock.config import nearest
+from penstock_java.properties import parse_properties
+from penstock_model.resources.connector import API_VERSION, UNNAMED, Connector, Reading
+from penstock_runtime.manifests import connect_forms
+from penstock_runtime.manifests.yaml_text import Document, documents
+
+__all__ = ["Manifest", "read_manifests"]
+
+_LATER: Final = ("TopicCreationPolicy", "PluginVersion")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What stands in one place and should be a connector.
+
+    Attributes:
+        where: file, document and resource, for messages.
+        read: the connector, or why there is none.
+    """
+
+    where: str
+    read: Connector | ConfigError
+
+    @property
+    def connector(self) -> Connector:
+        """The connector, as far as it can be read: its `reading` says what is wrong with it, and a plan refuses it.
+
+        Raises:
+            ConfigError: no connector can be made of what stands there.
+        """
+        if isinstance(self.read, ConfigError):
+            raise self.read
+        return self.read
+
+
+def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> tuple[Manifest, ...]:
+    """What stands in these files, in order; `-` is standard input.
+
+    Raises:
+        ConfigError: there is nothing in them.
+    """
+    found: list[Manifest] = []
+    for file in files:
+        try:
+            name, text = _text(file, stdin or sys.stdin)
+        except ConfigError as e:
+            found.append(Manifest("command line", e))
+        else:
+            found += _manifests(name, text)
+    if not found:
+        raise ConfigError("no Connector was found; give files that hold one")
+    return tuple(_told_apart(found))
+
+
+def _text(file: str | Path, stdin: TextIO) -> tuple[str, str]:
+    if str(file) == "-":
+        return "standard input", stdin.read()
+    try:
+        return str(file), Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(Problem(str(file), "is not UTF-8 text; save it as UTF-8")) from None
+    except IsADirectoryError:
+        raise ConfigError(Problem(str(file), "is a directory; name its files")) from None
+    except OSError as e:
+        raise ConfigError(Problem(str(file), f"cannot be read: {e.strerror}")) from None
+
+
+def _manifests(file: str, text: str) -> Iterator[Manifest]:
+    if connect_forms.looks_like_properties(file, text):
+        try:
+            yield _connect_form(file, parse_properties(text), Reading())
+        except ValueError as e:
+            line, _, told = str(e).partition(": ")
+            yield Manifest(file, ConfigError(Problem(line, told)))
+        return
+    for document in documents(text):
+        if document.value is None:
+            yield Manifest(file, ConfigError(document.problems))
+            continue
+        flaws = document.problems  # of the text; told once, with the first of a list
+        for value in _items(document.value):
+            yield _manifest(file, document, value, flaws)
+            flaws = ()
+
+
+def _items(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
+        for item in value["items"]:
+            yield from _items(item)
+    else:
+        yield value
+
+
+def _manifest(file: str, document: Document, value: Any, flaws: tuple[Problem, ...]) -> Manifest:
+    place = f"document {document.number} (line {document.line})"
+    if not isinstance(value, dict):
+        problem = Problem(place, "must be a mapping with apiVersion, kind, metadata and spec")
+        return Manifest(file, ConfigError([*flaws, problem]))
+    if connect_forms.is_connect_form(value):
+        config = value["config"] if isinstance(value.get("config"), dict) else value
+        return _connect_form(file, value, Reading(flaws, _respelt(config, document)))
+    metadata, spec = value.get("metadata"), value.get("spec")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    where = f"{file}, {place}, {value.get('kind') or 'resource'} {name or 'without a name'}"
+    if (refused := _no_connector(value)) is not None:
+        return Manifest(where, ConfigError([*flaws, refused]))
+    config = spec.get("config") if isinstance(spec, dict) else None
+    return _read(where, lambda: Connector.draft(value), Reading(flaws, _respelt(config, document)))
+
+
+def _connect_form(file: str, value: Mapping[str, Any], text: Reading) -> Manifest:
+    name = value.get("name")
+    return _read(f"{file}, connector {name or 'without a name'}", lambda: connect_forms.connector(value), text)
+
+
+def _read(where: str, read: Callable[[], Connector], text: Reading) -> Manifest:
+    """What was read, with what is known of its text."""
+    try:
+        connector = read()
+    except ConfigError as e:
+        return Manifest(where, ConfigError([*text.flaws, *e.problems]))
+    own = connector.reading
+    both = replace(own, flaws=(*text.flaws, *own.flaws), remarks=(*own.remarks, *text.remarks))
+    return Manifest(where, connector.with_reading(both))
+
+
+def _no_connector(value: Mapping[str, Any]) -> Problem | None:
+    kind = value.get("kind")
+    if kind in _LATER:
+        return Problem("kind", f"{kind} is not supported by `penstock run` yet; remove the document")
+    if kind is None:
+        return Problem("kind", "is missing; write kind: Connector")
+    if kind != "Connector":
+        near = nearest(str(kind), ["Connector"])
+        hint = f"did you mean {near}?" if near else "`penstock run` takes Connector"
+        return Problem("kind", f"{kind} is not known; {hint}")
+    if value.get("apiVersion") is None:
+        return Problem("apiVersion", f"is missing; write apiVersion: {API_VERSION}")
+    return None
+
+
+def _respelt(config: Any, document: Document) -> tuple[Problem, ...]:
+    """What YAML made another text of. The value is not shown: it may be a password of digits."""
+    names = [n for n in config if (id(config), n) in document.respelt] if isinstance(config, dict) else []
+    return tuple(
+        Problem(
+            name,
+            f"YAML reads this value as a {'truth value' if isinstance(config[name], bool) else 'number'} and passes on "
+            f"another text than stands here; put it in quotes if it is meant as it stands",
+        )
+        for name in names
+    )
+
+
+def _told_apart(found: list[Manifest]) -> Iterator[Manifest]:
+    """The same, of those with one name in Kafka all but the first with that flaw."""
+    first: dict[str, str] = {}
+    for manifest in found:
+        if isinstance(manifest.read, ConfigError) or manifest.read.metadata.name == UNNAMED:
+            yield manifest
+            continue
+        name, reading = manifest.read.connect_name, manifest.read.reading
+        if name in first:
+            flaw = Problem(
+                "metadata.name",
+                f"has the same name in Kafka ({name}) as {first[name]}; change metadata.name, metadata.namespace or "
+                f"spec.connectName",
+            )
+            changed = manifest.read.with_reading(replace(reading, flaws=(*reading.flaws, flaw)))
+            manifest = replace(manifest, read=changed)
+        first.setdefault(name, manifest.where)
+        yield manifest

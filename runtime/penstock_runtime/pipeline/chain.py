@@ -1,0 +1,125 @@
+"""The chain: transforms with their predicates, over columns with an exact fallback.
+
+Each stage first tries its form for whole batches. Where there is none, or it raises, every record goes through the
+per-record form by itself, and those that fail there become `Failure`s: the others move on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from operator import not_
+
+from penstock.batch import RecordBatch
+from penstock.plugin import Predicate, Transform
+from penstock.record import Record
+from penstock_runtime.pipeline.record_errors import Operator, Stage
+
+__all__ = ["Step", "has_own", "transform"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transform of a chain.
+
+    Attributes:
+        alias: the name in `transforms`.
+        transform: the configured plugin.
+        name: its class, as the configuration names it, for messages.
+        predicate: guards it; None always applies.
+        negate: apply where the predicate does not hold.
+    """
+
+    alias: str
+    transform: Transform
+    name: str
+    predicate: Predicate | None = None
+    negate: bool = False
+
+
+def transform(steps: Sequence[Step], batch: RecordBatch, operator: Operator) -> RecordBatch:
+    """What the chain makes of a batch; rows that were dropped or failed are missing."""
+    for step in steps:
+        if not batch.length:
+            return batch
+        batch = _step(step, batch, operator)
+    return batch
+
+
+def _step(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
+    if step.predicate is None:
+        return _apply(step, batch, operator)
+    found: bool | Sequence[bool | Exception]
+    if has_own(step.predicate, Predicate, "test_batch"):
+        try:
+            found = step.predicate.test_batch(batch)
+        except Exception:  # noqa: BLE001 (the records are asked one by one below, and their errors are kept)
+            return _singly(step, batch, operator, answers=[None] * batch.length)
+    else:
+        answers = [_answer(step.predicate, record) for record in batch.records()]
+        if any(isinstance(a, Exception) for a in answers):
+            return _singly(step, batch, operator, answers=[*answers])
+        found = answers
+    if isinstance(found, bool):
+        return _apply(step, batch, operator) if found is not step.negate else batch
+    if len(found) != batch.length:
+        return _singly(step, batch, operator, answers=[None] * batch.length)
+    hit = list(compress(range(batch.length), map(not_, found) if step.negate else found))
+    if not hit:
+        return batch
+    if len(hit) == batch.length:
+        return _apply(step, batch, operator)
+    rest = list(compress(range(batch.length), found if step.negate else map(not_, found)))
+    return RecordBatch.merged(batch.take(rest), _apply(step, batch.take(hit), operator))
+
+
+def _apply(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
+    if step.transform.has_batch_form:
+        try:
+            return step.transform.apply_batch(batch)
+        except Exception:  # noqa: BLE001 (as above)
+            return _singly(step, batch, operator)
+    return _singly(step, batch, operator)
+
+
+def _answer(predicate: Predicate, record: Record) -> bool | Exception:
+    try:
+        return bool(predicate.test(record))
+    except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
+        return e
+
+
+def _singly(
+    step: Step, batch: RecordBatch, operator: Operator, *, answers: list[bool | Exception | None] | None = None
+) -> RecordBatch:
+    """Each record by itself.
+
+    `answers` has what the predicate has said already, row by row: its first try, which is not made twice. None where it was
+    not asked, and as a whole where nobody is to be asked.
+    """
+    made, positions = [], []
+    for row, (position, record) in enumerate(zip(batch.positions, batch.records(), strict=True)):
+
+        def work(row: int = row, record: Record = record) -> Record | None:
+            if answers is not None and step.predicate is not None:
+                known, answers[row] = answers[row], None
+                answer = _answer(step.predicate, record) if known is None else known
+                if isinstance(answer, Exception):
+                    raise answer
+                if answer is step.negate:
+                    return record
+            return step.transform.apply(record)
+
+        done, result = operator.attempt(position, Stage.TRANSFORMATION, step.name, work)
+        if done and result is not None:
+            made.append(result)
+            positions.append(position)
+    return RecordBatch.of(made, like=batch, positions=positions)
+
+
+def has_own(plugin: object, kind: type, form: str) -> bool:
+    """Whether a plugin has this batch form of its own.
+
+    The one of its kind only asks record by record, and all anew where one fails: a record that may be tried again would be
+    tried once too often.
+    """
+    return getattr(type(plugin), form, None) is not getattr(kind, form)

@@ -1,0 +1,313 @@
+"""Between Kafka's bytes and records: converters over columns, with an exact fallback as in the chain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.batch import RecordBatch, in_groups
+from penstock.errors import ConnectError
+from penstock.fields import Fields
+from penstock.plugin import Converter, HeaderConverter
+from penstock.record import Header
+from penstock.schema import Schema
+from penstock.unread_headers import RawHeader, UnreadHeaders
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.kafka.producer_buffer import Outgoing
+from penstock_runtime.pipeline.chain import has_own
+from penstock_runtime.pipeline.record_errors import Operator, Stage
+
+__all__ = ["Converters", "convert_consumed", "convert_outgoing"]
+
+_ROWS_TO_GAIN: Final = 8
+"""Fewer rows of a schema cost more as a batch than one by one."""
+
+
+@dataclass(frozen=True)
+class Converters:
+    """The configured converters of a connector and their class names, for messages."""
+
+    key: Converter
+    value: Converter
+    header: HeaderConverter
+    names: tuple[str, str, str]
+
+
+def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Operator) -> Outgoing:
+    """Bytes for Kafka, in Connect's order of stages: header, key, value.
+
+    Raises:
+        ConnectError: a record without a topic, or with a negative timestamp or partition; `errors.tolerance` does not
+            cover them.
+    """
+    _check(batch)
+    headers = None
+    if batch.headers:
+        batch, headers = _headers_out(converters, batch, operator)
+    key: list[bytes | None] | None = None
+    if batch.key is not None or batch.key_schema is not None:
+        before = batch.positions
+        batch, key = _column_out(converters.key, converters.names[0], "key", Stage.KEY_CONVERTER, batch, operator)
+        headers = _kept(headers, before, batch.positions)
+    before = batch.positions
+    batch, value = _column_out(converters.value, converters.names[1], "value", Stage.VALUE_CONVERTER, batch, operator)
+    return Outgoing(
+        length=batch.length,
+        topic=batch.topic,  # type: ignore[arg-type]
+        key=_kept(key, before, batch.positions),
+        value=value,
+        headers=_kept(headers, before, batch.positions),
+        partition=batch.partition,
+        timestamp=batch.timestamp,
+        positions=batch.positions,
+    )
+
+
+def _check(batch: RecordBatch) -> None:
+    if not batch.length:
+        return
+    if batch.topic is None or (isinstance(batch.topic, list) and None in batch.topic):
+        raise ConnectError("A record has no topic. The source or a transform must name one.")
+    timestamp = _negative(batch.timestamp)
+    if timestamp is not None:
+        raise ConnectError(f"Invalid record timestamp {timestamp}: Kafka takes none before 1970-01-01T00:00Z.")
+    partition = _negative(batch.partition)
+    if partition is not None:  # librdkafka takes -1 for no partition, and would choose one
+        raise ConnectError(
+            f"Invalid partition: {partition}. A partition is a number from 0, or None, where the producer is to choose one."
+        )
+
+
+def _negative(cells: int | None | list[int | None]) -> int | None:
+    return next((c for c in (cells if isinstance(cells, list) else [cells]) if c is not None and c < 0), None)
+
+
+def _column_out(
+    converter: Converter, name: str, side: str, stage: Stage, batch: RecordBatch, operator: Operator
+) -> tuple[RecordBatch, list[bytes | None] | None]:
+    values = batch.key if side == "key" else batch.value if batch.fields is None else batch.fields
+    schema: Schema | list[Schema | None] | None = getattr(batch, f"{side}_schema")
+    if values is None and schema is None:
+        topic = batch.topic[0] if isinstance(batch.topic, list) else batch.topic
+        if not batch.length or (topic is not None and _says_nothing(converter, topic)):
+            return batch, None
+    column: Sequence[Any] = batch.fields if side == "value" and batch.fields is not None else batch.column(side)
+    if batch.topic is not None and has_own(converter, Converter, "from_connect_batch") and _gains(schema):
+        try:
+            return batch, _all_out(converter, batch.topic, schema, column)  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+            pass
+    made: list[bytes | None] = []
+    rows: list[int] = []
+    for row, (position, topic, shape, value) in enumerate(
+        zip(batch.positions, batch.column("topic"), batch.column(f"{side}_schema"), column, strict=True)
+    ):
+        done, data = operator.attempt(
+            position,
+            stage,
+            name,
+            lambda t=topic, s=shape, v=value: converter.from_connect(t, s, v),  # type: ignore[misc]
+        )
+        if done:
+            made.append(data)
+            rows.append(row)
+    return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def _gains(schema: Schema | None | list[Schema | None]) -> bool:
+    return not isinstance(schema, list) or len(set(map(id, schema))) * _ROWS_TO_GAIN <= len(schema)
+
+
+def _all_out(
+    converter: Converter, topic: str | list[str], schema: Schema | None | list[Schema | None], column: Sequence[Any]
+) -> list[bytes | None]:
+    """Every value's bytes, those of one schema at once."""
+    if not isinstance(schema, list):
+        return converter.from_connect_batch(topic, schema, column)
+    return in_groups(
+        schema,
+        lambda shape, taken: converter.from_connect_batch(
+            taken(topic) if isinstance(topic, list) else topic, shape, taken(column)
+        ),
+    )
+
+
+def _says_nothing(converter: Converter, topic: str) -> bool:
+    """Whether no bytes are what it makes of nothing."""
+    try:
+        return converter.from_connect(topic, None, None) is None
+    except Exception:  # noqa: BLE001 (each record fails by itself)
+        return False
+
+
+def _headers_out(
+    converters: Converters, batch: RecordBatch, operator: Operator
+) -> tuple[RecordBatch, list[list[RawHeader]]]:
+    convert = converters.header.from_connect
+    known: dict[int, RawHeader] = {}
+    failed: dict[int, Exception] = {}
+    if isinstance(batch.topic, str) and isinstance(batch.headers, list):
+        # Most headers are one object in many records.
+        each = {id(header): header for headers in batch.headers for header in headers}
+        try:
+            for mark, header in each.items():
+                known[mark] = (header.name, convert(batch.topic, header.name, header.schema, header.value))
+            return batch, [[known[id(header)] for header in headers] for headers in batch.headers]
+        except Exception as e:  # noqa: BLE001 (the records go one by one below; this was the first try of one of them)
+            failed[mark] = e
+    made: list[list[RawHeader]] = []
+    rows: list[int] = []
+    for row, (position, topic, headers) in enumerate(
+        zip(batch.positions, batch.column("topic"), batch.column("headers"), strict=True)
+    ):
+
+        def work(topic: str = topic, headers: tuple[Header, ...] = headers) -> list[RawHeader]:
+            found = []
+            for h in headers:
+                if id(h) in failed:
+                    raise failed.pop(id(h))
+                found.append(known.get(id(h)) or (h.name, convert(topic, h.name, h.schema, h.value)))
+            return found
+
+        done, data = operator.attempt(position, Stage.HEADER_CONVERTER, converters.names[2], work)
+        if done and data is not None:
+            made.append(data)
+            rows.append(row)
+    return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def convert_consumed(converters: Converters, consumed: Consumed, operator: Operator) -> RecordBatch:
+    """Records from Kafka's bytes, in Connect's order of stages: key, value, header; a record stops at its first failure."""
+    topic = consumed.source.topic
+    rows: Sequence[int] = range(len(consumed.offset))
+    keys, key_schema, rows = _column_in(
+        converters.key, converters.names[0], Stage.KEY_CONVERTER, topic, consumed.key, rows, operator
+    )
+    positions = rows
+    values, value_schema, rows = _column_in(
+        converters.value, converters.names[1], Stage.VALUE_CONVERTER, topic, consumed.value, rows, operator
+    )
+    keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
+    headers: Any = ()
+    if consumed.headers is None:
+        pass
+    elif converters.header.reads_anything:
+        headers = _headers_later(converters.header, topic, consumed.headers, rows)
+    elif any(consumed.headers):
+        positions = rows
+        headers, rows = _headers_in(converters, topic, consumed.headers, rows, operator)
+        keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
+        values, value_schema = _kept(values, positions, rows), _kept(value_schema, positions, rows)
+    whole = len(rows) == len(consumed.offset)
+    return RecordBatch(
+        length=len(rows),
+        topic=topic,
+        partition=consumed.source.partition,
+        key=keys.rows() if isinstance(keys, Fields) else keys,
+        key_schema=key_schema,
+        value=values,
+        value_schema=value_schema,
+        headers=headers,
+        timestamp=consumed.timestamp if whole else [consumed.timestamp[r] for r in rows],
+        offset=consumed.offset if whole else [consumed.offset[r] for r in rows],
+        positions=rows,
+        owned=True,
+        original_topic=topic,
+        original_partition=consumed.source.partition,
+    )
+
+
+def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
+    """A column without the rows that a later stage lost."""
+    if not isinstance(column, (list, Fields)) or len(before) == len(after):
+        return column
+    kept = set(after)
+    return [c for c, position in zip(column, before, strict=True) if position in kept]
+
+
+def _column_in(
+    converter: Converter, name: str, stage: Stage, topic: str, data: Sequence[bytes | None] | None,
+    rows: Sequence[int], operator: Operator,
+) -> tuple[list[Any] | Fields | None, Any, Any]:  # fmt: skip
+    if data is None:  # no record has a key: one answer for all
+        try:
+            schema, value = converter.to_connect(topic, None)
+        except Exception:  # noqa: BLE001 (each record fails by itself below)
+            data = [None] * (max(rows, default=-1) + 1)
+        else:
+            return ([value] * len(rows) if value is not None else None), schema, rows
+    column = data if len(rows) == len(data) else [data[r] for r in rows]
+    if has_own(converter, Converter, "to_connect_batch"):
+        try:
+            schemas, values = converter.to_connect_batch(topic, column)
+        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+            pass
+        else:
+            return (values if isinstance(values, (list, Fields)) else list(values)), schemas, rows
+    found: list[Any] = []
+    shapes: list[Schema | None] = []
+    good: list[int] = []
+    for row, one in zip(rows, column, strict=True):
+        done, pair = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
+        if done and pair is not None:
+            shapes.append(pair[0])
+            found.append(pair[1])
+            good.append(row)
+    one_shape = all(s is shapes[0] for s in shapes) if shapes else True
+    return found, ((shapes[0] if shapes else None) if one_shape else shapes), (rows if len(good) == len(rows) else good)
+
+
+def _headers_later(
+    converter: HeaderConverter, topic: str, headers: Sequence[Sequence[RawHeader]], rows: Sequence[int]
+) -> UnreadHeaders:
+    def read(raw: Sequence[Sequence[RawHeader]]) -> list[tuple[Header, ...]]:
+        convert = _KnownHeaders(converter, topic).__getitem__
+        return [tuple(map(convert, row)) for row in raw]
+
+    return UnreadHeaders(lambda: list(headers) if len(rows) == len(headers) else [headers[row] for row in rows], read)
+
+
+def _headers_in(
+    converters: Converters, topic: str, headers: Sequence[Sequence[RawHeader]], rows: Sequence[int],
+    operator: Operator,
+) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
+    known = _KnownHeaders(converters.header, topic)
+    convert = known.__getitem__
+    try:
+        return [tuple(map(convert, headers[row])) for row in rows], rows
+    except Exception:  # noqa: BLE001, S110 (the records go one by one below; this was the first try of one of them)
+        pass
+    made: list[tuple[Header, ...]] = []
+    good: list[int] = []
+    for row in rows:
+        done, found = operator.attempt(
+            row, Stage.HEADER_CONVERTER, converters.names[2],
+            lambda hs=headers[row]: tuple(map(known.again, hs)),  # type: ignore[misc]
+        )  # fmt: skip
+        if done and found is not None:
+            made.append(found)
+            good.append(row)
+    return made, (rows if len(good) == len(rows) else good)
+
+
+class _KnownHeaders(dict[RawHeader, Header]):
+    """The headers of a batch by name and bytes: few differ from one record to the next."""
+
+    def __init__(self, converter: HeaderConverter, topic: str) -> None:
+        super().__init__()
+        self._convert = converter.to_connect
+        self._topic = topic
+        self._failed: dict[RawHeader, Exception] = {}
+
+    def __missing__(self, pair: RawHeader) -> Header:
+        try:
+            found = self[pair] = self._convert(self._topic, *pair)
+        except Exception as e:
+            self._failed[pair] = e
+            raise
+        return found
+
+    def again(self, pair: RawHeader) -> Header:
+        """The header; what has failed before fails once more with that, which was its first try."""
+        if pair in self._failed:
+            raise self._failed.pop(pair)
+        return self[pair] if pair in self else self._convert(self._topic, *pair)

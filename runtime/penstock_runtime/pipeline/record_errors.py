@@ -1,0 +1,182 @@
+"""What happens to a record that fails: retries, tolerance, log lines (KIP-298), as data.
+
+A stage never fails a batch. It calls `Operator.attempt` for each record that its fast form could not do; what fails there
+becomes a `Failure`, and at the end of the batch `errors.tolerance` decides once for all of them.
+"""
+
+import random
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.task.liveness import LOOP
+
+__all__ = ["ErrorPolicy", "Failure", "Operator", "Stage"]
+
+T = TypeVar("T")
+_FIRST_DELAY: Final = 0.3
+_SLICE: Final = 0.1
+"""Waits are cut to this, in seconds, so that a task which is to stop does so."""
+
+
+class Stage(StrEnum):
+    """Where a record can fail, in Connect's words."""
+
+    TRANSFORMATION = "TRANSFORMATION"
+    KEY_CONVERTER = "KEY_CONVERTER"
+    VALUE_CONVERTER = "VALUE_CONVERTER"
+    HEADER_CONVERTER = "HEADER_CONVERTER"
+    KAFKA_PRODUCE = "KAFKA_PRODUCE"
+    TASK_PUT = "TASK_PUT"
+
+
+@dataclass(frozen=True)
+class ErrorPolicy:
+    """`errors.*` of one connector; times in seconds."""
+
+    tolerate: bool = False
+    retry_timeout: float = 0.0
+    """0 tries once, a negative one for ever."""
+    retry_delay_max: float = 60.0
+    log: bool = False
+    log_messages: bool = False
+    dead_letter_topic: str | None = None
+    dead_letter_headers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A record that failed for good.
+
+    Attributes:
+        position: its row in the batch as it was read.
+        stage: where.
+        plugin: the class that failed, under the name by which the configuration knows it.
+        error: what was raised.
+    """
+
+    position: int
+    stage: Stage
+    plugin: str
+    error: Exception
+
+    def trace(self) -> str:
+        """The Python stack trace of the error, as the dead letter queue and the log show it."""
+        return "".join(traceback.format_exception(self.error))
+
+
+@dataclass
+class Operator:
+    """Runs single records through a stage and collects those that fail.
+
+    Where nothing is tolerated the first record that fails ends the task. Those behind it are not tried any more: each could
+    wait for as long as `errors.retry.timeout` says. Those before it are, since they may fail at a later stage.
+
+    Args:
+        policy: how often to try.
+        stopping: asked while waiting; true abandons the batch.
+        waiting: told before each wait why.
+    """
+
+    policy: ErrorPolicy
+    stopping: Callable[[], bool] = lambda: False
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    failures: list[Failure] = field(default_factory=list)
+    retries: int = 0
+    waiting: Callable[[str], None] = lambda text: None
+
+    def attempt(self, position: int, stage: Stage, plugin: str, work: Callable[[], T]) -> tuple[bool, T | None]:
+        """Do it, again while it raises `RetriableError` and time is left. `(False, None)` when it failed for good.
+
+        The wait before retry n is 0.3 s * 2^(n-1), once past the cap a random part of it, and the last one ends at the
+        deadline, which counts from the beginning of the first try (connect-semantics 5).
+
+        Raises:
+            RetriableError: the task is to stop, or may wait here no longer, while a record waits for its next try. The
+                record has not failed, so that it must not be passed over: the batch is abandoned and comes again.
+            MemoryError: of this process, not of the record: as Java's errors, it is not tolerated.
+        """
+        if self.failures and not self.policy.tolerate and position > self.failures[-1].position:
+            return False, None
+        limit = self.policy.retry_timeout
+        deadline = self.clock() + limit if limit >= 0 else float("inf")
+        attempt = 0
+        while True:
+            try:
+                return True, work()
+            except RetriableError as e:
+                now = self.clock()
+                attempt += 1
+                if now >= deadline:
+                    self.failures.append(Failure(position, stage, plugin, e))
+                    return False, None
+                self.waiting(f"a record is tried again (attempt {attempt}, {stage}, {plugin}): {e}")
+                self._wait(now + min(self._delay(attempt), deadline - now), e)
+                self.retries += 1
+            except MemoryError:
+                raise
+            except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
+                self.failures.append(Failure(position, stage, plugin, e))
+                return False, None
+
+    def _wait(self, until: float, error: RetriableError) -> None:
+        while (left := until - self.clock()) > 0 or self.stopping():
+            if self.stopping():
+                raise RetriableError(f"A record waits for its next try: {error}", error.retry_after) from error
+            LOOP.turned()
+            self.sleep(min(left, _SLICE))
+
+    def _delay(self, attempt: int) -> float:
+        delay: float = _FIRST_DELAY * 2.0 ** min(attempt - 1, 60)
+        cap = max(0.0, self.policy.retry_delay_max)
+        return delay if delay <= cap else random.uniform(0, cap)  # noqa: S311 (spreads load, guards nothing)
+
+
+def describe(error: Exception) -> str:
+    """Class and message of an error, for sentences."""
+    text = printable(str(error))
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def printable(text: str) -> str:
+    """A text that UTF-8 can say: a plugin may quote half of a surrogate pair, which must not hide what it has to tell."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def fatal(failure: Failure, *, where: str, task: str) -> ConnectError:
+    """The error that ends a task whose record failed under tolerance `none`; its cause is the record's."""
+    told = describe(failure.error).removesuffix(".")
+    error = ConnectError(
+        f"Tolerance exceeded in error handler: {where} failed in task {task} at stage {failure.stage} "
+        f"({failure.plugin}): {told}. Correct the data or the configuration and restart, or set "
+        f"errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to pass over it."
+    )
+    error.__cause__ = failure.error
+    return error
+
+
+def context_headers(
+    failure: Failure, coordinates: dict[str, Any], redact: Callable[[str], str] = str
+) -> list[tuple[str, bytes | None]]:
+    """The dead letter queue's context headers, in Connect's order.
+
+    Args:
+        failure: what happened.
+        coordinates: topic, partition, offset, connector.name and task.id; those that are None are left out.
+        redact: takes secrets out of what a plugin said.
+    """
+    message = str(failure.error)
+    values: dict[str, str | None] = {
+        **{name: str(value) for name, value in coordinates.items() if value is not None},
+        "stage": failure.stage.value,
+        "class.name": failure.plugin,
+        "exception.class.name": f"{type(failure.error).__module__}.{type(failure.error).__qualname__}",
+        "exception.message": message or None,
+        "exception.stacktrace": failure.trace(),
+    }
+    return [(f"__connect.errors.{k}", None if v is None else printable(redact(v)).encode()) for k, v in values.items()]

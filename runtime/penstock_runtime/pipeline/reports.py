@@ -1,0 +1,36 @@
+"""What a task tells: states, progress, active topics. The engine speaks to this port and knows nobody behind it."""
+
+from typing import Protocol
+
+from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.pipeline.summary import Summary
+
+__all__ = ["Reports"]
+
+
+class Reports(Protocol):
+    """Where a task's news go: the status topic, the metrics, the parent process."""
+
+    def state(self, state: State, *, trace: str | None = None) -> None:
+        """The task changed its state."""
+
+    def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
+        """A batch was delivered and committed."""
+
+    def committed(self) -> None:
+        """Sink: a commit of offsets is through."""
+
+    def partitions(self, number: int) -> None:
+        """Sink: this task reads so many partitions now."""
+
+    def lag(self, records: int | None) -> None:
+        """How far a sink is behind; None when unknown."""
+
+    def active(self, topics: list[str]) -> None:
+        """Records went to these topics (sink: came from them)."""
+
+    def trouble(self, message: str | None) -> None:
+        """Something hinders the task that may pass (Kafka is away); None when it has passed."""
+
+    def spark(self, *, up: bool) -> None:
+        """The Spark session is there, or not."""

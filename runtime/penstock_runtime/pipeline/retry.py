@@ -1,0 +1,56 @@
+"""Trying again what may pass, for as long as the task is not to stop."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from penstock_runtime.pipeline.reports import Reports
+from penstock_runtime.task.liveness import LOOP
+
+__all__ = ["rest", "until_done", "wait"]
+
+log = logging.getLogger(__name__)
+_FIRST: Final = 0.1
+_LONGEST: Final = 10.0
+_SLICE: Final = 0.2
+
+
+def rest(seconds: float, *, stopping: threading.Event, paused: threading.Event) -> None:
+    """Wait so long, or until the task is to stop, to pause or to go on: none of these waits for trouble to pass."""
+    deadline, before = time.monotonic() + seconds, paused.is_set()
+    while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(_SLICE, left)):
+        LOOP.turned()
+        if paused.is_set() is not before:
+            return
+
+
+def wait(seconds: float, stopping: threading.Event) -> None:
+    """Wait so long, or until the task is to stop: a wait that the task lives through."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(1.0, left)):
+        LOOP.turned()
+
+
+def until_done(
+    work: Callable[[], None], *, passing: tuple[type[Exception], ...], stopping: threading.Event, reports: Reports
+) -> None:
+    """Do it, again after growing pauses while it raises what may pass; return undone when the task is to stop.
+
+    Raises:
+        Exception: whatever else `work` raises.
+    """
+    delay = _FIRST
+    while not stopping.is_set():
+        LOOP.turned()
+        try:
+            work()
+        except passing as e:
+            log.warning("Trying again in %.1f s: %s", delay, e)
+            reports.trouble(str(e))
+            stopping.wait(delay)
+            delay = min(_LONGEST, delay * 2)
+        else:
+            reports.trouble(None)
+            return

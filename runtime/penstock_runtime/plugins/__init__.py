@@ -1,0 +1,1 @@
+"""Finds plugins by the names that configurations use, and loads them."""

@@ -1,0 +1,205 @@
+"""Finds plugins by the names that configurations use, and loads them when they are asked for, not before.
+
+Names that find a class: its alias (`FileStreamSource`), that of a connector with its ending (`FileStreamSourceConnector`),
+others without theirs (`Json` for `JsonConverter`), a Java name of Kafka Connect that the class stands in for, and its path
+(`module:Class` or `module.Class`). A `$Key` or `$Value` after any of them is a variant. Reading the installed entry
+points takes some 50 ms and imports no plugin; a plugin is imported when a name leads to it.
+"""
+
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from operator import attrgetter
+from typing import Final, TypeVar, cast
+
+from penstock import (
+    ConfigError,
+    Connector,
+    Plugin,
+    Problem,
+)
+from penstock.config import nearest
+from penstock_java.property_text import trimmed
+from penstock_runtime.plugins.earlier_paths import current_path
+from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
+
+__all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "load"]
+
+GROUP: Final = "penstock.plugins"
+P = TypeVar("P", bound=Plugin)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEntry:
+    """A plugin that is installed but perhaps not imported; `path` is `module:Class`."""
+
+    alias: str
+    path: str
+    version: str
+    distribution: str
+    load: Callable[[], object]
+
+    def ref(self, variant: str | None = None, name: str | None = None) -> PluginRef[Plugin]:
+        """The plugin, imported.
+
+        Raises:
+            ConfigError: it cannot be used; the message says why, and which distribution brought it.
+        """
+        of = f" of distribution {self.distribution} {self.version}" if self.distribution else ""
+        cls = checked(name or self.alias, self.load, f" ({self.path}{of})")
+        return PluginRef(self.alias, cls, self.version, self.distribution, variant)
+
+
+class _Unknown(Exception):
+    """Nothing goes by that name; the text says what was tried beyond the names that are installed, or nothing."""
+
+
+class Plugins:
+    """What is installed. Tests and embedders give their own entries; `installed` reads the environment's."""
+
+    def __init__(self, entries: Iterable[PluginEntry]) -> None:
+        self._entries = tuple(entries)
+
+    @classmethod
+    def of(cls, classes: Mapping[str, type[Plugin]], version: str = "1.0.0", distribution: str = "test") -> "Plugins":
+        """These classes under these aliases, for tests and embedders."""
+        return cls(
+            PluginEntry(alias, f"{c.__module__}:{c.__qualname__}", version, distribution, lambda c=c: c)  # type: ignore[misc]
+            for alias, c in classes.items()
+        )
+
+    @staticmethod
+    def installed() -> "Plugins":
+        """Those of the environment's entry points, read once per process."""
+        return _installed()
+
+    @property
+    def entries(self) -> tuple[PluginEntry, ...]:
+        """Everything, unloaded."""
+        return self._entries
+
+    def every(self) -> Iterator[PluginRef[Plugin] | Problem]:
+        """Everything, loaded; a plugin that cannot be used gives the problem instead."""
+        for entry in sorted(self._entries, key=lambda e: e.alias):
+            try:
+                yield entry.ref()
+            except ConfigError as e:
+                yield Problem(entry.alias, e.problems[0].message)
+
+    def find(self, kind: type[P], name: str, *, property_name: str = "") -> PluginRef[P]:
+        """The plugin of that kind and name.
+
+        Args:
+            kind: `Connector`, `SourceConnector`, `Transform`, `Predicate`, `Converter` or `HeaderConverter`.
+            name: as a configuration has it.
+            property_name: the property that holds the name, for messages.
+
+        Raises:
+            ConfigError: no such plugin, of another kind, broken, or too new; one problem, under `property_name`.
+        """
+        name = trimmed(name)
+        try:
+            return self._find(kind, name)
+        except _Unknown as e:
+            where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
+            offer, near = self._offer(kind, name)
+            text = f"{where}Class {name} could not be found{e}.{near} {offer}"
+            raise ConfigError(Problem(property_name, text)) from None
+        except ConfigError as e:
+            raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
+
+    def _find(self, kind: type[P], name: str) -> PluginRef[P]:
+        plain, _, variant = current_path(name).partition("$")
+        entry = self._entry(kind, plain)
+        found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
+        if not issubclass(found.cls, kind):
+            found = self._counterpart(kind, name, found)
+        check_variant(found, name)
+        return cast("PluginRef[P]", found)
+
+    def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
+        """The entry that a name means; imports candidates for Java names only."""
+        endings = next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
+        longer = ((name + e, endings[:n]) for n, e in enumerate(endings))
+        aliases = {name, *(alias for alias, before in longer if not before or not alias.endswith(before))}
+        if issubclass(kind, Connector):
+            aliases.add(name.removesuffix("Connector"))
+        if found := [e for e in self._entries if e.alias == name] or [e for e in self._entries if e.alias in aliases]:
+            return _only(found, name)
+        if found := [e for e in self._entries if name in (e.path, e.path.replace(":", "."))]:
+            return found[0]
+        if "." not in name:
+            return None
+        last = name.rpartition(".")[2]
+        likely = {last, *(last.removesuffix(e) for e in endings)}
+        for entry in sorted(self._entries, key=lambda e: e.alias not in likely):  # the likely ones first
+            try:
+                if name in entry.ref().cls.java_names:
+                    return entry
+            except ConfigError:
+                if entry.alias in likely:
+                    raise
+        return None
+
+    def _counterpart(self, kind: type[Plugin], name: str, found: PluginRef[Plugin]) -> PluginRef[Plugin]:
+        """The plugin of the right kind that stands in for the same Java class, which may be of several kinds there.
+
+        It goes by the alias that was asked for: that is what the user knows.
+        """
+        java = set(found.cls.java_names)
+        for other in self.every():
+            if isinstance(other, PluginRef) and issubclass(other.cls, kind) and java & set(other.cls.java_names):
+                return replace(other, alias=found.alias, variant=found.variant)
+        raise ConfigError(
+            f"Class {name} does not implement the {kind.__name__} interface; it is a {kind_name(found.cls)}. "
+            f"{self._offer(kind, name)[0]}"
+        )
+
+    def _by_path(self, name: str, variant: str | None) -> PluginRef[Plugin]:
+        module, colon, attribute = name.partition(":") if ":" in name else name.rpartition(".")
+        if not module or not colon:
+            raise _Unknown
+        try:
+            loaded = importlib.import_module(module)
+        except ModuleNotFoundError as e:
+            if e.name and (module == e.name or module.startswith(f"{e.name}.")):
+                raise _Unknown(f": no plugin has that name, and there is no Python module {e.name}") from None
+            raise broken(name, e) from e
+        except (Exception, SystemExit) as e:
+            raise broken(name, e) from e
+        try:
+            named = attrgetter(attribute)(loaded)
+        except AttributeError:
+            raise _Unknown(f": the Python module {module} has no {attribute}") from None
+        cls = checked(name, lambda: named)
+        return PluginRef(attribute, cls, str(getattr(loaded, "__version__", "undefined")), module, variant)
+
+    def _offer(self, kind: type[Plugin], name: str) -> tuple[str, str]:
+        """What there is of that kind, and which of it was probably meant."""
+        refs = [r for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind)]
+        names = [self._known_as(r) for r in refs]
+        near = nearest(name.partition("$")[0].rpartition(".")[2], names)
+        return f"Installed: {', '.join(names) or 'none'}.", f" Did you mean {near}?" if near else ""
+
+    def _known_as(self, ref: PluginRef[Plugin]) -> str:
+        """The alias that is the name of the Java class where there is one, though it is that of another kind."""
+        java = (name.rpartition(".")[2] for name in ref.cls.java_names)
+        return next((name for name in java if any(e.alias == name for e in self._entries)), ref.alias)
+
+
+@cache
+def _installed() -> Plugins:
+    found = importlib.metadata.entry_points(group=GROUP)
+    return Plugins(
+        PluginEntry(e.name, e.value, e.dist.version if e.dist else "undefined", e.dist.name if e.dist else "", e.load)
+        for e in found
+    )
+
+
+def _only(found: list[PluginEntry], name: str) -> PluginEntry:
+    if len({e.path for e in found}) > 1:
+        paths = ", ".join(f"{e.path} ({e.distribution} {e.version})" for e in found)
+        raise ConfigError(f"{name} names several plugins: {paths}; write the path of the one that you mean")
+    return found[0]

@@ -1,0 +1,116 @@
+"""A plugin class that has been found, and what must hold before it is used."""
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, Generic, TypeVar
+
+from penstock import API_VERSION, ConfigError, Connector, Converter, HeaderConverter, Plugin, Predicate, Transform
+from penstock_model.contracts.task_spec import PluginReference
+from penstock_runtime.plugins.earlier_paths import current_path
+
+__all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load"]
+
+ENDINGS: Final[Mapping[type[Plugin], tuple[str, ...]]] = {
+    Connector: ("Connector",),
+    Converter: ("Converter",),
+    HeaderConverter: ("HeaderConverter", "Converter"),
+    Transform: ("Transformation",),
+    Predicate: ("Predicate",),
+}
+"""The kinds of plugin, and what Kafka Connect lets users leave out at the end of a class's name."""
+
+P_co = TypeVar("P_co", bound=Plugin, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef(Generic[P_co]):
+    """A plugin class and what is known of it."""
+
+    alias: str
+    cls: type[P_co]
+    version: str
+    distribution: str
+    variant: str | None = None
+
+    @property
+    def reference(self) -> str:
+        """The text by which another process loads the same class (`load`)."""
+        return f"{self.cls.__module__}:{self.cls.__qualname__}"
+
+    def spec(self) -> PluginReference:
+        """As the task spec has it."""
+        return PluginReference(reference=self.reference, alias=self.alias, version=self.version, variant=self.variant)
+
+
+def load(reference: str) -> type[Plugin]:
+    """The class of a `PluginRef.reference`, also of one that an earlier version wrote.
+
+    Raises:
+        ConfigError: it cannot be imported, or is no plugin that this runtime can run; the message says why.
+    """
+    module, _, name = current_path(reference).partition(":")
+    return checked(reference, lambda: attrgetter(name)(importlib.import_module(module)))
+
+
+def checked(name: str, get: Callable[[], object], whence: str = "") -> type[Plugin]:
+    """The class that `get` imports.
+
+    Args:
+        name: for messages.
+        get: imports it.
+        whence: for messages: which distribution says that it is there.
+
+    Raises:
+        ConfigError: it cannot be imported, is no plugin, or needs a newer runtime.
+    """
+    try:
+        cls = get()
+    except (Exception, SystemExit) as e:
+        raise broken(name, e, whence) from e
+    if not (isinstance(cls, type) and issubclass(cls, Plugin)):
+        what = f"of type {type(cls).__name__}" if not isinstance(cls, type) else "no subclass of penstock.Plugin"
+        raise ConfigError(f"{name}{whence} is no plugin: it is {what}")
+    if inspect.isabstract(cls):
+        lacking = ", ".join(sorted(cls.__abstractmethods__))
+        raise ConfigError(f"{name}{whence} is not complete: it does not define {lacking}")
+    if cls.api_version > API_VERSION:
+        raise ConfigError(
+            f"{name} was written for plugin API {cls.api_version}, this runtime has {API_VERSION}: "
+            f"use a newer Penstock or an older version of the plugin"
+        )
+    return cls
+
+
+def broken(name: str, cause: BaseException, whence: str = "") -> ConfigError:
+    """The error of a plugin whose import fails."""
+    told = f"{type(cause).__name__}: {cause}"
+    return ConfigError(f"{name}{whence} is installed but cannot be imported: {told}{_remedy(cause, whence)}")
+
+
+def _remedy(cause: BaseException, whence: str) -> str:
+    if isinstance(cause, ModuleNotFoundError) and cause.name:
+        if whence.startswith((f" ({cause.name}:", f" ({cause.name}.")):
+            return "; its distribution names a module that is not there, so install it anew or in another version"
+        return f"; install what brings the module {cause.name.partition('.')[0]} beside it"
+    if isinstance(cause, (AttributeError, ImportError)):
+        return "; its version and that of what it needs do not go together"
+    return ""
+
+
+def check_variant(found: PluginRef[Plugin], name: str) -> None:
+    """Raises ConfigError unless the name says which side of a record where the plugin needs it, and only there."""
+    variants = found.cls.variants if issubclass(found.cls, Transform) else ()
+    if found.variant in variants or (not variants and found.variant is None):
+        return
+    if variants:
+        wanted = ", ".join(f"{found.alias}${v}" for v in variants)
+        raise ConfigError(f"{name} does not say what it works on. Did you mean {wanted}?")
+    raise ConfigError(f"{found.alias} has no variant ${found.variant}; write {found.alias}")
+
+
+def kind_name(cls: type[Plugin]) -> str:
+    """`Connector`, `Transform` and so on."""
+    return next((k.__name__ for k in ENDINGS if issubclass(cls, k)), "Plugin")

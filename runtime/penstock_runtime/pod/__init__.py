@@ -1,1 +1,0 @@
-"""What a task or a job does because it runs in a pod: reports, control, last words."""

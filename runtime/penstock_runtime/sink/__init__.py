@@ -1,0 +1,1 @@
+"""A sink task: assign, read, write, commit."""

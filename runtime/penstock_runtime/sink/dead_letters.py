@@ -1,0 +1,126 @@
+"""The dead letter queue of a sink (KIP-298): what failed, as it was read from Kafka, with headers that say why."""
+
+import logging
+from collections.abc import Callable
+from math import inf
+
+from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.kafka.producer import LAST_WORDS, PlainProducer
+from penstock_runtime.kafka.producer_buffer import Outgoing
+from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, context_headers
+from penstock_runtime.pipeline.summary import Summary
+
+__all__ = ["DeadLetters"]
+
+log = logging.getLogger(__name__)
+
+
+class DeadLetters:
+    """One process's way to the dead letter queue; where the policy names none, nothing is written.
+
+    Args:
+        settings: how to connect.
+        connector, task: whose failures.
+        policy: the topic, and whether headers are wanted.
+        redact: takes secrets out of what a plugin said.
+        lost: given the counts of dead letters that Kafka did not take, as their batch will not count them.
+    """
+
+    def __init__(
+        self, settings: ClientSettings, *, connector: str, task: int, policy: ErrorPolicy,
+        redact: Callable[[str], str], lost: Callable[[Summary], None],
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._connector = connector
+        self._task = task
+        self._topic = policy.dead_letter_topic
+        self._with_headers = policy.dead_letter_headers
+        self._redact = redact
+        self._lost = lost
+        self._producer: PlainProducer | None = None
+
+    def bury(self, failure: Failure, consumed: Consumed, summary: Summary) -> None:
+        """Begin to write the record that failed, and count it.
+
+        Raises:
+            ConnectError: the client, or Kafka, refuses it.
+        """
+        if self._topic is None:
+            return
+        summary.dead_letters += 1
+        if self._producer is None:
+            client = f"connector-dlq-producer-{self._connector}-{self._task}"
+            self._producer = PlainProducer(self._settings, client_id=client, keep=True)
+        row = failure.position
+        headers = list(consumed.headers[row]) if consumed.headers is not None else []
+        if self._with_headers:
+            coordinates = {
+                "topic": consumed.source.topic, "partition": consumed.source.partition, "offset": consumed.offset[row],
+                "connector.name": self._connector, "task.id": self._task,
+            }  # fmt: skip
+            headers += context_headers(failure, coordinates, self._redact)
+        outgoing = Outgoing(
+            length=1,
+            topic=self._topic,
+            key=None if consumed.key is None else [consumed.key[row]],
+            value=[consumed.value[row]],
+            headers=[headers],
+            timestamp=consumed.timestamp[row],
+        )
+        try:
+            refused = self._producer.send(outgoing)
+        except RetriableError:
+            self._drop()
+            raise
+        if refused:
+            self._tell_lost(1, summary)
+            raise ConnectError(
+                f"Record at {consumed.source.topic}-{consumed.source.partition} offset {consumed.offset[row]} could "
+                f"not be written to the dead letter queue '{self._topic}': {refused[0].error}"
+            )
+
+    def bury_last(self, failure: Failure, consumed: Consumed) -> None:
+        """The record that fails the task is a dead letter too, as in Kafka Connect; never raises for it."""
+        if self._topic is None:
+            return
+        summary = Summary()
+        try:
+            self.bury(failure, consumed, summary)
+            self.finish(summary, within=LAST_WORDS)
+        except ConnectError as e:  # the task fails anyway, and for another reason
+            log.warning("The record that fails the task is not in the dead letter queue: %s", e)
+
+    def finish(self, summary: Summary, *, within: float = inf) -> None:
+        """Wait until the dead letters are in Kafka, so many seconds at most; offsets may not pass them before.
+
+        Raises:
+            RetriableError: Kafka is away, or the topic.
+            ConnectError: Kafka refuses one.
+        """
+        if self._producer is None:
+            return
+        where = f"the dead letter queue '{self._topic}'"
+        try:
+            lost = self._producer.flush(within=within)
+        except RetriableError as e:
+            self._tell_lost(summary.dead_letters, summary)
+            self._drop()
+            raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
+        if lost:
+            self._tell_lost(len(lost), summary)
+            raise ConnectError(f"Records could not be written to {where}: {lost[0]}")
+
+    def close(self) -> None:
+        """Let go of the client."""
+        self._drop()
+
+    def _drop(self) -> None:
+        """After a failure the next letters go by another client: this one may be beyond use, and its letters come again."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close()
+
+    def _tell_lost(self, count: int, summary: Summary) -> None:
+        self._lost(Summary(dead_letters=summary.dead_letters, dead_letters_lost=count))

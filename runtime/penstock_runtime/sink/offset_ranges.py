@@ -1,0 +1,154 @@
+"""Reading an exact range of offsets in a Spark worker, with a consumer that is kept from job to job."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from penstock.errors import RetriableError
+from penstock.sink import TopicPartition
+from penstock.source import Limits
+from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
+from penstock_runtime.pipeline.splits import Range
+
+__all__ = ["RangeReader", "gathered", "puts"]
+
+_PATIENCE: Final = 60.0
+_AWAY: Final = 10.0
+"""The patience while no broker answers: the driver tells of it, and asks again."""
+_NEARLY: Final = 4
+"""A portion is not cut for the last quarter of a list: each list from then on would have two parts of portions more."""
+
+
+class RangeReader:
+    """Reads `[start, end)` of one partition after the other.
+
+    What was fetched beyond an end is kept: the next job of a backlog begins there.
+    """
+
+    def __init__(self, consumer: RecordConsumer, *, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._consumer = consumer
+        self._most = most
+        self._clock = clock
+        self._at: tuple[TopicPartition, int] | None = None
+        self._rest: Consumed | None = None
+        self._eof = -1
+
+    def read(self, of: TopicPartition, start: int, end: int) -> Iterator[Consumed]:
+        """The committed records of the range, in portions; offsets may have gaps.
+
+        Raises:
+            RetriableError: nothing came for a minute (for 10 s while no broker answers), or the partition's offsets have
+                moved: plan again.
+        """
+        position = start
+        rest, self._rest = self._rest, None
+        if self._at != (of, start):
+            rest = None
+            self._eof = -1
+            self._consumer.assign({of: start})
+        self._at = None
+        came = self._clock()
+        while position < end:
+            if rest is not None:
+                found, rest = [rest], None
+            else:
+                found, ends = self._consumer.consume(self._most, 1.0)
+                # An end is told once, perhaps in a job before this one, behind records that are left for this one.
+                self._eof = max(self._eof, ends.get(of, -1))
+            for consumed in found:
+                if consumed.source != of:
+                    continue
+                if consumed.offset[0] < position:
+                    raise RetriableError(f"Offsets of {of.topic}-{of.partition} have moved back; was it recreated?")
+                portion, self._rest = _split(consumed, end)
+                if portion is not None:
+                    position = portion.next_offset
+                    yield portion
+                if self._rest is not None:
+                    position = end
+                came = self._clock()
+            if self._eof >= end:
+                break
+            trouble = self._consumer.trouble
+            patience = _AWAY if trouble else _PATIENCE
+            if self._clock() > came + patience:
+                raise RetriableError(
+                    f"Nothing came from {of.topic}-{of.partition} at offset {position} for {patience:.0f} s"
+                    f"{': ' + trouble if trouble else ''}"
+                )
+        self._at = (of, end)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._consumer.close()
+
+
+def puts(
+    ranges: Sequence[Range], read: Callable[[TopicPartition, int, int], Iterable[Consumed]],
+    put: Callable[[], Limits], *, until: float, room: float, ending: Callable[[], bool],
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:  # fmt: skip
+    """What is to be written at once, range after range, until the time is over or enough was read.
+
+    Each range gets its part of the time, and the first one put in any case. The time that passes while the caller writes
+    counts.
+
+    Args:
+        ranges: what there is to do.
+        read: gives the records of a range.
+        put: asked before each write how much it may hold.
+        until: when it is over, by `clock`.
+        room: how many bytes may be read before it is over.
+        ending: asked after each put whether it is over for another reason.
+        clock: tells the time.
+
+    Yields:
+        A partition, records of it, and the offset that is reached once they are written; without records at the end of a
+        range, which may lie behind its last record.
+    """
+    size = 0
+    for number, (of, start, end) in enumerate(ranges):
+        now = clock()
+        due = now + (until - now) / (len(ranges) - number)
+        for portions in gathered(read(of, start, end), put):
+            yield of, portions, portions[-1].next_offset
+            size += sum(p.size() for p in portions)
+            if clock() >= due or size >= room or ending():
+                break
+        else:
+            yield of, [], end
+        if clock() >= until or size >= room or ending():
+            return
+
+
+def gathered(portions: Iterable[Consumed], limits: Callable[[], Limits]) -> Iterator[list[Consumed]]:
+    """Portions in lists of no more records and bytes than `limits()` says; a record that is larger stands alone."""
+    found: list[Consumed] = []
+    records = size = 0
+    most = limits()
+    for portion in portions:
+        left: Consumed | None = portion
+        while left is not None:
+            room = most.records - records
+            if room < len(left.offset) and room <= most.records // _NEARLY and found:
+                count = 0
+            else:
+                count = left.fitting(room, most.bytes - size) or (0 if found else 1)
+            whole = count == len(left.offset)
+            if count:
+                found.append(left if whole else left.cut(0, count))
+                records, size = records + count, size + found[-1].size()
+            left = None if whole else left.cut(count, len(left.offset)) if count else left
+            if left is not None or records >= most.records or size >= most.bytes:
+                yield found
+                found, records, size, most = [], 0, 0, limits()
+    if found:
+        yield found
+
+
+def _split(consumed: Consumed, end: int) -> tuple[Consumed | None, Consumed | None]:
+    """The part before `end`, and the rest."""
+    if consumed.offset[-1] < end:
+        return consumed, None
+    row = next(i for i, o in enumerate(consumed.offset) if o >= end)
+    return (consumed.cut(0, row) if row else None), consumed.cut(row, len(consumed.offset))

@@ -1,0 +1,311 @@
+"""A process that writes a sink's records: the driver, or one of Spark's Python workers.
+
+Raw records become batches (convert, transform), go to the plugin's `Writer`, and what fails goes to the log and the dead
+letter queue with the bytes that were read. Nothing here commits offsets: that is the driver's, after `Sink.commit`.
+"""
+
+import logging
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock.record import Record
+from penstock.sink import Writer
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.pipeline import chain
+from penstock_runtime.pipeline.converters import Converters, convert_consumed
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, Operator, Stage, describe, fatal
+from penstock_runtime.pipeline.summary import Summary, error_line
+from penstock_runtime.sink.dead_letters import DeadLetters
+from penstock_runtime.sink.errant_records import ErrantRecords, ReportedUnderNone, coordinates
+from penstock_runtime.task.liveness import LOOP
+
+__all__ = ["PutRetries", "SinkProcess"]
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+_FIRST_DELAY: Final = 0.3
+
+PUT_CLASS: Final = "org.apache.kafka.connect.sink.SinkTask"
+"""The class that Connect names for failures in `put`; tools look for it."""
+
+
+@dataclass(frozen=True)
+class PutRetries:
+    """How a `RetriableError` of `Writer.write` is treated; times in seconds.
+
+    Attributes:
+        timeout: how long the same batch is tried; a negative one for ever, as in Kafka Connect.
+        delay_max: cap of the back-off.
+    """
+
+    timeout: float = -1.0
+    delay_max: float = 60.0
+
+
+class SinkProcess:
+    """One process's end of a sink task.
+
+    Args:
+        settings: how to connect, for the dead letter queue.
+        steps, converters, policy, retries: what happens to each record and batch.
+        writer: makes the task half of the sink; called once, when it is first needed.
+        stopping: ends retries, and in a worker of Spark the tries of a record.
+        redact: takes secrets out of what a plugin said, for the dead letter queue.
+        patient: wait and try again here; else a `RetriableError` is for the caller (a Spark worker gives it to the driver,
+            which tells of it and waits without holding a job).
+        trouble: told while a batch is tried again, and None when it went through.
+        lost: given the counts of dead letters that Kafka did not take, as their batch will not count them.
+    """
+
+    def __init__(
+        self, settings: ClientSettings, *, connector: str, task: int, steps: Sequence[chain.Step],
+        converters: Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
+        stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
+        trouble: Callable[[str | None], None] = lambda text: None, lost: Callable[[Summary], None] = lambda summary: None,
+        redact: Callable[[str], str] = str, patient: bool = True,
+    ) -> None:  # fmt: skip
+        self._connector = connector
+        self._task = task
+        self._steps = steps
+        self._converters = converters
+        self._policy = policy
+        self._retries = retries
+        self._make_writer = writer
+        self._writer: Writer | None = None
+        self._stopping = stopping
+        self._sleep = sleep
+        self._trouble = trouble
+        self._patient = patient
+        self._dead_letters = DeadLetters(
+            settings, connector=connector, task=task, policy=policy, redact=redact, lost=lost
+        )
+        self._late: list[ConnectError] = []
+        """Of reports that came when their batch was over."""
+
+    def put(self, consumed: Sequence[Consumed], *, stage: bool = False) -> Summary:
+        """Write these records, or stage them; on return all of them are written, staged, dropped or handed back.
+
+        Raises:
+            ConnectError: a record failed and `errors.tolerance` is `none`, or the writer failed.
+        """
+        summary = Summary()
+        self._check_reports()
+        batches = [b for c in consumed for b in [self.convert(c, summary)] if b.length]
+        if summary.dead_letters:  # a writer may store offsets beyond them, so that these records never come again
+            self._dead_letters.finish(summary)
+        if batches:
+            started = time.perf_counter()
+            self._write(batches, consumed, summary, stage=stage)
+            summary.spend("deliver", time.perf_counter() - started)
+        return summary
+
+    def staged(self) -> list[Any]:
+        """The message of what was staged since this was last asked, if there is one.
+
+        Raises: as `put`.
+        """
+        message = None if self._writer is None else self._writer.staged()
+        self._check_reports()
+        return [] if message is None else [message]
+
+    def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
+        """Converted and transformed records; failures are settled."""
+        batch, failures = self.converted(consumed, summary)
+        if failures:
+            self._settle(failures, consumed, summary)
+        return batch
+
+    def converted(self, consumed: Consumed, summary: Summary) -> tuple[RecordBatch, Sequence[Failure]]:
+        """Converted and transformed records, and the failures, for `settle`.
+
+        Raises:
+            ConnectError: a record failed and `errors.tolerance` is `none`.
+        """
+        started = time.perf_counter()
+        operator = Operator(self._policy, self._stopping, waiting=self._trouble)
+        batch = convert_consumed(self._converters, consumed, operator)
+        good = batch.length
+        converted = time.perf_counter()
+        failed = len(operator.failures)
+        result = chain.transform(self._steps, batch, operator)
+        if result.offset is None:  # a transform made records from nothing; they lie where those lay that it was given
+            result = result.replace(offset=[consumed.offset[row] for row in result.positions])
+        summary.spend("convert", converted - started)
+        summary.spend("transform", time.perf_counter() - converted)
+        summary.read += len(consumed.offset)
+        summary.bytes += consumed.size()
+        summary.retries += operator.retries
+        summary.dropped += good - result.length - (len(operator.failures) - failed)
+        if good:
+            summary.wrote_to(consumed.source.topic)
+        summary.offsets = [*summary.offsets, (*consumed.source, consumed.next_offset)]
+        if operator.failures and not self._policy.tolerate:
+            self._settle(operator.failures, consumed, summary)
+        return result, operator.failures
+
+    def settle(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary) -> None:
+        """Count, log and bury records that failed; on return their dead letters are in Kafka.
+
+        Tried again by itself, as other records of the batch may be written. Raises as `retrying`.
+        """
+        if any(of for _, of in failures):
+            summary.add(self.retrying(lambda: self._settled(failures), summary))
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.close()
+        self._dead_letters.close()
+
+    def _write(
+        self, batches: Sequence[RecordBatch], consumed: Sequence[Consumed], summary: Summary, *, stage: bool
+    ) -> None:
+        if self._writer is None:
+            self._writer = self._make_writer()
+        put = self._writer.stage if stage else self._writer.write
+        reports = ErrantRecords(tolerate=self._policy.tolerate, late=self._late.append)
+        try:
+            message = self.retrying(lambda: reports.during(lambda report: put(batches, report)), summary)
+        except ReportedUnderNone as e:
+            raise self._fatal_report(e.record, e.error, consumed) from e.error
+        except (
+            _GivenUp,
+            RetriableError,
+            Superseded,
+        ):  # of a worker of Spark: the driver waits, and reads the batch again
+            raise
+        except Exception as e:
+            raise ConnectError(
+                f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(e)}"
+            ) from e
+        self._check_reports()
+        reported = reports.made
+        if reported:
+            # Tried again by itself: the batch is written, and where the writer stores offsets it does not come again.
+            summary.add(self.retrying(lambda: self._buried(reported, consumed), summary))
+        summary.written += sum(b.length for b in batches) - len(reported)
+        if message is not None:
+            summary.messages = [*summary.messages, message]
+
+    def _settled(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]]) -> Summary:
+        found = Summary()
+        for consumed, of in failures:
+            self._settle(of, consumed, found)
+        self._dead_letters.finish(found)
+        return found
+
+    def _buried(self, reported: Sequence[tuple[Record, Exception]], consumed: Sequence[Consumed]) -> Summary:
+        found = Summary()
+        for record, error in reported:
+            self._settle_report(record, error, consumed, found)
+        self._dead_letters.finish(found)
+        return found
+
+    def retrying(self, work: Callable[[], T], summary: Summary) -> T:
+        """Do it, again while it raises `RetriableError`, as long as `sink.retry.timeout.ms` says.
+
+        Raises:
+            RetriableError: the task is to stop; the batch is abandoned and comes again with the next life.
+            ConnectError: the time is over.
+            Exception: whatever else `work` raises.
+        """
+        deadline = time.monotonic() + self._retries.timeout if self._retries.timeout >= 0 else float("inf")
+        attempt = 0
+        while True:
+            LOOP.turned()
+            try:
+                result = work()
+            except RetriableError as e:
+                if not self._patient:
+                    raise
+                attempt += 1
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise _GivenUp(f"Exiting WorkerSinkTask due to unrecoverable exception: {describe(e)}") from e
+                pause = e.retry_after
+                if pause is None:
+                    pause = min(self._retries.delay_max, _FIRST_DELAY * 2.0 ** min(attempt - 1, 20))
+                summary.retries += 1
+                self._trouble(f"write is tried again (attempt {attempt}): {e}")
+                self._sleep(min(pause, left))
+                if self._stopping():
+                    raise _Stopped(f"Stopped while the sink asks to wait: {e}") from e
+            else:
+                if attempt:
+                    self._trouble(None)
+                return result
+
+    def _check_reports(self) -> None:
+        """A record that was handed back too late is in no dead letter queue, and its offset may be committed soon.
+
+        Raises:
+            ConnectError: there is one, and the plugin has passed over the error.
+        """
+        if self._late:
+            raise self._late[0]
+
+    def _fatal_report(self, record: Record, error: Exception, consumed: Iterable[Consumed]) -> ConnectError:
+        try:
+            self._settle_report(record, error, consumed, Summary())
+        except ConnectError as e:
+            return e
+        raise AssertionError("tolerated")
+
+    def _settle_report(self, record: Record, error: Exception, consumed: Iterable[Consumed], summary: Summary) -> None:
+        """Treat a record that was handed back as any that fails: by where it lay in Kafka, with the bytes it had there."""
+        original = record.original
+        for of in consumed:
+            if original is not None and of.source == (original.topic, original.partition):
+                row = bisect_left(of.offset, original.offset)
+                if of.offset[row : row + 1] == [original.offset]:
+                    self._settle([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
+                    return
+        raise ConnectError(f"The sink handed back a record that it was not given: {coordinates(record)}") from error
+
+    def _settle(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
+        topic, partition = consumed.source
+        task = f"{self._connector}-{self._task}"
+        if not self._policy.tolerate:
+            first = min(failures, key=lambda f: f.position)
+            if self._policy.log:
+                log.error("%s", error_line(first, task, self._detail(consumed, first.position)))
+            where = f"record at {topic}-{partition} offset {consumed.offset[first.position]}"
+            error = fatal(first, where=where, task=task)
+            self._dead_letters.bury_last(first, consumed)
+            raise error
+        for failure in failures:
+            detail = self._detail(consumed, failure.position)
+            summary.failed(failure, task, log=self._policy.log, detail=detail)
+            self._dead_letters.bury(failure, consumed, summary)
+
+    def _detail(self, consumed: Consumed, row: int) -> str:
+        if not self._policy.log_messages:
+            return ""
+        topic, partition = consumed.source
+        timestamp = consumed.timestamp[row]
+        return (
+            f", where consumed record is {{topic='{topic}', partition={partition}, offset={consumed.offset[row]}, "
+            f"timestamp={-1 if timestamp is None else timestamp}, timestampType={consumed.timestamp_type_of(row)}}}"
+        )
+
+
+class _GivenUp(ConnectError):
+    """`sink.retry.timeout.ms` is over."""
+
+
+class _Stopped(RetriableError):
+    """The task is to stop while the sink asks to wait."""
+
+
+def _range(consumed: Sequence[Consumed]) -> str:
+    return "Writing " + ", ".join(
+        f"{c.source.topic}-{c.source.partition} offsets {c.offset[0]} to {c.offset[-1]}" for c in consumed[:5]
+    )

@@ -1,0 +1,1 @@
+"""A source task: read, deliver, commit."""

@@ -1,0 +1,62 @@
+"""Where a source's offsets are kept: the worker's offsets topic, and the connector's own before it (KIP-618).
+
+Exactly once, offsets travel in the transaction and so live on the cluster that the connector writes to; the worker's topic
+gets them afterwards, as in Kafka Connect. Reading merges both, the connector's own value first. (4.3.1 forgets the
+worker's value instead, and so loses the position of a connector that is given a topic of its own.)
+"""
+
+from collections.abc import Sequence
+
+from penstock_runtime.kafka import offsets_topic
+from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
+from penstock_runtime.kafka.offsets_topic import StoredOffsets
+from penstock_runtime.pipeline.context import Setup
+
+__all__ = ["OffsetStore"]
+
+
+class OffsetStore:
+    """Reads offsets, and writes those that no transaction carries.
+
+    Args:
+        setup: names topics and clusters.
+        writer: to the worker's cluster.
+    """
+
+    def __init__(self, setup: Setup, writer: StatusWriter) -> None:
+        self._setup = setup
+        self._shared = writer
+        self._own: StatusWriter | None = None
+
+    def load(self) -> StoredOffsets:
+        """Everything that is known of this connector.
+
+        Raises:
+            RetriableError, ConnectError: as `kafka.compacted.until_end`.
+        """
+        setup = self._setup
+        stored = offsets_topic.load(setup.shared, setup.spec.connector, topic=setup.worker.offset_storage_topic)
+        if setup.own_offsets:
+            stored.prefer(offsets_topic.load(setup.settings, setup.spec.connector, topic=setup.offsets_topic))
+        return stored
+
+    def delivered(self, entries: Sequence[Entry]) -> None:
+        """Write what the transaction did not carry, once the records are there.
+
+        Raises:
+            RetriableError, ConnectError: as `StatusWriter.write`.
+        """
+        if not entries:
+            return
+        setup = self._setup
+        if setup.own_offsets and not setup.exactly_once:
+            if self._own is None:
+                self._own = StatusWriter(setup.settings, client_id=f"penstock-offsets-{setup.spec.id}")
+            self._own.write(setup.offsets_topic, entries)
+        if setup.own_offsets or not setup.exactly_once:
+            self._shared.write(setup.worker.offset_storage_topic, entries)
+
+    def close(self) -> None:
+        """Let go of the connection that is its own."""
+        if self._own is not None:
+            self._own.close()

@@ -1,0 +1,76 @@
+"""A transaction of one producer that begins with the first record: a batch that reads nothing begins none."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from penstock_runtime.kafka.errors import Fenced, TransactionExpired
+from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
+from penstock_runtime.kafka.transactions import TransactionalProducer
+
+__all__ = ["OpenTransaction"]
+
+
+class OpenTransaction:
+    """From the first `send` to `commit`; then the next one. After an error it is of no more use.
+
+    Attributes:
+        sent: how many portions the producer was given, in all transactions.
+        void: one failed, or its outcome is unknown: the producer must be fenced before another writes.
+    """
+
+    def __init__(self, producer: TransactionalProducer, clock: Callable[[], float] = time.monotonic) -> None:
+        self._producer = producer
+        self._clock = clock
+        self._since: float | None = None
+        self.sent = 0
+        self.void = False
+
+    def send(self, outgoing: Outgoing) -> list[Refused]:
+        """Add records, and begin where that was not done; as `TransactionalProducer.send`.
+
+        Raises:
+            TransactionExpired: the brokers have ended it, or will, since it has been open for too long.
+        """
+        if self._since is None:
+            self._producer.begin()
+            self._since = self._clock()
+        elif self._expired:  # what would be sent now could only be aborted
+            raise TransactionExpired(self._too_long())
+        self.sent += 1
+        with self._expiring():
+            return self._producer.send(outgoing)
+
+    def commit(self) -> None:
+        """Make what was sent visible; nothing where nothing was. Raises as `TransactionalProducer.commit`, and `send`."""
+        if self._since is None:
+            return
+        with self._expiring():
+            self._producer.commit()
+        self._since = None
+
+    def abandon(self) -> None:
+        """Abort when that is possible; the producer is not used again."""
+        self.void = True
+        with suppress(Exception):
+            self._producer.abort()
+
+    @property
+    def _expired(self) -> bool:
+        return self._since is not None and self._clock() - self._since >= self._producer.timeout
+
+    @contextmanager
+    def _expiring(self) -> Iterator[None]:
+        try:
+            yield
+        except Fenced as e:
+            if self._expired:
+                raise TransactionExpired(f"{self._too_long()}: {e}") from e
+            raise
+
+    def _too_long(self) -> str:
+        age = 0.0 if self._since is None else self._clock() - self._since
+        return (
+            f"A transaction was open for {age:.0f} s, and the brokers end one that is open for "
+            f"{self._producer.timeout:g} s (transaction.timeout.ms)"
+        )

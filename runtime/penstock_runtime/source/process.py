@@ -1,0 +1,236 @@
+"""A process that delivers a source's records: the driver, or one of Spark's Python workers.
+
+It owns one transactional id, keeps its producer, reader and chain from batch to batch, and follows rule 3 of
+`incarnation`: after each `init_transactions` it looks whether it may still write.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from penstock.batch import RecordBatch
+from penstock.errors import RetriableError
+from penstock.record import Record
+from penstock.source import InputPartition, PartitionReader, rows
+from penstock_runtime.fencing.incarnation import Life
+from penstock_runtime.kafka.compacted_topic import Entry
+from penstock_runtime.kafka.errors import TransactionAborted, TransactionExpired
+from penstock_runtime.kafka.producer import PlainProducer
+from penstock_runtime.kafka.producer_buffer import Outgoing
+from penstock_runtime.kafka.refused_records import Refusals
+from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.status_topic import Incarnation
+from penstock_runtime.kafka.transactions import TransactionalProducer
+from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.source.delivery import Delivery
+from penstock_runtime.source.open_transaction import OpenTransaction
+from penstock_runtime.source.prefetch import ReadingThread
+
+__all__ = ["SourceProcess", "Work"]
+
+Portions = Iterable[RecordBatch | Sequence[Record]]
+Work = tuple[InputPartition, Sequence[Entry]]
+"""A part of a batch, and the offset records that go with it."""
+
+
+class SourceProcess:
+    """One process's end of a source task.
+
+    Args:
+        settings: how to connect.
+        delivery: the chain.
+        reader: makes the task half of the source; called once, when it is first needed.
+        read_ahead: read in a thread of its own (`SourceConnector.read_ahead`).
+        offsets_topic: the topic that offsets are written to.
+        transactional_id: this process's id; None delivers at least once.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        delivery: Delivery,
+        reader: Callable[[], PartitionReader],
+        *,
+        read_ahead: bool,
+        offsets_topic: str,
+        transactional_id: str | None,
+        client_id: str,
+    ) -> None:
+        self._settings = settings
+        self._delivery = delivery
+        self._make_reader = reader
+        self._reader: PartitionReader | None = None
+        self._reading: ReadingThread[RecordBatch] | None = ReadingThread() if read_ahead else None
+        self._offsets_topic = offsets_topic
+        self._id = transactional_id
+        self._client_id = client_id
+        self._producer: TransactionalProducer | None = None
+        self._transaction: OpenTransaction | None = None
+        self._plain: PlainProducer | None = None
+        self._refusals = Refusals(settings, delivery.stopping)
+        self._life: Incarnation | None = None
+
+    def take_over(self, life: Life) -> None:
+        """Make the producer for this incarnation and fence, unless it is there: rule 3.
+
+        Raises:
+            Superseded: somebody newer is at work.
+            RetriableError, ConnectError: Kafka is away, or refuses.
+        """
+        if self._id is None or (self._producer is not None and self._life == life.current):
+            return
+        self.drop_producer()
+        self._producer = TransactionalProducer(
+            self._settings, self._id, client_id=self._client_id, refusals=self._refusals, check=life.check
+        )
+        self._transaction = OpenTransaction(self._producer)
+        self._life = life.current
+
+    def deliver(self, work: Sequence[Work], *, where: str) -> Summary:
+        """Deliver these parts and their offsets: in one transaction when exactly once, else the records only.
+
+        Raises: as `add` and `commit`.
+        """
+        summary = Summary()
+        self.add([part for part, _ in work], summary, where=where)
+        self.commit([e for _, entries in work for e in entries], summary)
+        return summary
+
+    def add(self, parts: Sequence[InputPartition], summary: Summary, *, where: str) -> None:
+        """Deliver these parts: into the open transaction, or into one that begins with the first record.
+
+        At least once their records are in Kafka on return. `summary` counts them as they go.
+
+        Raises:
+            Fenced, TransactionAborted, RetriableError: nothing is known; fence and plan again. Unless `void` is false: then
+                nothing of these parts was sent, and what was added before stands.
+            ConnectError: the task fails; nothing of the transaction shows.
+        """
+        self._add(map(self._read, parts), summary, where)
+
+    def add_read(self, portions: Portions, summary: Summary, *, where: str) -> None:
+        """The same for records that are read here."""
+        self._add([rows(portions)], summary, where)
+
+    def commit(self, entries: Sequence[Entry], summary: Summary) -> None:
+        """End the transaction with these offset records; nothing is to be done at least once.
+
+        Raises:
+            Fenced, TransactionAborted, RetriableError: the outcome is unknown; fence and plan again.
+            ConnectError: the task fails; nothing of the transaction shows.
+        """
+        if self._id is None:
+            return
+        started = time.perf_counter()
+        transaction = self._writable()
+        try:
+            refused = transaction.send(_outgoing(self._offsets_topic, entries)) if entries else ()
+            if refused:
+                raise refused[0].error
+            transaction.commit()
+        except BaseException:
+            transaction.abandon()
+            raise
+        summary.spend("commit", time.perf_counter() - started)
+
+    @property
+    def void(self) -> bool:
+        """Whether a transaction failed or its outcome is unknown: nothing is written before `take_over`."""
+        return self._id is not None and (self._transaction is None or self._transaction.void)
+
+    @property
+    def isolating(self) -> bool:
+        """Whether records that Kafka refused are looked for.
+
+        Then a transaction ends with each batch: one that went on would be void again for each one that comes meanwhile.
+        """
+        return self._refusals.isolating
+
+    @property
+    def reader(self) -> PartitionReader:
+        """The task half, made when first asked for."""
+        if self._reader is None:
+            self._reader = self._make_reader()
+        return self._reader
+
+    def drop_producer(self) -> None:
+        """Let the producer go, its transaction with it."""
+        producer, self._producer, self._transaction, self._life = self._producer, None, None, None
+        if producer is not None:
+            producer.close()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        with suppress(Exception):
+            if self._reading is not None:
+                self._reading.do(self._close_reader)
+                self._reading.close()
+            else:
+                self._close_reader()
+        self.drop_producer()
+        self._drop_plain()
+
+    def _writable(self) -> OpenTransaction:
+        if self._transaction is None or self._transaction.void:
+            raise TransactionAborted("This process may not write: it has no producer of the present incarnation")
+        return self._transaction
+
+    def _add(self, parts: Iterable[Iterator[RecordBatch]], summary: Summary, where: str) -> None:
+        if self._id is None:
+            with self._plainly():
+                for portions in parts:
+                    self._deliver_plainly(portions, summary, where)
+                self._flush(summary)
+            return
+        transaction = self._writable()
+        before = transaction.sent
+        try:
+            for portions in parts:
+                self._delivery.deliver(portions, transaction, summary, where=where)
+        except BaseException as e:
+            if transaction.sent > before or not isinstance(e, RetriableError):
+                transaction.abandon()
+            if isinstance(e, TransactionExpired):
+                raise TransactionExpired(f"{e}; {summary.read} records of its last batch were read by then") from e
+            raise
+
+    def _read(self, part: InputPartition) -> Iterator[RecordBatch]:
+        def read() -> Iterator[RecordBatch]:
+            return rows(self.reader.read(part))
+
+        return self._reading.ahead(read) if self._reading is not None else read()
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """After a failure another producer goes on: this one may be beyond use, and holds records that come again."""
+        try:
+            yield
+        except BaseException:
+            self._drop_plain()
+            raise
+
+    def _drop_plain(self) -> None:
+        plain, self._plain = self._plain, None
+        if plain is not None:
+            with suppress(Exception):
+                plain.close()
+
+    def _deliver_plainly(self, portions: Iterator[RecordBatch], summary: Summary, where: str) -> None:
+        if self._plain is None:
+            self._plain = PlainProducer(self._settings, client_id=self._client_id, refusals=self._refusals)
+        self._delivery.deliver(portions, self._plain, summary, where=where)
+
+    def _flush(self, summary: Summary) -> None:
+        if self._plain is None:
+            return
+        started = time.perf_counter()
+        self._plain.flush()
+        summary.spend("commit", time.perf_counter() - started)
+
+
+def _outgoing(topic: str, entries: Sequence[Entry]) -> Outgoing:
+    return Outgoing(length=len(entries), topic=topic, key=[k for k, _ in entries], value=[v for _, v in entries])

@@ -1,0 +1,48 @@
+"""The process that forks Spark's Python workers (`spark.python.daemon.module`), with what they need loaded already.
+
+A worker then shares the modules' memory with its siblings and begins its first batch at once. Nothing here may start a
+thread or open a connection: Kafka clients are made in the workers, never before a fork.
+"""
+
+import socket
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Final
+
+# Spark puts its own zips before the packages that are installed, which hold the same: compiled anew by each process that
+# imports from them, and their directories read anew by each worker (0.3 s of CPU).
+_ZIPS = ("pyspark.zip", "py4j-*-src.zip")
+sys.path[:] = [entry for entry in sys.path if not any(fnmatch(Path(entry).name, zipped) for zipped in _ZIPS)]
+
+from pyspark import daemon  # noqa: E402
+from pyspark import worker as spark_worker  # noqa: E402
+
+from penstock_runtime.pipeline.gc_tuning import collect_seldom  # noqa: E402
+from penstock_runtime.spark import worker  # noqa: E402
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Serve Spark's requests for workers until its JVM ends."""
+    assert worker.deliver is not None  # loaded for the workers
+    assert spark_worker.main is not None
+    collect_seldom()
+    daemon.worker = _worker
+    daemon.manager()
+
+
+_sparks_worker: Final = daemon.worker
+
+
+def _worker(sock: socket.socket, authenticated: bool) -> int:
+    """Spark's own, without a stack trace where the JVM is gone: the driver tells of that."""
+    try:
+        return _sparks_worker(sock, authenticated)
+    except (ConnectionError, EOFError):
+        return 1
+
+
+if __name__ == "__main__":
+    main()

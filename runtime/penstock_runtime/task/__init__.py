@@ -1,0 +1,1 @@
+"""The process of a task: `python -m penstock_runtime.task SPEC`."""

@@ -1,0 +1,104 @@
+"""The HTTP server of a task: its metrics, and what the kubelet asks. Whoever reaches the pod may ask; nothing is secret.
+
+It is answered by threads of its own, so that a loop that is blocked is told, not suffered; a process that stands still
+answers nothing. Those who only hold connections open are let go in favour of later ones: they must not keep the kubelet
+from being answered.
+"""
+
+import socket
+import socketserver
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import ThreadingHTTPServer
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, MetricsHandler
+
+from penstock_model.contracts.pod_layout import HEALTH_PATH, READY_PATH
+
+__all__ = ["Check", "serve"]
+
+Check = Callable[[], str | None]
+"""What is wrong, in a sentence without secrets; None: nothing."""
+
+_SECONDS: Final = 5.0
+"""How long a client may keep us waiting."""
+_MOST: Final = 32
+"""Connections at once."""
+
+
+def serve(port: int, registry: CollectorRegistry, *, healthy: Check, ready: Check, age: Callable[[], float]) -> int:
+    """Listen until the process ends.
+
+    Args:
+        port: 0 takes any.
+        registry: metrics, at every other path.
+        healthy: at `/healthz`, 503 where it says what is wrong.
+        ready: at `/readyz`, likewise.
+        age: told where nothing is wrong: seconds since the loop turned.
+
+    Returns:
+        The port that was taken.
+
+    Raises:
+        OSError: it is taken already.
+    """
+    checks = {HEALTH_PATH: healthy, READY_PATH: ready}
+
+    class Handler(MetricsHandler):
+        timeout = _SECONDS
+
+        def do_GET(self) -> None:  # noqa: N802 (the base class's name)
+            check = checks.get(self.path.partition("?")[0])
+            if check is None:
+                super().do_GET()
+                return
+            wrong = check()
+            body = f"{wrong or f'ok, turned {age():.1f} s ago'}\n".encode()
+            self.send_response(503 if wrong else 200)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    Handler.registry = registry
+    server = _Server(port, Handler)
+    threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
+    return int(server.server_address[1])
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, handler: type[MetricsHandler]) -> None:
+        self._open: dict[socket.socket, None] = {}
+        self._lock = threading.Lock()
+        both = socket.has_dualstack_ipv6()
+        self.address_family = socket.AF_INET6 if both else socket.AF_INET
+        super().__init__(("::" if both else "", port), handler)
+
+    def server_bind(self) -> None:
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's asks the DNS for our own name
+        self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            while len(self._open) >= _MOST:
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._open[request] = None
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away, or is let go, is no news."""

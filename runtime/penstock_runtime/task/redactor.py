@@ -1,0 +1,36 @@
+"""What must not be told, known before anything else is done with a configuration."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from penstock_model.connect.redaction import Redactor, client_secrets
+from penstock_model.connect.variables import Secret, resolve
+
+__all__ = ["mounted", "redactor_of"]
+
+_LARGEST: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
+
+
+def redactor_of(config: Mapping[str, str], worker: Mapping[str, str], secrets_dir: Path | str | None) -> Redactor:
+    """Knows the secrets of a configuration that may be wrong: every variable that resolves, all that is mounted, and the
+    passwords of clients that stand there as they are. Raises nothing.
+    """  # noqa: D205 (one sentence)
+    own, shared = resolve(config, secrets_dir), resolve(worker, secrets_dir)
+    literal = [*client_secrets(own.values), *client_secrets(shared.values)]
+    return Redactor([*own.secrets, *shared.secrets, *mounted(secrets_dir), *literal])
+
+
+def mounted(secrets_dir: Path | str | None) -> Iterator[Secret]:
+    """Every key of every secret in a directory, whether anything names it or not."""
+    if secrets_dir is None:
+        return
+    for file in sorted(Path(secrets_dir).glob("*/*")):
+        if file.name.startswith("."):  # where Kubernetes keeps them
+            continue
+        try:
+            if file.is_file() and file.stat().st_size <= _LARGEST:
+                value = file.read_bytes().decode().removesuffix("\n").removesuffix("\r")
+                yield Secret(f"${{secret:{file.parent.name}:{file.name}}}", value)
+        except (OSError, UnicodeDecodeError):
+            continue

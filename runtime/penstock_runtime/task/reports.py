@@ -1,0 +1,241 @@
+"""Where a task's news go: the status topic (Connect's records), the metrics, and the process that started it."""
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from penstock.errors import ConnectError
+from penstock_runtime.kafka import status_topic
+from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
+from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.task.metrics import TaskMetrics
+
+__all__ = ["ParentPipe", "Records", "TaskReports", "WrittenAtOnce"]
+
+log = logging.getLogger(__name__)
+_EVERY: Final = 0.5
+
+
+class ParentPipe:
+    """Events for the process that started this one: JSON lines on an inherited file descriptor.
+
+    A thread writes them, so that a parent that does not read (it is stopped, say) holds nobody up: of each kind of event
+    the latest waits for it, earlier ones are dropped. Progress is written twice a second at most. A parent that is gone
+    is not an error.
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._fd = descriptor
+        self._news = threading.Condition()
+        self._progress: dict[str, Any] = {}
+        self._events: dict[str, dict[str, Any]] = {}
+        self._due = 0.0
+        self._urgent = False
+        self._writing = False
+        if descriptor is not None:
+            threading.Thread(target=self._flow, name="reports", daemon=True).start()
+
+    def send(self, event: str, **fields: Any) -> None:
+        """Send as soon as the parent reads, after the progress that waits; in the place of one that waits likewise."""
+        with self._news:
+            self._events.pop(event, None)  # the latest comes last
+            self._events[event] = fields
+            self._urgent = True
+            self._news.notify_all()
+
+    def progress(self, **fields: Any) -> None:
+        """Send with the next round; later values replace earlier ones."""
+        with self._news:
+            begins = not self._waits
+            self._progress.update(fields)
+            if begins:  # else the thread knows, and waits for the round: waking it costs more than all the rest here
+                self._news.notify_all()
+
+    def flush(self, seconds: float = 1.0) -> None:
+        """Wait until all is written, so long at most."""
+        with self._news:
+            self._urgent = True
+            self._news.notify_all()
+            self._news.wait_for(lambda: self._fd is None or not (self._waits or self._writing), seconds)
+
+    @property
+    def _waits(self) -> bool:
+        return bool(self._progress or self._events)
+
+    def _flow(self) -> None:
+        while self._fd is not None:
+            with self._news:
+                self._writing = False
+                self._news.notify_all()
+                self._news.wait_for(lambda: self._waits)
+                self._news.wait_for(lambda: self._urgent, max(0.0, self._due - time.monotonic()))
+                events = [{"event": "progress", **self._progress}] if self._progress else []
+                events += [{"event": name, **fields} for name, fields in self._events.items()]
+                self._progress, self._events, self._urgent = {}, {}, False
+                self._writing = True
+                self._due = time.monotonic() + _EVERY
+            self._write(b"".join(json.dumps(e, default=str).encode() + b"\n" for e in events))
+
+    def _write(self, lines: bytes) -> None:
+        try:
+            while lines and self._fd is not None:
+                lines = lines[os.write(self._fd, lines) :]
+        except OSError:
+            self._fd = None
+            with self._news:
+                self._news.notify_all()
+
+
+class Records(Protocol):
+    """The way to the status topic."""
+
+    def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
+        """Write these; where it waits, so many seconds at most. A Kafka that is away is no error."""
+
+
+class WrittenAtOnce:
+    """Waits until records are acknowledged."""
+
+    def __init__(self, writer: StatusWriter, topic: str) -> None:
+        self._writer = writer
+        self._topic = topic
+
+    def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
+        """Write these; what cannot be written is logged."""
+        try:
+            self._writer.write(self._topic, entries, timeout=timeout)
+        except ConnectError as e:
+            log.warning("The status topic was not written: %s", e)
+
+
+class News(Protocol):
+    """Whoever else wants to know (`pod.reports.PodReports`)."""
+
+    def state(self, state: State, *, message: str | None = None, trace: str | None = None) -> None:
+        """The task is in this state now."""
+
+    def trouble(self, text: str | None) -> None:
+        """Something hinders the task, or does no longer."""
+
+
+class TaskReports:
+    """Implements `engine.reports.Reports` for a task process."""
+
+    def __init__(
+        self, *, connector: str, task: int, generation: int, version: str, worker_id: str, records: Records,
+        track_topics: bool, metrics: TaskMetrics, parent: ParentPipe, redact: Callable[[str], str] = str,
+        news: News | None = None,
+    ) -> None:  # fmt: skip
+        self._connector = connector
+        self._task = task
+        self._generation = generation
+        self._version = version
+        self._worker_id = worker_id
+        self._records = records
+        self._news = news
+        self._track = track_topics
+        self._metrics = metrics
+        self._parent = parent
+        self._redact = redact
+        self._active: set[str] = set()
+        self._total = Summary()
+        self._trouble: str | None = None
+        self._state: State | None = None
+        self.batches = 0
+
+    def state(
+        self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
+    ) -> None:
+        """To all of them, once; a status topic that is out of reach does not stop the task."""
+        if state is self._state:  # a task that starts paused says so at its start, and when it pauses
+            return
+        self._state = state
+        self._metrics.state(state)
+        if self._news is not None:
+            self._news.state(state, message=message, trace=trace)
+        self._parent.send("state", state=state.value, trace=trace)
+        self._records.write(
+            [
+                status_topic.task_status(
+                    self._connector,
+                    self._task,
+                    state,
+                    worker_id=self._worker_id,
+                    generation=self._generation,
+                    version=self._version,
+                    trace=trace,
+                )
+            ],
+            timeout=timeout if timeout is not None else 5.0 if state is State.FAILED else 30.0,
+        )
+
+    @property
+    def works(self) -> bool:
+        """Whether the task has told that it runs or is paused, and nothing else since."""
+        return self._state in (State.RUNNING, State.PAUSED)
+
+    def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
+        """Counts for the metrics and the parent, and the lines that records left."""
+        self.batches += 1
+        self._metrics.batch(summary, seconds, on_spark=on_spark)
+        for line in summary.log:
+            log.error("%s", line)
+        if summary.logged > len(summary.log):
+            log.error("%d more records of this batch failed likewise", summary.logged - len(summary.log))
+        total = self._total
+        total.read += summary.read
+        total.written += summary.written
+        total.bytes += summary.bytes
+        total.failures += summary.failures
+        total.dropped += summary.dropped
+        self._parent.progress(
+            read=total.read, written=total.written, bytes=total.bytes, failures=total.failures, dropped=total.dropped,
+            spark=on_spark,
+        )  # fmt: skip
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("Batch of %d records in %.3f s (%s): %s", summary.read, seconds,
+                      "Spark" if on_spark else "driver", summary.seconds)  # fmt: skip
+
+    def committed(self) -> None:
+        """For the metrics."""
+        self._metrics.committed()
+
+    def partitions(self, number: int) -> None:
+        """For the metrics."""
+        self._metrics.partitions(number)
+
+    def lag(self, records: int | None) -> None:
+        """For the metrics and the parent."""
+        if records is not None:
+            self._metrics.lag(records)
+            self._parent.progress(lag=records)
+
+    def active(self, topics: list[str]) -> None:
+        """Topics that are new to this task go to the status topic (KIP-558)."""
+        new = [t for t in topics if t not in self._active]
+        if not new:
+            return
+        self._active.update(new)
+        self._parent.progress(topics=sorted(self._active))
+        if self._track:
+            now = int(time.time() * 1000)
+            entries = [status_topic.topic_status(t, self._connector, self._task, now) for t in new]
+            self._records.write(entries, timeout=30.0)
+
+    def trouble(self, message: str | None) -> None:
+        """For the parent, when it changes."""
+        message = message and self._redact(message)
+        if message != self._trouble:
+            self._trouble = message
+            self._parent.progress(trouble=message)
+            if self._news is not None:
+                self._news.trouble(message)
+
+    def spark(self, *, up: bool) -> None:
+        """For the metrics."""
+        self._metrics.spark(up=up)

@@ -1,0 +1,50 @@
+"""What short pods answer: from a template, as fast as a thousand of them need; or by the real work, with a real Kafka."""
+
+import itertools
+from collections.abc import Callable
+
+from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome, PlanAnswer
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec
+from penstock_model.resources.connector import Connector
+from penstock_runtime.job.answer import answered
+
+__all__ = ["WRONG", "Answers", "real", "template"]
+
+Answers = Callable[[JobRequest], JobAnswer]
+WRONG = "wrong"
+"""A property that the template's plugin refuses, with its value as the reason."""
+
+_standings = itertools.count(1)
+
+
+def template(request: JobRequest) -> JobAnswer:
+    """A plugin that makes `tasksMax` tasks, each with the whole configuration."""
+    done = JobAnswer(id=request.id, action=request.action, outcome=Outcome.DONE)
+    prepares = request.action is Action.PREPARE or request.prepare
+    number = next(_standings)
+    standing = Standing(generation=number, plan=f"plan-{number}") if prepares else None
+    if request.action is not Action.PLAN:
+        return done.model_copy(update={"standing": standing})
+    connector = Connector.draft(request.connector)
+    config = {k: str(v) for k, v in connector.spec.config.items()}
+    if WRONG in config:
+        problem = Finding(property=WRONG, message=config[WRONG])
+        return done.model_copy(update={"outcome": Outcome.INVALID, "problems": (problem,)})
+    count = connector.spec.tasks_max
+    plugins = {"connector": PluginReference(reference="x:Y", alias="FileStreamSource", version="1.4.2")}
+    plan = PlanAnswer(
+        kind="source", class_name="FileStreamSource", version="1.4.2",
+        tasks=tuple(
+            TaskSpec(connector=connector.connect_name, task=n, tasks=count, kind="source", config=config,
+                     plugins=plugins, worker=request.worker)
+            for n in range(count)
+        ),
+        answers_health=True,
+    )  # fmt: skip
+    return done.model_copy(update={"plan": plan, "standing": standing})
+
+
+def real(request: JobRequest) -> JobAnswer:
+    """What the short pod's own code answers."""
+    return answered(request, str)

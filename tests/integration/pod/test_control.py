@@ -1,0 +1,159 @@
+"""A task in a pod is paused and resumed by control records, within two seconds, whatever it is doing."""
+
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from ..pods import UID, Pods, PodTask, control, pods
+from ..running import manifest, new_name, until
+
+__all__ = ["pods"]
+
+WITHIN = 2.0  # seconds
+
+
+def end_of(servers: str, topic: str) -> int:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "test-reader"})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1])
+    finally:
+        consumer.close()
+
+
+def seconds_until(task: PodTask, generation: int, state: str) -> float:
+    begun = time.monotonic()
+    task.control(generation, state)
+    task.await_report("PAUSED" if state == "Paused" else "RUNNING", acted=generation, seconds=20)
+    return time.monotonic() - begun
+
+
+def stands_still(servers: str, topic: str, seconds: float = 1.0) -> int:
+    """The end of a topic, which is looked at for a while and must not move."""
+    end, deadline = end_of(servers, topic), time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        assert end_of(servers, topic) == end
+    return end
+
+
+def numbers(topic: str) -> dict[str, object]:
+    converters = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
+    return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, "batch.max.records": "2000", **converters})
+
+
+def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_is_resumed(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    task = pods.start(numbers(topic))
+    task.await_report("RUNNING", acted=1)
+    until(lambda: end_of(pods.lab.servers, topic) > 5_000)
+    assert seconds_until(task, 2, "Paused") < WITHIN
+    end = stands_still(pods.lab.servers, topic)
+    assert seconds_until(task, 3, "Running") < WITHIN
+    until(lambda: end_of(pods.lab.servers, topic) > end)
+    task.process.stop()
+    assert [(r.state, r.acted) for r in task.reports()] == [
+        ("RUNNING", 1), ("PAUSED", 2), ("RUNNING", 3), ("UNASSIGNED", 3),
+    ]  # fmt: skip
+
+
+@pytest.mark.scenario("state-pause-source")
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("polling", [False, True])
+def test_a_paused_source_moves_no_record_and_has_committed_what_it_has_sent(
+    pods: Pods, guarantee: str, polling: bool
+) -> None:
+    topic = pods.lab.topic()
+    script = [[f"v{n}"] for n in range(1_000)]
+    more = {"every": "0.1", "delivery.guarantee": guarantee, "polling": str(polling)}
+    task = pods.start(pods.lab.source_manifest(script, topic, **more))
+    name = task.spec.connector
+    pods.lab.journal.count("commit", 3)
+    task.control(2, "Paused")
+    task.await_report("PAUSED", acted=2)
+    end = stands_still(pods.lab.servers, topic, 2.0)
+    values = pods.lab.values(topic)
+    assert values == [f"v{n}" for n in range(len(values))]
+    assert len(values) >= 3
+    assert pods.lab.offsets(name)[-1] == {"i": len(values) - 1}
+    assert "stop" not in pods.lab.journal.kinds()
+    task.control(3, "Running")
+    task.await_report("RUNNING", acted=3)
+    until(lambda: end_of(pods.lab.servers, topic) > end)
+    task.process.stop()
+    values = pods.lab.values(topic)
+    assert values == [f"v{n}" for n in range(len(values))]
+    assert pods.lab.journal.kinds().count("start") == pods.lab.journal.kinds().count("stop") == 1
+    assert [s["state"] for s in pods.lab.status(f"status-task-{name}-0")] == [
+        "RUNNING", "PAUSED", "RUNNING", "UNASSIGNED",
+    ]  # fmt: skip
+
+
+def test_an_idle_sink_is_paused_and_resumed(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    task = pods.start(pods.lab.sink_manifest(topic))
+    task.await_report("RUNNING")
+    assert seconds_until(task, 2, "Paused") < WITHIN
+    pods.lab.produce(topic, "a")
+    assert seconds_until(task, 3, "Running") < WITHIN
+    assert pods.lab.journal.values(1) == ["a"]
+
+
+def test_a_batch_that_is_being_written_is_finished_and_committed_before_the_pause_is_told(
+    pods: Pods, tmp_path: Path
+) -> None:
+    topic = pods.lab.topic()
+    task = pods.start(pods.lab.sink_manifest(topic, out=str(tmp_path / "out"), slow=1.0))
+    task.await_report("RUNNING")
+    pods.lab.produce(topic, "a", "b", "c")
+    pods.lab.journal.count("open", 1)
+    task.control(2, "Paused")
+    task.await_report("PAUSED", acted=2)
+    written = pods.lab.committed(task.spec.connector, topic) or 0
+    assert len((tmp_path / "out").read_text().splitlines() if written else []) == written
+
+
+def test_a_task_that_waits_for_trouble_to_pass_is_paused_meanwhile(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    script = [{"raise": "retriable", "message": "the database is away"}]
+    task = pods.start(pods.lab.source_manifest(script, topic))
+    report = task.await_report("RUNNING", where=lambda r: r.trouble)
+    assert "the database is away" in str(report.trouble)
+    assert seconds_until(task, 2, "Paused") < 5  # offsets are read anew in between
+
+
+def test_the_control_record_of_another_connector_of_that_name_is_passed_over(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    task = pods.start(pods.lab.sink_manifest(topic))
+    task.await_report("RUNNING")
+    task.control(9, "Paused", uid="another")
+    task.control(2, "Paused")
+    task.await_report("PAUSED", acted=2)
+    assert {r.acted for r in task.reports()} == {1, 2}
+
+
+@pytest.mark.parametrize(("told", "state", "acted"), [(5, "PAUSED", 5), (3, "RUNNING", 4)])
+def test_at_its_start_a_task_obeys_the_higher_generation_of_its_life_and_the_control_record(
+    pods: Pods, told: int, state: str, acted: int
+) -> None:
+    spec = pods.lab.spec(pods.lab.sink_manifest(pods.lab.topic()))
+    control(pods.lab.servers, spec.connector, told, "Paused", uid=UID)
+    task = pods.task(spec, generation=4)
+    first = task.await_report(state)
+    assert (first.state, first.acted) == (state, acted)
+    assert len(task.reports()) == 1
+
+
+def test_a_new_generation_that_changes_nothing_for_the_task_is_confirmed_too(pods: Pods) -> None:
+    task = pods.start(pods.lab.sink_manifest(pods.lab.topic()))
+    task.await_report("RUNNING", acted=1)
+    assert seconds_until(task, 2, "Running") < WITHIN
+
+
+def test_a_life_that_begins_paused_moves_nothing_until_it_is_resumed(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    task = pods.start(numbers(topic), state="Paused")
+    task.await_report("PAUSED", acted=1)
+    assert end_of(pods.lab.servers, topic) == 0
+    seconds_until(task, 2, "Running")
+    until(lambda: end_of(pods.lab.servers, topic) > 0)

@@ -1,0 +1,331 @@
+"""Where a sink starts, what it commits, and what it does not see."""
+
+import time
+from itertools import pairwise
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
+
+from ..lab import Lab, failed
+from ..running import new_name, next_life, until
+
+SOON = {"offset.flush.interval.ms": "200"}
+
+
+def test_offsets_that_open_hands_back_go_before_the_groups(lab: Lab) -> None:
+    topic, name = lab.topic(), new_name("stored")
+    lab.produce(topic, "a", "b", "c", "d")
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    lab.journal.count("commit")
+    task.stop()
+    assert lab.committed(name, topic) == 4
+    _, task = lab.sink(topic, name=name, worker=SOON, stored={f"{topic}-0": 2})
+    assert lab.journal.values(6) == ["a", "b", "c", "d", "c", "d"]
+    task.stop()
+    assert lab.committed(name, topic) == 4
+
+
+def test_lower_offsets_than_were_reached_are_committed_as_the_sink_says(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b", "c")
+    name, task = lab.sink(topic, worker=SOON, commits="lower")
+    lab.journal.count("commit", 2)  # asked again, as something is not final yet
+    task.stop()
+    assert lab.committed(name, topic) == 2
+
+
+def test_higher_offsets_than_were_reached_are_ignored_with_a_warning(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b", "c")
+    name, task = lab.sink(topic, worker=SOON, commits="higher")
+    task.await_log(f"The sink wants to commit {topic}-0 at 4, which it was not given; ignored")
+    task.stop()
+    assert lab.committed(name, topic) is None
+
+
+def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_left_alone_while_nothing_is_new(lab: Lab) -> None:
+    topic, other = lab.topic(), lab.topic()
+    lab.produce(topic, "a")
+    _, task = lab.sink(f"{topic},{other}", worker=SOON, commits="higher")
+    task.await_log(f"The sink wants to commit {topic}-0 at 2, which it was not given; ignored")
+    time.sleep(2)  # ten times the interval: that nothing happens is the subject
+    assert len(lab.journal.of("commit")) == 1
+    lab.produce(topic, "b")
+    lab.journal.count("commit", 2)
+    task.stop()
+    assert task.log_text().count("which it was not given") == 1
+
+
+def test_a_sink_that_keeps_something_back_is_not_asked_all_the_time_while_nothing_is_new(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b")
+    _, task = lab.sink(topic, worker={"offset.flush.interval.ms": "60000"}, commits="lower")
+    times = [c["at"] for c in lab.journal.count("commit", 4)]
+    task.stop()
+    pauses = [after - before for before, after in pairwise(times)]
+    assert pauses[1] > 1.9
+    assert pauses[2] > 3.9
+
+
+@pytest.mark.parametrize("to", [1, None])
+def test_a_group_that_is_reset_while_its_sink_runs_is_told_with_what_to_do(lab: Lab, to: int | None) -> None:
+    topic, name = lab.topic(), new_name("reset")
+    lab.produce(topic, "a", "b", "c")
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    lab.wait_committed(name, topic, 3)
+    admin = AdminClient({"bootstrap.servers": lab.servers})
+    group = f"connect-{name}"
+    if to is None:
+        admin.delete_consumer_groups([group])[group].result(30)
+    else:  # as kafka-consumer-groups.sh --reset-offsets does
+        places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, to)])
+        admin.alter_consumer_group_offsets([places])[group].result(30)
+    lab.produce(topic, "d")
+    line = task.await_log("Somebody else has set offsets of group")
+    assert f"{topic}-0 from 3 to {'none' if to is None else to} (now 4)" in line
+    assert "stop its connector first" in line
+    lab.wait_committed(name, topic, 4)
+    task.stop()
+    assert task.log_text().count("Somebody else has set") == 1
+
+
+def test_a_sink_that_returns_no_offsets_has_none_committed(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, worker=SOON, commits="nothing")
+    lab.journal.count("commit")
+    task.stop()
+    assert lab.committed(name, topic) is None
+
+
+def test_a_commit_that_asks_to_wait_is_called_again_with_the_same_arguments(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a", "b")
+    name, task = lab.sink(topic, worker=SOON, commits="retriable")
+    commits = lab.journal.count("commit", 3)
+    task.stop()
+    assert [(c["messages"], c["offsets"]) for c in commits] == [(1, {f"{topic}-0": 2})] * 3
+    assert lab.committed(name, topic) == 2
+
+
+def test_an_error_of_commit_is_the_end_and_commits_nothing(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, worker=SOON, commits="fatal")
+    assert "commit refused" in failed(task)
+    assert lab.committed(name, topic) is None
+    assert lab.journal.kinds()[-3:] == ["commit", "close", "stop"]  # not asked twice
+
+
+def test_aborted_records_are_not_seen_unless_one_asks_for_them(lab: Lab) -> None:
+    topic = lab.topic()
+    producer = Producer({"bootstrap.servers": lab.servers, "transactional.id": new_name("tx")})
+    producer.init_transactions(30)
+    for value, commit in (("a", True), ("void", False), ("b", True)):
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        producer.flush(30)
+        if commit:
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
+    producer.close()
+    name, task = lab.sink(topic, worker=SOON)
+    assert lab.journal.values(2) == ["a", "b"]
+    lab.wait_committed(name, topic, 6)  # past the last marker: there is no lag
+    task.stop()
+    _, task = lab.sink(topic, **{"consumer.override.isolation.level": "read_uncommitted"})
+    assert lab.journal.values(5)[2:] == ["a", "void", "b"]
+    task.stop()
+
+
+@pytest.mark.parametrize(("reset", "expected"), [("earliest", ["old", "new"]), ("latest", ["new"])])
+def test_where_nothing_is_committed_reading_begins_where_auto_offset_reset_says(
+    lab: Lab, reset: str, expected: list[str]
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "old")
+    name, task = lab.sink(topic, **{"consumer.override.auto.offset.reset": reset})
+    task.await_event(lambda e: e["event"] == "progress" and "lag" in e)
+    lab.produce(topic, "new")
+    assert lab.journal.values(len(expected)) == expected
+    task.stop()
+    assert lab.committed(name, topic) == 2
+
+
+LATEST = {"consumer.override.auto.offset.reset": "latest"}
+
+
+def test_what_comes_while_a_sink_is_paused_from_its_start_is_written_when_it_goes_on(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.start(lab.sink_manifest(topic, **LATEST), paused=True)
+    task.await_state("PAUSED")
+    lab.wait_committed(name, topic, 1)
+    lab.produce(topic, "meanwhile")
+    task.stop()
+    _, task = lab.sink(topic, name=name, **LATEST)
+    assert lab.journal.values(1) == ["meanwhile"]
+    task.stop()
+
+
+@pytest.mark.parametrize("commits", ["", "nothing"])
+def test_what_comes_while_a_sink_that_began_at_the_end_is_away_is_not_skipped(lab: Lab, commits: str) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.sink(topic, commits=commits, **LATEST)
+    lab.wait_committed(name, topic, 1)
+    task.kill()
+    lab.produce(topic, "meanwhile")
+    _, task = lab.sink(topic, name=name, commits=commits, **LATEST)
+    assert lab.journal.values(1) == ["meanwhile"]
+    task.stop()
+
+
+def test_a_sink_that_keeps_back_what_came_after_its_start_at_the_end_is_given_it_again_by_its_next_life(
+    lab: Lab,
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.sink(topic, commits="nothing", **LATEST)
+    lab.wait_committed(name, topic, 1)
+    lab.produce(topic, "kept back")
+    lab.journal.values(1)
+    task.kill()
+    _, task = lab.sink(topic, name=name, commits="nothing", **LATEST)
+    assert lab.journal.values(2) == ["kept back"] * 2
+    task.stop()
+
+
+def test_what_comes_to_partitions_that_a_topic_gets_under_a_sink_that_began_at_the_end_is_not_skipped(
+    lab: Lab,
+) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "before")
+    name, task = lab.sink(topic, **LATEST, **{"consumer.override.metadata.max.age.ms": "4000"})
+    lab.wait_committed(name, topic, 1)
+    admin = AdminClient({"bootstrap.servers": lab.servers})
+    admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
+    for partition in range(4):
+        lab.produce(topic, f"since {partition}", partition=partition)  # before the sink looks
+    assert sorted(lab.journal.values(4)) == [f"since {partition}" for partition in range(4)]
+    task.stop()
+
+
+def test_a_write_gets_at_most_max_poll_records(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, *(f"v{n}" for n in range(7)))
+    _, task = lab.sink(topic, **{"consumer.override.max.poll.records": "2"})
+    lab.journal.values(7)
+    task.stop()
+    assert all(1 <= len(e["records"]) <= 2 for e in lab.journal.of("put"))
+
+
+def test_a_sink_that_asks_to_wait_for_too_long_fails_and_goes_on_there(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    resource = lab.sink_manifest(topic, on={"a": {"do": "retriable", "times": 4}}, **{"sink.retry.timeout.ms": "700"})
+    spec = lab.spec(resource)
+    message = failed(lab.processes.task(spec))
+    assert message.startswith("Exiting WorkerSinkTask due to unrecoverable exception: RetriableError: sink refused")
+    times = [e["at"] for e in lab.journal.of("put")]
+    assert len(times) == 3
+    late = [t - times[0] - planned for t, planned in zip(times, (0.0, 0.3, 0.7), strict=True)]
+    assert all(-0.01 <= x < 0.35 for x in late), late
+    assert lab.committed(spec.connector, topic) is None
+    task = lab.processes.task(next_life(spec))  # its writer knows nothing of the tries before
+    lab.journal.count("put", 4)
+    task.stop()
+
+
+def test_a_tombstone_reaches_the_sink_as_none(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, None, key="k")
+    _, task = lab.sink(topic, **{"value.converter": "JsonConverter"})
+    assert lab.journal.values(1) == [None]
+    task.stop()
+
+
+def test_a_sink_that_asks_to_wait_does_not_hold_up_a_stop(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, on={"a": {"do": "retriable", "after": 600}})
+    lab.journal.count("put")
+    trouble = task.await_event(lambda e: e["event"] == "progress" and e.get("trouble"))
+    assert trouble["trouble"] == "write is tried again (attempt 1): sink refused"
+    task.stop()
+    assert "is abandoned" not in task.log_text()
+    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "UNASSIGNED"]
+    assert lab.committed(name, topic) is None
+
+
+def test_with_no_reset_a_sink_that_stands_nowhere_fails_and_says_what_to_do(lab: Lab) -> None:
+    topic = lab.topic()
+    lab.produce(topic, "a")
+    name, task = lab.sink(topic, **{"consumer.override.auto.offset.reset": "none"})
+    message = failed(task)
+    assert f"Undefined offset with no reset policy for partitions: [{topic}-0] (NoOffsetForPartition)" in message
+    assert f"group 'connect-{name}' has committed none there" in message
+    assert "Set it to earliest or latest, or set the group's offsets" in message
+    assert lab.journal.of("put") == []
+
+
+@pytest.mark.parametrize(
+    ("reset", "expected", "told"),
+    [
+        (
+            "earliest",
+            ["v6", "v7", "new"],
+            "at 6 (auto.offset.reset=earliest); 4 offsets are gone, and 0 that are there",
+        ),
+        ("latest", ["new"], "at 8 (auto.offset.reset=latest); 4 offsets are gone, and 2 that are there"),
+    ],
+)
+def test_a_sink_whose_next_records_are_gone_goes_on_where_auto_offset_reset_says_and_tells(
+    lab: Lab, reset: str, expected: list[str], told: str
+) -> None:
+    topic, name = lab.topic(), new_name("late")
+    lapse(lab, topic, name)
+    _, task = lab.sink(topic, name=name, **{"consumer.override.auto.offset.reset": reset})
+    line = task.await_log(f"{topic}-0 has no offset 2: the partition holds 6 to 8.")
+    assert told in line
+    lab.produce(topic, "new")
+    assert lab.journal.values(2 + len(expected))[2:] == expected
+    task.stop()
+    assert lab.committed(name, topic) == 9
+
+
+def test_with_no_reset_a_sink_whose_next_records_are_gone_fails(lab: Lab) -> None:
+    topic, name = lab.topic(), new_name("late")
+    lapse(lab, topic, name)
+    _, task = lab.sink(topic, name=name, **{"consumer.override.auto.offset.reset": "none"})
+    message = failed(task)
+    assert f"Offsets out of range with no configured reset policy for partitions: {{{topic}-0=2}}" in message
+    assert "the partition holds 6 to 8" in message
+    assert lab.committed(name, topic) == 2
+
+
+def lapse(lab: Lab, topic: str, name: str) -> None:
+    """A group at offset 2 of a topic that holds 6 to 8."""
+    lab.produce(topic, "v0", "v1")
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    lab.journal.count("commit")
+    task.stop()
+    lab.produce(topic, *(f"v{n}" for n in range(2, 8)))
+    admin = AdminClient({"bootstrap.servers": lab.servers})
+    (done,) = admin.delete_records([TopicPartition(topic, 0, 6)]).values()
+    done.result(30)
+
+
+def test_what_a_group_holds_beyond_the_end_of_a_topic_that_was_made_anew_is_left(lab: Lab) -> None:
+    topic, name = lab.topic(), new_name("beyond")
+    lab.produce(topic, "a", "b")
+    with lab.member(f"connect-{name}", topic) as member:
+        member.commit(5)
+    until(lambda: lab.members(f"connect-{name}") == 0)
+    _, task = lab.sink(topic, name=name, worker=SOON)
+    task.await_log(f"{topic}-0 has no offset 5: the partition holds 0 to 2. Reading goes on from there at 0")
+    assert lab.journal.values(2) == ["a", "b"]
+    task.stop()
+    assert lab.committed(name, topic) == 2

@@ -1,0 +1,136 @@
+"""Headers of sink records are read when somebody asks for their values, and are what they would be if read at once."""
+
+import pickle
+from collections.abc import Iterable
+from operator import methodcaller
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock import DataError, Header, RecordBatch
+from penstock import TopicPartition as Partition
+from penstock.unread_headers import RawHeader, UnreadHeaders
+from penstock_plugins.converters.simple_header import SimpleHeaderConverter
+from penstock_plugins.converters.text import StringConverter
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.pipeline.converters import Converters, convert_consumed
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+
+
+class Counting(SimpleHeaderConverter):
+    """Knows what it was asked."""
+
+    reads_anything = True
+
+    def __init__(self) -> None:
+        self.asked: list[bytes | None] = []
+
+    def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+        self.asked.append(data)
+        return super().to_connect(topic, name, data)
+
+
+class AtOnce(Counting):
+    """Might fail, for all that anybody knows."""
+
+    reads_anything = False
+
+
+def converted(converter: SimpleHeaderConverter, headers: Iterable[Iterable[RawHeader]] | None) -> RecordBatch:
+    rows = None if headers is None else [list(h) for h in headers]
+    count = 3 if rows is None else len(rows)
+    consumed = Consumed(Partition("t", 0), list(range(count)), [b"v"] * count, None, rows, [None] * count)
+    text = StringConverter()
+    text.configure(text.Config.parse({}), is_key=False)
+    operator = Operator(ErrorPolicy())
+    batch = convert_consumed(Converters(text, text, converter, ("k", "v", "h")), consumed, operator)
+    assert not operator.failures
+    return batch
+
+
+ROWS: list[list[RawHeader]] = [[("trace", b"17"), ("kind", b"a b")], [], [("kind", None), ("kind", b"[1, 2]")]]
+
+
+def test_nobody_reads_what_nobody_asks_for() -> None:
+    converter = Counting()
+    batch = converted(converter, ROWS)
+    assert batch.has_header("kind") == [True, False, True]
+    batch.without_headers({"trace"}).with_header(Header("new", 1)).take([0, 2]).replace(topic="u")
+    RecordBatch.merged(batch.take([0]).replace(topic="u"), batch.take([1, 2]))
+    assert converter.asked == []
+
+
+def test_all_batches_that_share_headers_read_them_once() -> None:
+    converter = Counting()
+    batch = converted(converter, ROWS)
+    other = batch.replace(topic="u")
+    assert batch.headers == other.headers
+    assert batch.take([0]).headers == batch.headers[:1]
+    assert [record.headers for record in other.records()] == batch.headers
+    assert converter.asked == [b"17", b"a b", None, b"[1, 2]"]
+
+
+@pytest.mark.parametrize("rows", [None, [[], []]])
+def test_records_without_headers_have_none(rows: list[list[RawHeader]] | None) -> None:
+    batch = converted(Counting(), rows)
+    assert batch.headers == ()
+    assert batch.without_headers({"a"}).headers == ()
+    assert not any(batch.column("headers"))
+
+
+def test_where_the_last_header_goes_there_are_none() -> None:
+    assert converted(Counting(), ROWS).without_headers({"trace", "kind"}).headers == ()
+    assert converted(AtOnce(), ROWS).without_headers({"trace", "kind"}).headers == ()
+
+
+_RAW = st.tuples(st.sampled_from("abc"), st.sampled_from([None, b"", b"1", b"x", b"{a: 1}"]))
+_STEPS = st.lists(
+    st.sampled_from(
+        [
+            methodcaller("without_headers", {"a"}), methodcaller("without_headers", {"b", "c"}),
+            methodcaller("with_header", Header("b", "new")),
+            lambda batch: batch.take(range(0, batch.length, 2)),
+            lambda batch: RecordBatch.merged(
+                batch.take(range(0, batch.length, 2)), batch.take(range(1, batch.length, 2)).replace(topic="u")
+            ),
+            lambda batch: batch.headers is not None and batch,  # asks
+            lambda batch: RecordBatch.merged(
+                batch.take(range(0, batch.length, 2)),
+                RecordBatch.of(
+                    batch.take(range(1, batch.length, 2)).records(), like=batch, positions=batch.positions[1::2]
+                ),
+            ),
+            lambda batch: RecordBatch.merged(
+                batch.take(range(0, batch.length, 2)), batch.take(range(1, batch.length, 2)).without_headers({"c"})
+            ),
+        ]
+    ),
+    max_size=5,
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(_RAW, max_size=3), min_size=1, max_size=6), _STEPS)
+def test_they_are_what_they_would_be_if_they_were_read_at_once(rows: list[list[RawHeader]], steps: list) -> None:  # type: ignore[type-arg]
+    later, now = converted(Counting(), rows), converted(AtOnce(), rows)
+    assert isinstance(later.held_headers, UnreadHeaders)
+    assert not isinstance(now.held_headers, UnreadHeaders)
+    for step in steps:
+        later, now = step(later), step(now)
+    has = [[any(batch.column("headers")) and batch.has_header(n) for n in "abc"] for batch in (later, now)]
+    assert has[0] == has[1]
+    assert later.column("headers") == now.column("headers")
+    assert [*later.positions] == [*now.positions]
+    assert pickle.loads(pickle.dumps(later)).column("headers") == now.column("headers")
+
+
+def test_a_converter_that_reads_in_another_way_than_its_base_has_to_say_that_it_cannot_fail() -> None:
+    class Strict(SimpleHeaderConverter):
+        def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+            raise DataError("not mine")
+
+    class Same(SimpleHeaderConverter):
+        pass
+
+    assert (SimpleHeaderConverter.reads_anything, Same.reads_anything, Strict.reads_anything) == (True, True, False)

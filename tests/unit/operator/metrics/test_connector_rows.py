@@ -1,0 +1,24 @@
+"""The page of metrics: whatever a connector holds, its rows are its own, and the others' stand."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from penstock_operator.metrics.connector_rows import ConnectorFigures, ConnectorRows
+from penstock_operator.queue.key import Key
+
+ODD = ["a\rb", "a\r# HELP b", "a\n# TYPE b", "a\u2028b", "a\x0bb\x1cb\x85b", '"} 1', "\\", ""]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_no_text_of_a_connector_spoils_the_page_for_the_others(text: str) -> None:
+    rows = ConnectorRows()
+    rows.put(Key("shop", "odd"), ConnectorFigures(class_name=text, version=text, state="Running"))
+    rows.put(Key("shop", "plain"), ConnectorFigures(class_name="FileStreamSource", state="Running"))
+    # Prometheus ends lines by \n alone; this reader takes a text as it is.
+    read = {
+        sample.labels["name"]: sample.labels["class"]
+        for family in text_string_to_metric_families(rows.page().decode())
+        for sample in family.samples
+        if sample.name == "penstock_connector_info"
+    }
+    assert read == {"odd": text, "plain": "FileStreamSource"}

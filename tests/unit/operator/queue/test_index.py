@@ -1,0 +1,216 @@
+"""Which connectors an event concerns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from penstock_operator.kubernetes.watch import Events
+from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.key import Key
+
+IN, OUT = Key("shop", "orders-in"), Key("shop", "orders-out")
+ELSEWHERE = Key("stock", "items")
+
+
+def body(key: Key, *, generation: int = 1, version: str = "1", **spec: Any) -> dict[str, Any]:
+    metadata = {"namespace": key.namespace, "name": key.name, "uid": f"uid-{key.name}", "generation": generation}
+    return {"metadata": {**metadata, "resourceVersion": version}, "spec": spec}
+
+
+def other(namespace: str, name: str, *, version: str = "1", **more: Any) -> dict[str, Any]:
+    metadata = {"namespace": namespace, "name": name, "uid": f"u-{name}", "resourceVersion": version, "generation": 1}
+    return {"metadata": {**metadata, **more.pop("metadata", {})}, **more}
+
+
+class Told:
+    """Events told, and the keys that came of them."""
+
+    def __init__(self, worker: Mapping[str, str] | None = None, shared: tuple[str, ...] = ()) -> None:
+        self.keys: list[Key] = []
+        self.hurried: list[Key] = []
+        self.index = ConnectorIndex(worker or {})
+        self.events = Events(self.index, self.keys.append, self._hurry, shared)
+
+    def _hurry(self, key: Key) -> None:
+        self.keys.append(key)
+        self.hurried.append(key)
+
+    def connector(self, key: Key, kind: str | None = None, **more: Any) -> list[Key]:
+        return self._of(self.events.connector, kind, body(key, **more))
+
+    def pod(self, kind: str | None, found: Mapping[str, Any]) -> list[Key]:
+        return self._of(self.events.pod, kind, found)
+
+    def secret(self, kind: str | None, found: Mapping[str, Any]) -> list[Key]:
+        return self._of(self.events.secret, kind, found)
+
+    def policy(self, kind: str | None, found: Mapping[str, Any]) -> list[Key]:
+        return self._of(self.events.policy, kind, found)
+
+    def plugin(self, kind: str | None, found: Mapping[str, Any]) -> list[Key]:
+        return self._of(self.events.plugin_version, kind, found)
+
+    def _of(self, told: Any, kind: str | None, found: Mapping[str, Any]) -> list[Key]:
+        self.keys.clear()
+        told({"type": kind, "object": found})
+        return sorted(self.keys)
+
+
+def test_a_connector_is_looked_at_when_it_is_listed_changed_and_deleted() -> None:
+    told = Told()
+    assert told.connector(IN) == [IN]
+    assert told.connector(IN, "MODIFIED", generation=2) == [IN]
+    assert told.connector(IN, "DELETED", generation=2) == [IN]
+    assert told.index.all() == []
+
+
+def test_a_write_of_its_status_wakes_nobody() -> None:
+    told = Told()
+    told.connector(IN)
+    assert told.connector(IN, "MODIFIED", version="2") == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"annotations": {"penstock.dev/restart": "1"}},
+        {"labels": {"team": "a"}},
+        {"finalizers": ["penstock.dev/offsets"]},
+        {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+        {"uid": "another"},
+    ],
+)
+def test_what_changes_without_a_generation_is_seen(change: dict[str, Any]) -> None:
+    told = Told()
+    told.connector(IN)
+    found = body(IN)
+    found["metadata"].update(change)
+    assert told._of(told.events.connector, "MODIFIED", found) == [IN]
+
+
+def test_a_pod_wakes_the_connector_of_its_label_also_when_it_is_gone() -> None:
+    told = Told()
+    pod = other("shop", "orders-in-0-1", metadata={"labels": {"penstock.dev/connector": "orders-in"}})
+    assert told.pod(None, pod) == told.pod("MODIFIED", pod) == told.pod("DELETED", pod) == [IN]
+    assert told.pod("ADDED", other("shop", "somebody-s")) == []
+
+
+def test_a_secret_wakes_those_that_name_it_in_its_namespace() -> None:
+    told = Told()
+    told.connector(IN, config={"password": "${secret:db:password}"})
+    told.connector(OUT, config={"url": "jdbc:${secret:db:user}@${secret:other:host}/"})
+    told.connector(ELSEWHERE, config={"password": "${secret:db:password}"})
+    assert told.secret("MODIFIED", other("shop", "db")) == [IN, OUT]
+    assert told.secret("MODIFIED", other("shop", "other")) == [OUT]
+    assert told.secret("MODIFIED", other("shop", "unrelated")) == []
+
+
+def test_a_secret_of_the_worker_configuration_wakes_everybody_in_its_namespace() -> None:
+    told = Told({"sasl.jaas.config": 'x required password="${secret:kafka:password}";'})
+    for key in (IN, OUT, ELSEWHERE):
+        told.connector(key)
+    assert told.secret("ADDED", other("shop", "kafka")) == [IN, OUT]
+
+
+def test_secrets_that_are_listed_at_the_start_wake_nobody_and_their_change_does() -> None:
+    told = Told()
+    told.connector(IN, config={"password": "${secret:db:password}"})
+    assert told.secret(None, other("shop", "db", version="1")) == []
+    assert told.secret("MODIFIED", other("shop", "db", version="1")) == []
+    assert told.secret("MODIFIED", other("shop", "db", version="2")) == [IN]
+    assert told.secret(None, other("shop", "db", version="2")) == []
+    assert told.secret(None, other("shop", "db", version="3")) == [IN]
+    assert told.secret("DELETED", other("shop", "db", version="4")) == [IN]
+    assert told.secret("ADDED", other("shop", "db", version="5")) == [IN]
+
+
+def test_a_secret_that_is_no_longer_named_wakes_nobody() -> None:
+    told = Told()
+    told.connector(IN, config={"password": "${secret:db:password}"})
+    told.connector(IN, "MODIFIED", generation=2, config={"password": "${secret:db2:password}"})
+    assert told.secret("MODIFIED", other("shop", "db")) == []
+    assert told.secret("MODIFIED", other("shop", "db2")) == [IN]
+
+
+def test_a_policy_wakes_those_that_name_it_and_one_that_chooses_all_of_its_namespace() -> None:
+    told = Told()
+    told.connector(IN, topicCreationPolicy={"name": "shop-topics"})
+    told.connector(OUT)
+    told.connector(ELSEWHERE, topicCreationPolicy={"name": "shop-topics"})
+    assert told.policy("ADDED", other("shop", "shop-topics")) == [IN]
+    assert told.policy("MODIFIED", other("shop", "shop-topics", version="2")) == []  # its status
+    chooses = other("shop", "by-label", spec={"connectorSelector": {}})
+    assert told.policy("ADDED", chooses) == [IN, OUT]
+    assert told.policy("DELETED", other("shop", "shop-topics")) == [IN, OUT]
+
+
+def test_a_plugin_version_wakes_its_namespace_and_a_shared_one_everybody() -> None:
+    told = Told(shared=("plugins",))
+    for key in (IN, OUT, ELSEWHERE):
+        told.connector(key)
+    assert told.plugin("ADDED", other("shop", "files-1.2")) == [IN, OUT]
+    assert told.plugin("ADDED", other("plugins", "files-1.2")) == [IN, OUT, ELSEWHERE]
+
+
+def test_connect_names_lead_back_to_connectors() -> None:
+    index = ConnectorIndex({})
+    index.seen(IN, body(IN))
+    index.seen(OUT, body(OUT, connectName="Orders_Out"))
+    index.seen(ELSEWHERE, body(ELSEWHERE, connectName="Orders_Out"))
+    assert index.named("shop.orders-in") == [IN]
+    assert sorted(index.named("Orders_Out")) == [OUT, ELSEWHERE]
+    index.seen(OUT, body(OUT, generation=2))
+    assert index.named("Orders_Out") == [ELSEWHERE]
+    assert index.named("shop.orders-out") == [OUT]
+    index.gone(IN)
+    assert index.named("shop.orders-in") == []
+
+
+@pytest.mark.parametrize(
+    "spec", [None, {"config": None}, {"config": []}, {"topicCreationPolicy": "x"}, {"config": {"a": 1}}]
+)
+def test_a_resource_of_an_odd_shape_is_looked_at_all_the_same(spec: Any) -> None:
+    told = Told()
+    found = {**body(IN), "spec": spec}
+    assert told._of(told.events.connector, None, found) == [IN]
+
+
+def test_what_a_connector_no_longer_names_does_not_find_it_and_what_is_gone_leaves_nothing() -> None:
+    told = Told()
+    told.connector(IN, config={"password": "${secret:old:key}"}, topicCreationPolicy={"name": "old"}, connectName="old")
+    told.connector(OUT)
+    told.connector(
+        IN,
+        generation=2,
+        config={"password": "${secret:new:key}"},
+        topicCreationPolicy={"name": "new"},
+        connectName="new",
+    )
+    index = told.index
+    assert (index.named("old"), index.with_secret("shop", "old"), index.with_policy("shop", "old")) == ([], [], [])
+    assert (index.named("new"), index.with_secret("shop", "new"), index.with_policy("shop", "new")) == ([IN],) * 3
+    assert sorted(index.of_namespace("shop")) == [IN, OUT]
+    told.connector(IN, "DELETED")
+    told.connector(OUT, "DELETED")
+    assert not index._found_by
+
+
+def test_somebody_waits_for_what_is_changed_in_a_connector_itself_and_for_its_pods_alone() -> None:
+    told = Told()
+    told.connector(IN, config={"password": "${secret:db:key}"}, topicCreationPolicy={"name": "rules"})
+    told.connector(IN, "MODIFIED", generation=2, config={"password": "${secret:db:key}"})
+    told.pod("MODIFIED", other("shop", "p", metadata={"labels": {"penstock.dev/connector": IN.name}}))
+    assert told.hurried == [IN] * 3
+    told.secret("ADDED", other("shop", "db"))
+    told.secret("MODIFIED", other("shop", "db", version="2"))
+    told.policy("DELETED", other("shop", "rules"))
+    told.plugin("ADDED", other("shop", "files"))
+    assert told.hurried == [IN] * 3
+
+
+def test_a_configuration_full_of_beginnings_of_references_is_looked_at_in_time() -> None:
+    told = Told()
+    text = "${secret:a:" * 100_000 + "${secret:b:key}"  # in the square of its length this would take minutes
+    assert told.connector(IN, "ADDED", config={"a": text}) == [IN]
+    assert told.secret("MODIFIED", other("shop", "a", version="2")) in ([], [IN])

@@ -1,0 +1,143 @@
+"""How long to wait, and how much to take."""
+
+import pytest
+
+from penstock import Limits
+from penstock_runtime.pipeline.batch_sizing import Appetite, Pace, PutSize
+
+MOST = Limits(500_000, 64 << 20)
+
+
+def test_waits_grow_from_2_to_50_milliseconds_and_begin_anew_with_a_record() -> None:
+    pace = Pace()
+    waits = [pace.wait() for _ in range(20)]
+    assert waits[0] == 0.002
+    assert waits == sorted(waits)
+    assert waits[-1] == 0.05
+    pace.found()
+    assert pace.wait() == 0.002
+
+
+def after(*batches: tuple[int, int, float], most: Limits = MOST) -> Appetite:
+    appetite = Appetite(most, seconds=5.0)
+    for records, size, seconds in batches:
+        appetite.done(records, size, seconds)
+    return appetite
+
+
+@pytest.mark.parametrize(
+    ("batches", "records"),
+    [
+        pytest.param([], 2_000, id="begins small"),
+        pytest.param([(10, 1_000, 0.01)] * 5, 2_000, id="stays small for a trickle"),
+        pytest.param([(1_000, 1_000, 0.01)], 8_000, id="grows by four when half of it was used"),
+        pytest.param([(10, 200_000, 0.01)], 8_000, id="likewise when half of the bytes were"),
+        pytest.param([(2_000, 0, 0.1), (8_000, 0, 0.1), (32_000, 0, 0.1)], 128_000, id="grows on"),
+        pytest.param([(2_000, 0, 0.1)] * 1 + [(8_000, 0, 6.0)], 2_000, id="shrinks after a batch that took too long"),
+        pytest.param([(2_000, 0, 0.1)] * 1 + [(8_000, 0, 3.0)], 8_000, id="does not grow after one that was slow"),
+        pytest.param([(2_000, 0, 0.1), (100, 0, 0.1)], 2_000, id="shrinks when an eighth was not used"),
+        pytest.param([(2_000, 0, 0.1), (2_000, 0, 0.1)], 8_000, id="stays in between"),
+    ],
+)
+def test_limits_follow_the_load(batches: list[tuple[int, int, float]], records: int) -> None:
+    assert after(*batches).limits.records == records
+
+
+def test_limits_never_pass_the_connectors_own() -> None:
+    full = [(10**6, 10**9, 0.1)] * 12
+    assert after(*full).limits == MOST
+    assert after(*full, most=Limits(1_500, 1_000)).limits == Limits(1_500, 1_000)
+
+
+def test_a_backlog_begins_at_128_000_records() -> None:
+    appetite = Appetite(MOST, seconds=5.0)
+    while not appetite.backlog:
+        assert appetite.limits.records < 128_000
+        appetite.done(appetite.limits.records, 0, 0.1)
+    assert appetite.limits.records == 128_000
+
+
+def test_a_batch_that_failed_is_followed_by_a_smaller_one() -> None:
+    appetite = after((2_000, 0, 0.1), (8_000, 0, 0.1))
+    appetite.failed()
+    assert appetite.limits.records == 8_000
+    for _ in range(5):
+        appetite.failed()
+    assert appetite.limits.records == 2_000
+
+
+def grown(cost: float, by_itself: float = 0.0, puts: int = 60, most: int = 5_000) -> PutSize:
+    """What is known of a sink that takes `by_itself` seconds for each put and `cost` for each record."""
+    size = PutSize(MOST, most, seconds=5.0, longest=300.0)
+    for _ in range(puts):
+        records = size.put().records
+        size.wrote(records, records * 100, by_itself + records * cost)
+    return size
+
+
+@pytest.mark.parametrize(
+    ("cost", "by_itself", "least", "most"),
+    [
+        pytest.param(1e-6, 0.0, 5_000, 5_000, id="a fast sink gets all that a poll may hold"),
+        pytest.param(0.01, 0.0, 100, 150, id="a slow one what it writes in a quarter of a batch"),
+        pytest.param(0.2, 0.0, 5, 7, id="a very slow one"),
+        pytest.param(1e-6, 6.0, 5_000, 5_000, id="one that takes long for each put gets large ones"),
+        pytest.param(60.0, 0.0, 1, 1, id="one record may be too much"),
+    ],
+)
+def test_a_put_is_as_large_as_its_records_cost(cost: float, by_itself: float, least: int, most: int) -> None:
+    assert least <= grown(cost, by_itself).put().records <= most
+
+
+def test_a_trickle_does_not_make_puts_small() -> None:
+    size = grown(1e-6)
+    for _ in range(50):
+        size.wrote(1, 100, 0.05)
+    assert size.put().records == 5_000
+    assert size.batch(2, staged=True).records == 500_000
+
+
+def test_a_sink_that_becomes_slow_gets_less_and_one_that_recovers_gets_more() -> None:
+    size = grown(1e-6)
+    for _ in range(8):
+        records = size.put().records
+        size.wrote(records, records, records * 0.01)
+    assert size.put().records < 200
+    for _ in range(8):
+        records = size.put().records
+        size.wrote(records, records, records * 1e-6)
+    assert size.put().records == 5_000
+
+
+def test_a_batch_starts_from_the_rate_and_the_record_size_that_the_driver_has_measured() -> None:
+    size = grown(0.001)
+    assert 9_500 <= size.batch(2, staged=True).records <= 10_500
+    assert size.record_bytes == 100
+    assert size.batch(2, staged=False).records >= 10_000  # it ends by time
+
+
+def test_a_lost_worker_quarters_puts_and_batches_and_a_batch_that_succeeds_takes_that_back() -> None:
+    size = grown(1e-6)
+    size.lost()
+    size.lost()
+    assert (size.put().records, size.put().bytes) == (312, MOST.bytes // 16)
+    size.learn([size], 100, 100, 0.1)
+    assert size.put().records == 1_250
+
+
+def test_batches_with_records_that_are_looked_for_become_as_small_as_what_came_before() -> None:
+    appetite = Appetite(MOST, seconds=5.0)
+    for _ in range(20):
+        appetite.done(1, 10, 0.1)
+        appetite.failed()
+    assert appetite.limits.records == 2_000
+    for _ in range(20):
+        appetite.done(1, 10, 0.1)
+        appetite.failed(isolating=True)
+    assert appetite.limits == Limits(1, 256)
+    appetite.failed()  # for another reason
+    assert appetite.limits == Limits(1, 256)
+    while appetite.limits.records < 2_000:
+        before = appetite.limits
+        appetite.done(before.records, 0, 60.0)  # slow: no reason to stay small
+        assert appetite.limits.records > before.records

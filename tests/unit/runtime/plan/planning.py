@@ -1,0 +1,163 @@
+"""Small plugins, and a plan made with them in one line."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from penstock import (
+    Config,
+    ConfigError,
+    Converter,
+    HeaderConverter,
+    Int,
+    Password,
+    Plugin,
+    PollingSource,
+    Predicate,
+    Problem,
+    Record,
+    Sink,
+    SinkConnector,
+    SourceConnector,
+    Transform,
+    prop,
+)
+from penstock_model.resources.connector import Connector
+from penstock_runtime.manifests.worker_file import worker_from
+from penstock_runtime.plan import Plan, plan
+from penstock_runtime.plugins.discovery import Plugins
+
+
+class TableConfig(Config):
+    open_prefixes: ClassVar[tuple[str, ...]] = ("table.option.",)
+    table: str = prop("table", doc="The table to read.")
+    port: Int = prop("port", 5432, doc="The port.", ge=1)
+    password: Password = prop("password", Password(""), doc="The password.")
+
+
+class Tables(SourceConnector):
+    Config = TableConfig
+    java_names = ("org.example.TableSourceConnector",)
+
+    def source(self, config: TableConfig) -> PollingSource:
+        raise AssertionError
+
+    def validate(self, config: TableConfig) -> Iterable[Problem]:
+        if config.table == "crash":
+            raise OSError("no route to host")
+        if config.table == "gone":
+            yield Problem("table", f"there is no table gone for {config.password.reveal()}")
+
+    def task_configs(
+        self, config: TableConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        count = {"many": 5, "none": 0, "few": 1}.get(config.table, max_tasks)
+        if config.table == "leak":
+            return [{**properties, "url": f"db://:{config.password.reveal()}@h"}]
+        return [{**properties, "shard": str(n)} for n in range(count)]
+
+
+class Unrepeatable(Tables):
+    def exactly_once(self, config: TableConfig) -> bool:
+        return config.table == "log"
+
+
+class Whole(SourceConnector):
+    Config = TableConfig
+
+    def source(self, config: TableConfig) -> PollingSource:
+        raise AssertionError
+
+
+class Drain(SinkConnector):
+    def sink(self, config: Any) -> Sink:
+        raise AssertionError
+
+
+class JsonConfig(Config):
+    schemas_enable: bool = prop("schemas.enable", default=True, doc="Whether.")
+    encoding: str = prop("encoding", "utf-8", doc="The encoding.")
+
+
+class Json(Converter):
+    Config = JsonConfig
+
+    def configure(self, config: JsonConfig, *, is_key: bool) -> None:
+        if config.encoding == "nope":
+            raise ConfigError(Problem("encoding", f"Unsupported encoding nope of a {'key' if is_key else 'value'}"))
+
+    def from_connect(self, *args: object) -> bytes | None: ...
+
+    def to_connect(self, *args: object) -> Any: ...
+
+
+class Headers(HeaderConverter):
+    def from_connect(self, *args: object) -> bytes | None: ...
+
+    def to_connect(self, *args: object) -> Any: ...
+
+
+class HoistConfig(Config):
+    field: str = prop("field", doc="The field.")
+
+
+class Hoist(Transform):
+    Config = HoistConfig
+    variants = ("Key", "Value")
+
+    def apply(self, record: Record) -> Record | None:
+        return record
+
+
+class Crash(Transform):
+    def configure(self, config: Any) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    def apply(self, record: Record) -> Record | None:
+        return record
+
+
+class Tombstone(Predicate):
+    def test(self, record: Record) -> bool:
+        return record.value is None
+
+
+CLASSES: Mapping[str, type[Plugin]] = {
+    "Tables": Tables,
+    "Unrepeatable": Unrepeatable,
+    "Whole": Whole,
+    "Drain": Drain,
+    "JsonConverter": Json,
+    "SimpleHeaderConverter": Headers,
+    "Hoist": Hoist,
+    "Crash": Crash,
+    "Tombstone": Tombstone,
+}
+PLUGINS = Plugins.of(CLASSES, version="1.4")
+SOURCE = {"table": "t"}
+SINK = {"topics": "t"}
+HOIST = {"transforms": "h", "transforms.h.type": "Hoist$Value", "transforms.h.field": "f"}
+
+
+def planned(
+    config: Mapping[str, Any],
+    worker: Mapping[str, str] | None = None,
+    secrets: Path | None = None,
+    cls: str | None = None,
+    **spec: Any,
+) -> Plan:
+    """The plan of a connector; `cls` is guessed from the properties."""
+    spec["class"] = cls or ("Drain" if "topics" in config or "topics.regex" in config else "Tables")
+    document = {"metadata": {"name": "c", "generation": 7}, "spec": {**spec, "config": dict(config)}}
+    return plan(Connector.read(document), worker_from(worker or {}).config, PLUGINS, secrets, {"USER": "anna"})
+
+
+def problems(
+    config: Mapping[str, Any], worker: Mapping[str, str] | None = None, cls: str | None = None, **spec: Any
+) -> list[tuple[str, str]]:
+    """The properties and messages that the plan refuses a connector for."""
+    with pytest.raises(ConfigError) as caught:
+        planned(config, worker, cls=cls, **spec)
+    return [(p.property, p.message) for p in caught.value.problems]

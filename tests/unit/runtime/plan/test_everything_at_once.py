@@ -1,0 +1,124 @@
+"""One run of `penstock validate` shows everything that can be known, in our own words and without a secret."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from penstock import ConfigError
+from penstock_model.resources.connector import Connector
+from penstock_runtime.local.run import plans
+from penstock_runtime.manifests.worker_file import worker_from
+
+HEAD = "apiVersion: penstock.dev/v1alpha1\nkind: Connector\nmetadata: {name: a}\n"
+FILE = "    file: /tmp/a\n    topic: t\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "a.yaml"
+
+
+def told(file: Path, text: str) -> list[str]:
+    """The problems that the commands show, without the place."""
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        plans([str(file)], worker_from({}).config, None)
+    return [str(p).rpartition("Connector a: ")[2] for p in caught.value.problems]
+
+
+def warned(file: Path, text: str) -> Sequence[str]:
+    file.write_text(text)
+    _, warnings = plans([str(file)], worker_from({}).config, None)
+    return [w.rpartition("Connector a: ")[2] for w in warnings]
+
+
+def test_fields_types_and_properties_are_told_together(file: Path) -> None:
+    found = told(
+        file,
+        f"{HEAD}spec:\n  class: FileStreamSource\n  restart: 5\n  tasksMax: two\n  state: running\n  config:\n"
+        "    topic: t\n    topic: u\n    errors.tolerance: x\n    transforms: h\n    x: null\n    batch.size: z\n",
+    )
+    assert [f.split(": ")[0] for f in found] == [
+        "line 11", "spec.tasksMax", "spec.state", "spec.config.x", "spec.restart", "transforms.h.type",
+        "errors.tolerance", "batch.size",
+    ]  # fmt: skip
+
+
+def test_a_connector_whose_name_is_taken_is_checked_all_the_same(file: Path) -> None:
+    good = f"{HEAD}spec:\n  class: FileStreamSource\n  config:\n{FILE}"
+    found = told(file, f"{good}---\n{good.replace('topic', 'topik')}")
+    assert [f.split(": ")[0] for f in found] == ["metadata.name", "topic"]
+
+
+def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
+    found = told(file, f"{HEAD}spec:\n  config:\n    connector.class: FileStreamSource\n    file: /tmp/a\n")
+    assert [f.split(": ")[0] for f in found] == ["spec.class", "spec.config.connector.class", "topic"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ("  restart: 5\n", "spec.restart: must be a mapping, not 5; write, say, restart: {maxRestarts: 10}"),
+        ("  tasksMax: two\n", "spec.tasksMax: must be a whole number, not 'two'; write, say, tasksMax: 1"),
+        ("  tasksMax: '2'\n", "spec.tasksMax: must be a whole number, not '2'; write 2 without quotes"),
+        ("  tasksMax: true\n", "spec.tasksMax: must be a whole number, not true; write, say, tasksMax: 1"),
+        ("  tasksMax: 1.5\n", "spec.tasksMax: must be a whole number, not 1.5; write, say, tasksMax: 1"),
+        ("  state: running\n", "spec.state: must be 'Running', 'Paused' or 'Stopped', not 'running'; did you mean Running?"),
+        ("  restart: {onFailure: 'true'}\n",
+         "spec.restart.onFailure: must be true or false, not 'true'; write true without quotes"),
+        ("  connectName: 5\n", "spec.connectName: must be a text, not 5; put it in quotes"),
+        ("  restart:\n", "spec.restart: must be a mapping, not nothing; indent what belongs to it, or remove it"),
+        ("  restart: {backoff: {initial: 5}}\n",
+         "spec.restart.backoff.initial: must be a duration such as 500ms, 10s, 5m, 1h30m, not 5"),
+        ("  maxRestarts: 5\n", "spec.maxRestarts: is not a field here but of spec.restart: put it there (is it indented as "
+         "it should be?)"),
+        ("  key.converter: JsonConverter\n", "spec.key.converter: is not a field of spec; if it is a property of the "
+         "connector, put it under spec.config"),
+        ("config:\n  file: /tmp/x\n", "config: is not a field here but of spec: put it there (is it indented as it should "
+         "be?)"),
+        ("  template: [hunter2]\n", "spec.template: must be a mapping, not a list; write, say, template: {nodeSelector: "
+         "{disk: ssd}}"),
+        ("  spark: {conf: {a: [hunter2]}}\n", "spec.spark.conf.a: must be a string, a number or a boolean, not a list; "
+         "lists are written a,b,c"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_is_told_with_what_was_given_and_an_example(file: Path, spec: str, problem: str) -> None:
+    config = "" if spec.startswith("config:") else f"  config:\n{FILE}"
+    assert told(file, f"{HEAD}spec:\n  class: FileStreamSource\n{config}{spec}") == [problem]
+
+
+def test_a_text_in_the_place_of_the_configuration_is_not_shown(file: Path) -> None:
+    (problem,) = told(file, f"{HEAD}spec:\n  class: FileStreamSource\n  config: hunter2\n")
+    assert problem.startswith("spec.config: must be a mapping, not a text; write, say, config: {file:")
+
+
+@pytest.mark.parametrize("value", ["*hunter2", "&hunter2 ]", "!hunter2 x", "'hunter2", '"hunter2\\q"', "hunter2: x"])
+def test_a_text_that_is_not_yaml_is_not_shown(file: Path, value: str) -> None:
+    (problem,) = told(file, f"{HEAD}spec:\n  class: FileStreamSource\n  config:\n    password: {value}\n")
+    assert "line 7: is not YAML: " in problem
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"), [("010", True), ("1.10", True), ("on", True), ("1_0", True), ("10", False), ("'010'", False)]
+)
+def test_a_value_that_yaml_spells_otherwise_is_a_warning_that_does_not_show_it(
+    file: Path, value: str, *, meant: bool
+) -> None:
+    found = warned(file, f"{HEAD}spec:\n  class: FileStreamSource\n  config:\n    file: /tmp/a\n    topic: {value}\n")
+    assert [w.partition(":")[0] for w in found] == (["topic"] if meant else [])
+    assert not any(value in w.partition(": YAML")[2] for w in found if value != "on")
+
+
+def test_a_number_may_be_spelt_as_one_likes_where_a_number_is_meant(file: Path) -> None:
+    extra = "    batch.max.records: 1_000\n    errors.log.enable: yes\n"
+    assert warned(file, f"{HEAD}spec:\n  class: FileStreamSource\n  config:\n{FILE}{extra}") == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{}, {"spec": None}, {"spec": {"config": 1}}, {"metadata": [], "spec": {"class": None}}, {"metadata": {"name": 1}}],
+)
+def test_whatever_stands_there_becomes_a_draft_with_flaws(document: dict[str, object]) -> None:
+    assert Connector.draft(document).reading.flaws

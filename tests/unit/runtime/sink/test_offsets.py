@@ -1,0 +1,564 @@
+"""What a sink task commits, and when."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from penstock import ConnectError, RetriableError, Sink, Superseded
+from penstock import TopicPartition as Partition
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.pipeline.reports import Reports
+from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.fence import SinkFence
+from penstock_runtime.sink.offsets import SinkOffsets
+
+A, B = Partition("a", 0), Partition("b", 0)
+
+
+class Group:
+    """A consumer group: what it holds, and every commit to it."""
+
+    group = "g"
+    reset = "earliest"
+
+    def __init__(self, **held: int) -> None:
+        self.held = {Partition(t, 0): o for t, o in held.items()}
+        self.commits: list[dict[Partition, int]] = []
+        self.refuses: list[Exception] = []
+        self.joined: list[str] | None = []
+
+    def members(self) -> list[str] | None:
+        return self.joined
+
+    def committed(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        return {p: self.held[p] for p in partitions if p in self.held}
+
+    @property
+    def from_beginning(self) -> bool:
+        return self.reset == "earliest"
+
+    def bounds(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
+        return dict.fromkeys(partitions, (10, 20))
+
+    def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        return dict.fromkeys(partitions, 20)
+
+    def commit(self, offsets: Mapping[Partition, int]) -> None:
+        if self.refuses:
+            raise self.refuses.pop(0)
+        self.commits.append(dict(offsets))
+        self.held.update(offsets)
+
+
+class News:
+    """Reports that nobody reads."""
+
+    def committed(self) -> None: ...
+
+    def trouble(self, message: str | None) -> None: ...
+
+
+class Fence:
+    """Whether this life is the newest, and how often that was looked at before a commit."""
+
+    def __init__(self) -> None:
+        self.checks = 0
+        self.refuses: list[Exception] = []
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.refuses:
+            raise self.refuses[0]
+
+    def look(self) -> None:
+        if self.refuses and isinstance(self.refuses[0], Superseded):
+            raise self.refuses[0]
+
+
+class Told(Sink):
+    """Notes what it is asked to commit, and answers as a test says."""
+
+    def __init__(self, stored: Mapping[Partition, int] | None = None, *errors: Exception) -> None:
+        self.stored = dict(stored or {})
+        self.errors = list(errors)
+        self.asked: list[tuple[list[Any], dict[Partition, int]]] = []
+        self.calls: list[str] = []
+        self.refuses: list[Exception] = []
+        self.returns = 0
+        """How far the offsets that it returns lie from those that it is given."""
+        self.answers_nothing = False
+
+    def open(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        self.calls.append(f"open {' '.join(p.topic for p in partitions)}")
+        if self.refuses:
+            raise self.refuses.pop(0)
+        return self.stored
+
+    def close(self, partitions: Sequence[Partition]) -> None:
+        self.calls.append(f"close {' '.join(p.topic for p in partitions)}")
+
+    def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
+        self.calls.append("commit")
+        self.asked.append((list(messages), dict(offsets)))
+        if self.errors:
+            raise self.errors.pop(0)
+        return {} if self.answers_nothing else {p: o + self.returns for p, o in offsets.items()}
+
+
+class World:
+    def __init__(self, sink: Told | None = None, **held: int) -> None:
+        self.now = 0.0
+        self.sink = sink or Told()
+        self.group = Group(**held)
+        self.fence = Fence()
+        self.stopping = threading.Event()
+        self.offsets = SinkOffsets(
+            self.sink, cast("RecordConsumer", self.group), cast("Reports", News()), fence=cast("SinkFence", self.fence),
+            stopping=self.stopping, interval=1.0, longest=60.0, clock=lambda: self.now,
+        )  # fmt: skip
+
+    def after(self, seconds: float) -> None:
+        self.now += seconds
+        self.offsets.commit_if_due()
+
+
+def wrote(offset: int, message: Any = None) -> Summary:
+    return Summary(offsets=[("a", 0, offset)], messages=[] if message is None else [message])
+
+
+def test_a_partition_begins_where_the_sink_says_else_the_group_else_nowhere() -> None:
+    world = World(Told({A: 3}), a=7, b=9)
+    new = Partition("new", 0)
+    world.offsets.take([A, B, new])
+    assert world.offsets.positions == {A: 3, B: 9, new: None}
+
+
+def test_taking_a_partition_commits_what_the_group_holds_to_see_whether_it_is_ours() -> None:
+    world = World(a=7)
+    world.offsets.take([A, B])
+    assert world.group.commits == [{A: 7}]
+
+
+def test_members_of_the_group_are_named_before_the_sink_is_opened_and_not_all_of_hundreds() -> None:
+    world = World(a=7)
+    world.group.joined = [f"c{n} at h" for n in range(5)]
+    with pytest.raises(ConnectError, match=r"Group 'g' has members: c0 at h, c1 at h, c2 at h and 2 more\."):
+        world.offsets.take([A])
+    assert (world.sink.calls, world.group.commits) == ([], [])
+
+
+def test_where_members_may_not_be_asked_for_a_commit_that_is_refused_tells_of_them() -> None:
+    world = World(a=7)
+    world.group.joined = None
+    world.group.refuses = [ConnectError("refused because the group has members")]
+    with pytest.raises(ConnectError, match="refused"):
+        world.offsets.take([A])
+    assert world.sink.calls == []
+
+
+def test_what_was_written_is_committed_once_in_an_interval() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5, "m1"))
+    world.after(0.5)
+    assert world.group.commits == []
+    world.offsets.wrote(wrote(6, "m2"))
+    world.after(0.5)
+    world.after(10)
+    assert world.sink.asked == [(["m1", "m2"], {A: 6})]
+    assert world.group.commits == [{A: 6}]
+
+
+def test_a_position_that_no_record_moved_is_not_committed() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.at_end({A: 0, B: 3})
+    world.after(10)
+    assert (world.sink.asked, world.group.commits) == ([], [])
+
+
+def test_markers_at_the_end_are_passed() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    world.offsets.at_end({A: 6})
+    world.after(1)
+    assert world.group.commits == [{A: 6}]
+
+
+def test_an_idle_groups_offsets_are_committed_anew_every_ten_minutes() -> None:
+    world = World(a=7)
+    world.offsets.take([A])
+    world.group.commits.clear()
+    for _ in range(20):
+        world.after(60)
+    assert world.group.commits == [{A: 7}, {A: 7}]
+    assert world.sink.asked == []
+
+
+def test_an_idle_partition_is_committed_anew_however_busy_another_is() -> None:
+    """Kafka forgets each partition's offset by its own age."""
+    world = World(a=7, b=9)
+    world.offsets.take([A, B])
+    world.group.commits.clear()
+    for n in range(20):
+        world.offsets.wrote(wrote(8 + n))
+        world.after(60)
+    assert [c[B] for c in world.group.commits if B in c] == [9, 9]
+
+
+def test_an_offset_whose_commit_may_have_come_through_is_not_taken_back() -> None:
+    """Given up while the broker was slow, say: the group may stand further than what was committed before."""
+    world = World(a=7, b=9)
+    world.offsets.take([A, B])
+    world.offsets.wrote(wrote(50))
+    world.group.refuses.append(RetriableError("given up"))
+    with pytest.raises(RetriableError):
+        world.after(1)
+    world.group.commits.clear()
+    world.now += 600
+    world.offsets.hold()
+    assert world.group.commits == [{B: 9}]
+    world.after(1)
+    assert world.group.held[A] == 50
+
+
+def test_a_group_keeps_its_offsets_while_a_sink_asks_to_wait() -> None:
+    """For longer than Kafka keeps them, perhaps; a commit that fails meanwhile does not disturb the waiting."""
+    world = World(a=7)
+    world.offsets.take([A])
+    world.group.commits.clear()
+    world.now += 600
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}]
+    world.now += 600
+    world.group.refuses.append(RetriableError("no broker answers"))
+    world.offsets.hold()
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}]
+    world.now += 60
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}, {A: 7}]
+    world.now += 600
+    world.stopping.set()
+    world.offsets.hold()
+    assert world.group.commits == [{A: 7}, {A: 7}]
+
+
+def test_a_sink_that_asks_to_wait_is_asked_again_with_the_same() -> None:
+    world = World(Told({}, RetriableError("wait", 0.001), RetriableError("wait", 0.001)))
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5, "m"))
+    world.after(1)
+    assert world.sink.asked == [(["m"], {A: 5})] * 3
+    assert world.group.commits == [{A: 5}]
+
+
+def test_when_the_task_is_to_stop_a_sink_that_asks_to_wait_is_left() -> None:
+    world = World(Told({}, RetriableError("wait")))
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    world.stopping.set()
+    world.offsets.commit_at_the_end(failed=False)
+    assert (len(world.sink.asked), world.group.commits) == (1, [])
+
+
+def test_a_commit_that_failed_is_not_tried_again_on_the_way_out() -> None:
+    world = World(Told({}, ConnectError("refused")))
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    with pytest.raises(ConnectError, match="refused"):
+        world.after(1)
+    world.offsets.commit_at_the_end(failed=True)
+    assert (len(world.sink.asked), world.group.commits) == (1, [])
+
+
+def test_after_another_failure_what_was_written_is_committed_on_the_way_out() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    world.offsets.commit_at_the_end(failed=True)
+    assert world.group.commits == [{A: 5}]
+
+
+def test_partitions_that_are_gone_are_committed_no_more() -> None:
+    world = World(a=7, b=9)
+    world.offsets.take([A, B])
+    world.group.commits.clear()
+    world.offsets.drop([B])
+    world.after(600)
+    assert world.group.commits == [{A: 7}]
+
+
+def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> None:
+    offsets = World().offsets
+    offsets.take([A])
+    assert offsets.places == {A: None}
+    offsets.at_end({A: 7})  # auto.offset.reset=latest began there
+    assert offsets.places == {A: 7}
+    assert not offsets.pending
+
+
+def test_after_a_batch_that_failed_the_sink_is_asked_again_and_goes_before_our_own_position() -> None:
+    world = World()
+    world.offsets.take([A, B])
+    world.offsets.wrote(wrote(5, "m"))
+    world.sink.stored = {A: 8, Partition("other", 0): 3}
+    world.offsets.reopen()
+    assert world.sink.calls == ["open a b", "commit", "close a b", "open a b"]
+    assert world.sink.asked == [(["m"], {A: 5})]
+    assert world.offsets.positions == {A: 8, B: None}
+
+
+def test_a_sink_that_cannot_be_opened_again_yet_is_not_closed_twice() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.sink.refuses = [RetriableError("locked")]
+    with pytest.raises(RetriableError):
+        world.offsets.reopen()
+    world.offsets.reopen()
+    assert world.sink.calls == ["open a", "close a", "open a", "open a"]
+
+
+def test_what_a_sink_holds_of_a_partition_that_is_gone_is_made_final_and_not_committed() -> None:
+    world = World()
+    world.offsets.take([A, B])
+    world.offsets.wrote(Summary(offsets=[("a", 0, 5), ("b", 0, 6)], messages=["m"]))
+    world.offsets.drop([A])
+    assert world.sink.calls == ["open a b", "commit", "close a"]
+    assert world.sink.asked == [(["m"], {A: 5, B: 6})]
+    assert world.group.commits == [{B: 6}]
+    assert world.offsets.positions == {B: 6}
+
+
+@pytest.mark.parametrize(("reset", "offset", "to", "told"), [
+    ("earliest", 4, 10, "Reading goes on from there at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 that"),
+    ("latest", 4, 20, "Reading goes on from there at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 that"),
+    ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 that"),
+    ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 that"),
+])  # fmt: skip
+def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(
+    reset: str, offset: int, to: int, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(a=offset)
+    world.group.reset = reset
+    world.offsets.take([A])
+    world.offsets.out_of_range(A, offset)
+    assert world.offsets.positions == {A: to}
+    assert told in caplog.text
+    assert f"a-0 has no offset {offset}: the partition holds 10 to 20" in caplog.text
+
+
+def test_an_offset_that_is_there_again_is_kept() -> None:
+    world = World(a=15)
+    world.offsets.take([A])
+    world.offsets.out_of_range(A, 15)
+    assert world.offsets.positions == {A: 15}
+
+
+def test_without_a_reset_a_partition_needs_an_offset_of_the_group_or_of_the_sink() -> None:
+    world = World(Told({A: 3}), b=9)
+    world.group.reset = "none"
+    world.offsets.take([A, B])
+    with pytest.raises(ConnectError, match=r"Undefined offset with no reset policy for partitions: \[new-0\]"):
+        world.offsets.take([Partition("new", 0)])
+    with pytest.raises(ConnectError, match=r"Offsets out of range with no configured reset policy .* \{b-0=9\}"):
+        world.offsets.out_of_range(B, 9)
+
+
+def test_one_that_was_superseded_commits_nothing_and_asks_its_sink_to_make_nothing_final() -> None:
+    world = World(a=1)
+    world.offsets.take([A])
+    world.group.commits.clear()
+    world.offsets.wrote(wrote(5, "m"))
+    world.fence.refuses = [Superseded("newer")]
+    leaves: list[Callable[[], None]] = [
+        lambda: world.after(600), lambda: world.offsets.take([B]), lambda: world.offsets.drop([A]),
+        lambda: world.offsets.commit_at_the_end(failed=False), world.offsets.reopen, world.offsets.hold,
+    ]  # fmt: skip
+    for leave in leaves:
+        with pytest.raises(Superseded):
+            leave()
+    assert (world.sink.asked, world.group.commits) == ([], [])
+
+
+def test_nothing_is_committed_while_it_is_not_known_whether_a_newer_life_is_there() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5, "m"))
+    world.fence.refuses = [RetriableError("the status topic is away")]
+    with pytest.raises(RetriableError):
+        world.after(1)
+    assert (world.sink.asked, world.group.commits) == ([], [])
+    world.fence.refuses.clear()
+    world.after(0)
+    assert (world.sink.asked, world.group.commits) == ([(["m"], {A: 5})], [{A: 5}])
+
+
+def test_after_a_commit_of_the_sink_that_took_long_one_looks_again() -> None:
+    class Slow(Told):
+        def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
+            world.now += 20
+            world.fence.refuses = [Superseded("newer")]
+            return offsets
+
+    world = World(Slow())
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    with pytest.raises(Superseded):
+        world.after(1)
+    assert world.group.commits == []
+
+
+def asked_at(world: World, seconds: int) -> list[int]:
+    """The seconds of the next so many in which the sink is asked to commit."""
+    found = []
+    for _ in range(seconds):
+        before = len(world.sink.asked)
+        world.after(1)
+        if len(world.sink.asked) > before:
+            found.append(int(world.now))
+    return found
+
+
+def test_a_sink_that_keeps_something_back_is_asked_again_after_growing_pauses_until_it_is_final() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    world.sink.returns = -2
+    assert asked_at(world, 300) == [1, 2, 4, 8, 16, 32, 64, 124, 184, 244]
+    world.offsets.wrote(wrote(6))  # what is new is asked for at once
+    assert asked_at(world, 10) == [301, 302, 304, 308]
+    world.sink.returns = 0
+    assert asked_at(world, 300) == [316]
+    assert world.group.commits[:3] == [{A: 3}, {A: 4}, {A: 6}]
+
+
+def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_asked_again_when_something_is_new(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(5))
+    world.sink.returns = 1
+    assert asked_at(world, 300) == [1]
+    world.offsets.wrote(wrote(6))
+    assert asked_at(world, 300) == [301]
+    assert not world.offsets.pending
+    assert caplog.text.count("which it was not given") == 1
+    world.sink.returns = 0
+    world.offsets.wrote(wrote(7))
+    assert asked_at(world, 300) == [601]
+    assert world.group.commits[0] == {A: 7}
+
+
+def test_offsets_that_somebody_else_has_set_are_told_before_they_are_overwritten(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(a=7, b=9)
+    world.offsets.take([A, B])
+    world.offsets.wrote(wrote(8))
+    world.after(1)
+    assert caplog.text == ""
+    world.group.held[A] = 2
+    world.offsets.wrote(wrote(12))
+    world.after(1)
+    assert "offsets of group 'g', which this task commits: a-0 from 8 to 2 (now 12). They are over" in caplog.text
+    assert world.group.held[A] == 12
+    del world.group.held[B]  # of a partition that is idle
+    caplog.clear()
+    world.after(600)
+    assert "b-0 from 9 to none (now 9)" in caplog.text
+    assert "a-0" not in caplog.text
+
+
+def test_what_begins_at_its_end_begins_at_the_one_it_was_taken_at_and_the_group_knows_at_once() -> None:
+    world = World(Told({B: 3}))
+    world.group.reset = "latest"
+    world.offsets.take([A, B])
+    assert world.offsets.positions == {A: 20, B: 3}
+    world.after(0)
+    assert world.group.commits == [{A: 20, B: 3}]
+
+
+def test_what_a_sink_keeps_back_when_it_is_closed_is_read_again() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.sink.returns = -5
+    world.offsets.wrote(wrote(8))
+    world.offsets.reopen()  # a sink may drop in `close` what it was not ready to commit
+    assert world.group.held == {A: 3}
+    assert world.offsets.places == {A: 3}
+
+
+def test_what_a_sink_has_never_let_be_committed_is_read_again_from_where_reading_began() -> None:
+    world = World()
+    world.offsets.take([A])
+    world.sink.answers_nothing = True
+    world.offsets.wrote(wrote(8))
+    world.offsets.reopen()
+    assert world.offsets.places == {A: None}
+
+
+def test_the_group_is_told_where_reading_began_whatever_the_sink_lets_be_committed() -> None:
+    world = World()
+    world.group.reset = "latest"
+    world.sink.answers_nothing = True
+    world.offsets.take([A])
+    world.after(0)
+    assert world.group.commits == [{A: 20}]
+    world.offsets.wrote(wrote(25))
+    world.after(10)
+    assert world.group.commits == [{A: 20}]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_began_at_its_end_is_read_again_from_there_and_not_from_a_later_end(answered: bool) -> None:
+    world = World()
+    world.group.reset = "latest"
+    world.sink.answers_nothing = True
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(25))
+    if not answered:
+        world.group.refuses = [RetriableError("no answer")]
+        with pytest.raises(RetriableError):
+            world.offsets.reopen()
+    world.offsets.reopen()
+    assert world.offsets.places == {A: 20}
+
+
+def test_what_is_read_after_a_reset_is_read_again_from_there() -> None:
+    world = World(a=2)
+    world.sink.answers_nothing = True
+    world.group.reset = "latest"
+    world.offsets.take([A])
+    world.offsets.out_of_range(A, 2)
+    world.offsets.wrote(wrote(25))
+    world.offsets.reopen()
+    assert world.offsets.places == {A: 20}
+    assert world.group.held == {A: 20}
+
+
+def test_an_answer_that_is_missing_takes_no_partition_back_to_its_beginning() -> None:
+    """The sink tells of each offset once."""
+    world = World(a=7)
+    world.offsets.take([A])
+    world.offsets.wrote(wrote(50))
+    world.group.refuses = [RetriableError("no answer")]
+    with pytest.raises(RetriableError):
+        world.after(1)
+    world.sink.answers_nothing = True
+    world.offsets.reopen()
+    assert world.offsets.places == {A: 7}
+
+
+@pytest.mark.parametrize(("reset", "begins"), [("latest", 0), ("earliest", None)])
+def test_what_a_topic_gets_while_it_is_read_begins_where_the_group_stands_else_at_its_beginning(
+    reset: str, begins: int | None
+) -> None:
+    world = World(b=7)
+    world.group.reset = reset
+    world.offsets.take([A, B], grown=[A, B])
+    assert world.offsets.places == {A: begins, B: 7}

@@ -1,0 +1,34 @@
+"""A source may forget where a source partition stood: a null offset, on each way that offsets take."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+
+from penstock import InputPartition, SourcePartition
+from penstock.offsets import updated
+from penstock_runtime.kafka.offsets_topic import StoredOffsets
+from penstock_runtime.spark import worker
+
+A, B = SourcePartition({"p": "a"}), SourcePartition({"p": "b"})
+
+
+def test_a_forgotten_partition_is_absent_from_then_on_and_comes_back_with_its_next_offset() -> None:
+    assert updated({A: {"i": 1}, B: {"i": 2}}, {A: None}) == {B: {"i": 2}}
+    assert updated({B: {"i": 2}}, {A: None}) == {B: {"i": 2}}
+    assert updated({B: {"i": 2}}, {A: {"i": 3}}) == {A: {"i": 3}, B: {"i": 2}}
+
+
+def test_a_null_offset_is_a_tombstone() -> None:
+    stored = StoredOffsets("c", {A: {"i": 1}})
+    assert stored.entries({A: None}) == [(b'["c",{"p":"a"}]', None)]
+    stored.advance({A: None})
+    assert stored.offsets == {}
+
+
+def test_a_worker_of_spark_is_told_of_null_offsets() -> None:
+    setup = cast("Any", SimpleNamespace(spec_text="{}", slots_dir=Path("slots")))
+    part = InputPartition({"n": 1}, {A: None, B: {"i": 2}})
+    found = msgspec.msgpack.decode(worker.payload(setup, None, [(part, [(b"k", None)])]))
+    assert found["work"] == [[{"n": 1}, [[{"p": "a"}, None], [{"p": "b"}, {"i": 2}]], [[b"k", None]]]]

@@ -1,0 +1,274 @@
+"""What a task in a pod decides: whom it obeys, what it reports and when, what it says last."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.task_reports import Control, LastWord, Report
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
+from penstock_runtime.init import TERMINATION_LOG_VARIABLE
+from penstock_runtime.kafka.compacted_topic import StatusWriter
+from penstock_runtime.kafka.connectivity import Heard, distinct, sentence
+from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.task import cgroup
+from penstock_runtime.task.pod import termination_message
+from penstock_runtime.task.pod.control import order
+from penstock_runtime.task.pod.reports import PodReports
+from penstock_runtime.task.pod.status_writer import Background
+from penstock_runtime.task.pod.target_state import Wanted
+from penstock_runtime.task.redactor import redactor_of
+
+LIFE = Life(
+    connector_uid="u", connector_generation=4, standing=Standing(generation=7, plan="p"), incarnation=2, token="t"
+)
+SPEC = TaskSpec(connector="c", task=0, tasks=1, kind="sink", config={}, plugins={}, worker={})
+
+
+class Kept:
+    """Takes the place of the way to the topic."""
+
+    def __init__(self) -> None:
+        self.put_after: list[float] = []
+        self.reports: list[Report] = []
+
+    def put(self, entries: list[tuple[bytes, bytes]], *, after: float = 0.0) -> None:
+        for _, value in entries:
+            report = Report.of(value)
+            assert report is not None
+            self.reports.append(report)
+            self.put_after.append(round(after, 3))
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def reports(kept: Kept, clock: Clock) -> PodReports:
+    return PodReports(SPEC, LIFE, pod_uid="pod", records=cast("Background", kept), clock=clock, now=lambda: 5)
+
+
+def control(generation: int, state: str, uid: str = "u") -> Control:
+    return Control(connector_uid=uid, generation=generation, state=TaskState(state))
+
+
+# Whom it obeys
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "generation"),
+    [
+        (control(5, "Paused"), "Paused", 5),
+        (control(4, "Paused"), "Running", 4),
+        (control(3, "Paused"), "Running", 4),
+        (control(9, "Paused", "other"), "Running", 4),
+        (None, "Running", 4),
+    ],
+)
+def test_the_higher_generation_of_life_and_control_record_wins(
+    told: Control | None, state: str, generation: int
+) -> None:
+    wanted = Wanted.of(LIFE).told(told)
+    assert (wanted.state, wanted.generation) == (state, generation)
+
+
+def test_lives_are_ordered_by_plan_then_by_incarnation() -> None:
+    later = LIFE.model_copy(update={"incarnation": 3})
+    newer = LIFE.model_copy(update={"standing": Standing(generation=8, plan="a"), "incarnation": 1})
+    assert order(LIFE) < order(later) < order(newer)
+
+
+# What it reports
+
+
+def test_a_generation_is_acted_on_when_the_state_is_the_one_that_it_asks_for(reports: PodReports, kept: Kept) -> None:
+    reports.state(State.RUNNING)
+    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
+    assert [(r.state, r.acted) for r in kept.reports] == [("RUNNING", 4)]
+    reports.state(State.PAUSED)
+    assert [(r.state, r.acted) for r in kept.reports[1:]] == [("PAUSED", 5)]
+
+
+def test_a_pause_that_is_taken_back_before_it_began_is_confirmed_as_running(reports: PodReports, kept: Kept) -> None:
+    reports.state(State.RUNNING)
+    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
+    reports.wanted(Wanted("u", 6, TaskState.RUNNING))
+    assert [(r.state, r.acted) for r in kept.reports] == [("RUNNING", 4), ("RUNNING", 6)]
+
+
+def test_a_pause_that_comes_too_late_for_a_state_is_not_confirmed_by_it(reports: PodReports, kept: Kept) -> None:
+    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
+    reports.state(State.RUNNING)
+    assert [(r.state, r.acted) for r in kept.reports] == [("RUNNING", 4)]
+
+
+def test_a_failed_task_stays_failed_whatever_it_is_told(reports: PodReports, kept: Kept) -> None:
+    reports.state(State.FAILED, message="m" * 10_000, trace="t")
+    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
+    assert [(r.state, r.acted) for r in kept.reports] == [("FAILED", 4), ("FAILED", 5)]
+    assert len(str(kept.reports[0].message)) < 2_100
+
+
+def test_nothing_is_told_twice(reports: PodReports, kept: Kept) -> None:
+    reports.state(State.RUNNING)
+    reports.state(State.RUNNING)
+    reports.trouble(None)
+    assert len(kept.reports) == 1
+
+
+def test_trouble_is_told_once_a_second_at_most(reports: PodReports, kept: Kept, clock: Clock) -> None:
+    reports.state(State.RUNNING)
+    for n, text in enumerate(("away", None, "away", None, "gone")):
+        clock.now = 100 + n * 0.3
+        reports.trouble(text)
+    assert kept.put_after[1:] == [0.0, 0.7, 0.4, 0.1, 0.8]
+    assert kept.reports[-1].trouble == "gone"
+
+
+def test_trouble_of_which_only_the_numbers_change_is_no_news(reports: PodReports, kept: Kept) -> None:
+    reports.state(State.RUNNING)
+    reports.trouble("no answer for 10 s")
+    reports.trouble("no answer for 11 s")
+    assert len(kept.reports) == 2
+
+
+def test_the_time_of_a_state_is_when_it_began(kept: Kept) -> None:
+    times = iter((10, 20))
+    reports = PodReports(SPEC, LIFE, pod_uid="p", records=cast("Background", kept), now=lambda: next(times))
+    reports.state(State.RUNNING)
+    reports.wanted(Wanted("u", 5, TaskState.RUNNING))
+    reports.state(State.PAUSED)
+    assert [r.since for r in kept.reports] == [10, 10, 20]
+
+
+def test_of_each_key_the_last_record_is_written_once_kafka_is_back() -> None:
+    from threading import Event
+
+    from penstock.errors import RetriableError
+
+    back, written = Event(), []
+
+    class Writer:
+        def write(self, topic: str, entries: Any, *, timeout: float) -> None:
+            if not back.is_set():
+                raise RetriableError("away")
+            written.extend(entries)
+
+        def close(self) -> None: ...
+
+    background = Background(lambda: cast("StatusWriter", Writer()), "t")
+    background.put([(b"a", b"1"), (b"b", b"1")])
+    assert not background.flush(0.05)
+    background.put([(b"a", b"2")])
+    back.set()
+    assert background.flush(10)
+    assert written == [(b"b", b"1"), (b"a", b"2")]
+    background.close()
+    background.put([(b"a", b"3")])
+    assert background.flush(1)
+    assert len(written) == 2
+
+
+# What it says last
+
+
+def test_a_last_word_is_bounded_whatever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TERMINATION_LOG_VARIABLE, str(tmp_path / "word"))
+    termination_message.leave(
+        LastWord(exit_code=1, message="boom " + "x" * 200_000, trace="y" * 200_000, trouble="z" * 9_000)
+    )
+    text = (tmp_path / "word").read_bytes()
+    word = LastWord.of(text)
+    assert len(text) <= 4096
+    assert word is not None
+    assert str(word.message).startswith("boom xxx")
+
+
+def test_without_kubernetes_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TERMINATION_LOG_VARIABLE, raising=False)
+    termination_message.leave(LastWord(exit_code=0))
+    assert not Path("/dev/termination-log").exists()
+
+
+# Why Kafka cannot be reached
+
+
+@pytest.mark.parametrize(
+    ("heard", "told"),
+    [
+        (Heard("_AUTHENTICATION", "SASL authentication error"), "refuses who we are"),
+        (Heard("_SSL", "certificate verify failed"), "over TLS"),
+        (Heard("_TRANSPORT", "SSL handshake failed: Disconnected"), "over TLS"),
+        (Heard("_RESOLVE", "Failed to resolve 'kafka:9092'"), "a host name does not resolve"),
+        (Heard("_TRANSPORT", "Connect failed: Connection refused"), "nobody listens there"),
+        (Heard("_TRANSPORT", "Disconnected"), "has not answered for 10 s (Disconnected)"),
+        (Heard("_ALL_BROKERS_DOWN", "1/1 brokers are down"), "has not answered for 10 s."),
+    ],
+)
+def test_the_cause_is_told_with_the_servers(heard: Heard, told: str) -> None:
+    text = sentence("kafka:9092", [Heard("_TRANSPORT", "Disconnected"), heard], 10)
+    if heard.name != "_ALL_BROKERS_DOWN":
+        assert told in text
+    assert text.startswith("Kafka at kafka:9092 ")
+
+
+def test_the_same_way_of_connecting_is_tried_once() -> None:
+    common = {"bootstrap.servers": "a", "sasl.password": "x"}
+    ways = distinct({**common, "acks": "all"}, {**common, "group.id": "g"}, {**common, "bootstrap.servers": "b"})
+    assert [w["bootstrap.servers"] for w in ways] == ["a", "b"]
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    ("files", "cores", "memory"),
+    [
+        ({"cpu.max": "150000 100000\n", "memory.max": "1073741824\n"}, 2, 1 << 30),
+        ({"cpu.max": "max 100000\n", "memory.max": "max\n"}, None, None),
+        ({"cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000",
+          "memory/memory.limit_in_bytes": "536870912"}, 1, 512 << 20),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000",
+          "memory/memory.limit_in_bytes": "9223372036854771712"}, None, None),
+        ({}, None, None),
+    ],
+)  # fmt: skip
+def test_limits_are_read_from_either_version_of_control_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], cores: int | None, memory: int | None
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert (cgroup.cpu_limit(tmp_path), cgroup.memory_limit(tmp_path)) == (cores, memory)
+
+
+def test_heap_and_queues_are_shares_of_the_memory_limit() -> None:
+    mib = 1 << 20
+    assert [cgroup.heap(m) // mib for m in (None, 512 * mib, 4 << 30, 64 << 30)] == [471, 471, 1024, 4096]
+    assert [cgroup.queue(m, 3) // mib for m in (None, 128 * mib, 768 * mib, 8 << 30)] == [64, 8, 32, 64]
+
+
+# Secrets
+
+
+def test_what_is_mounted_is_not_told_also_where_the_configuration_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db" / "password").write_text("hunter22\n")
+    redact = redactor_of({"a": "${secret:no:such}"}, {"sasl.password": "literal-one"}, tmp_path)
+    assert redact("hunter22 literal-one") == "${secret:db:password} [hidden]"
