@@ -1,0 +1,38 @@
+"""docs/architecture.md and docs/glossary.md name modules and folders that exist, and the rooms stay small."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("operator", "runtime")
+SMALLER_ROOMS = (
+    "operator/penstock_operator", "operator/penstock_operator/connector", "runtime/penstock_runtime",
+    "runtime/penstock_runtime/task", "runtime/penstock_model", "runtime", "operator", "",
+)  # fmt: skip
+
+
+def modules_named_in(page: str) -> list[str]:
+    """Everything in the page's backticks that looks like a path of lower-case modules."""
+    text = (ROOT / "docs" / page).read_text()
+    return sorted(set(re.findall(r"`([a-z_]+(?:/[a-z_]+)+(?:\.py)?|[a-z_]+\.py)/?`", text)))
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "glossary.md"])
+def test_each_module_that_the_page_names_exists(page: str) -> None:
+    named = modules_named_in(page)
+    assert len(named) > 10
+    files = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    missing = [
+        name for name in named
+        if name not in files
+        and not any((ROOT / room / f"{name}{ending}").exists() for room in SMALLER_ROOMS for ending in ("", ".py"))
+    ]  # fmt: skip
+    assert not missing
+
+
+def test_no_folder_of_the_source_holds_more_than_25_modules() -> None:
+    folders = {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    assert len(folders) > 30
+    assert {folder: count for folder in folders if (count := len([m for m in folder.glob("*.py") if m.stem != "__init__"])) > 25} == {}
