@@ -11,6 +11,7 @@ All messages are sentences that may be shown: they begin with what was being don
 """
 
 from penstock.errors import ConnectError
+from penstock_operator.reasons import Reason
 
 __all__ = ["Conflict", "NotYet", "OperatorError", "Refused", "Unavailable", "Unforeseen"]
 
@@ -72,12 +73,12 @@ class Refused(OperatorError):
     @property
     def namespace_ends(self) -> bool:
         """Whether that is because the namespace is being deleted."""
-        return "NamespaceTerminating" in self.causes
+        return Reason.NAMESPACE_TERMINATING in self.causes
 
     @property
     def over_quota(self) -> bool:
         """Whether a ResourceQuota is used up: room may come."""
-        return self.reason == "Forbidden" and "exceeded quota" in self.answer
+        return self.reason == Reason.FORBIDDEN and "exceeded quota" in self.answer
 
 
 class Unforeseen(OperatorError):

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from penstock_operator.connector.observe.pod_status import timestamp
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY
+from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["UNUSED", "status"]
 
-_REASON: Final = "NotImplemented"
 UNUSED: Final[Mapping[str, str]] = {
     POLICY.kind: "policies are not applied in this release; write topic.creation.* into spec.config of the connectors, or "
     "create the topics",
@@ -36,12 +36,12 @@ def status(document: Mapping[str, Any], now: float) -> dict[str, Any] | None:
         known = before.get(kind, {})
         since = known.get("lastTransitionTime") if known.get("status") == value else None
         return {
-            "type": kind, "status": value, "reason": _REASON, "message": UNUSED[document["kind"]],
+            "type": kind, "status": value, "reason": Reason.NOT_IMPLEMENTED, "message": UNUSED[document["kind"]],
             "observedGeneration": metadata["generation"], "lastTransitionTime": since or timestamp(now),
         }  # fmt: skip
 
     found = {
         "observedGeneration": metadata["generation"],
-        "conditions": [condition("Ready", "False"), condition("Stalled", "True")],
+        "conditions": [condition(ConditionType.READY, "False"), condition(ConditionType.STALLED, "True")],
     }
     return None if found == {name: there.get(name) for name in found} else found

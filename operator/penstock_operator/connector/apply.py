@@ -34,6 +34,7 @@ from penstock_operator.context import Context
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, POD
 from penstock_operator.queue.key import Key
+from penstock_operator.reasons import Reason
 
 __all__ = ["STATUS_MANAGER", "Applied", "apply", "delete_pod", "write_finalizer"]
 
@@ -240,7 +241,7 @@ async def _status(
     for note in () if facts.namespace_ends else notes(facts.memory, decision):
         log.info("%s", note.message, extra={"connector": f"{own.namespace}/{own.name}", "reason": note.reason})
         await context.run(
-            context.kube.event, document, type_="Warning" if note.warning else "Normal", reason=note.reason,
+            context.kube.event, document, type_=note.type, reason=note.reason,
             message=note.message, action=note.action,
         )  # fmt: skip
     return {**document, "metadata": written["metadata"]}
@@ -270,7 +271,7 @@ async def _create_pod(key: Key, pod: Mapping[str, Any], maker: Maker, context: C
             raise Refused(
                 f"Creating pod {pod['metadata']['name']}",
                 answer=f"a pod of the name {pod['metadata']['name']} is there that is not this Connector's; remove it",
-                reason="PodNameTaken",
+                reason=Reason.POD_NAME_TAKEN,
             )
 
 

@@ -12,6 +12,7 @@ from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.kubernetes.kinds import CONNECTOR
 from penstock_operator.queue.key import Key
+from penstock_operator.reasons import EventType
 
 __all__ = ["report"]
 
@@ -48,7 +49,7 @@ async def report(
         log.info("The status of %s does not say so: %s", key, e)
     try:
         await context.run(
-            context.kube.event, document, type_="Warning", reason=trouble.verdict.reason,
+            context.kube.event, document, type_=EventType.WARNING, reason=trouble.verdict.reason,
             message=trouble.verdict.message, action="Reconcile",
         )  # fmt: skip
     except OperatorError as e:

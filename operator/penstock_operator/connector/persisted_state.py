@@ -9,15 +9,12 @@ from typing import Any, Final
 
 from penstock_model.contracts.pod_identity import Standing
 from penstock_operator.connector.observe.pod_status import instant, timestamp
+from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.share import Record
 
-__all__ = ["EXPECTED", "PREPARING", "SUPERSEDED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
+__all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
 
-SUPERSEDED: Final = "Superseded"
-"""The reason of a task that has left since Kafka holds the record of a later life, or of a later preparation."""
-PREPARING: Final = "Preparing"
-"""The reason of a task that waits until its connector has been prepared anew."""
-EXPECTED: Final = frozenset(("SpecChanged", "RestartRequested", "Stopped", PREPARING))
+EXPECTED: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
 """Reasons for which the operator itself ends a pod: its end is no loss."""
 
 
@@ -138,7 +135,7 @@ class Memory:
     @property
     def reason(self) -> str:
         """Of the condition Ready, as it stands."""
-        return str(self.conditions.get("Ready", {}).get("reason", ""))
+        return str(self.conditions.get(ConditionType.READY, {}).get("reason", ""))
 
     def task(self, number: int) -> TaskMemory:
         """One task, whatever is known of it."""
@@ -200,7 +197,7 @@ class Memory:
         if not job.key:
             return {}
         return without_empty(
-            {"key": job.key, "attempts": job.attempts, "reason": job.reason, "message": job.message,
+            {"key": job.key, "attempts": job.attempts, "reason": str(job.reason), "message": job.message,
              "retryAt": None if job.retry_at is None else timestamp(job.retry_at)}
         )  # fmt: skip
 
@@ -255,7 +252,7 @@ def task_status(task: TaskMemory) -> dict[str, Any]:
         "losses": task.losses,
         "unavailable": task.unavailable,
         "retryAt": None if task.retry_at is None else timestamp(task.retry_at),
-        "reason": task.reason,
+        "reason": str(task.reason),
         "message": task.message,
         "versions": _grouped(task.versions),
         "trace": task.trace,

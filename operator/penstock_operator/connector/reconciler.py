@@ -15,7 +15,7 @@ from penstock_operator.connector.decide.api_failures import over
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.decision import CreateJob, Decision
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
-from penstock_operator.connector.decide.refused_pods import QUOTA, with_room
+from penstock_operator.connector.decide.refused_pods import with_room
 from penstock_operator.connector.decide.template_policy import judged
 from penstock_operator.connector.decide.withdrawal import End, end_of, leave, let_go
 from penstock_operator.connector.failed_run import report
@@ -31,6 +31,7 @@ from penstock_operator.errors import OperatorError, Refused, Unavailable, Unfore
 from penstock_operator.kubernetes.kinds import CONNECTOR
 from penstock_operator.queue.backoff import backoff
 from penstock_operator.queue.key import Key
+from penstock_operator.reasons import Reason
 
 __all__ = ["Reconciler"]
 
@@ -177,7 +178,7 @@ class Reconciler:
         """A pod of the namespace has gone, and no other came in its place: what a quota refused there may be tried."""
         for other in {key, *context.connectors.of_namespace(key.namespace)}:
             known = self._remembered.get(other)
-            if known is not None and any(r.reason == QUOTA for r in known.refusals.values()):
+            if known is not None and any(r.reason == Reason.QUOTA_EXCEEDED for r in known.refusals.values()):
                 known.refusals = with_room(known.refusals, context.clock())
                 context.wake(other)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from penstock_operator.metrics import RolloutFigures
 from penstock_operator.queue.key import Key
+from penstock_operator.reasons import Reason
 from penstock_operator.rollout.share import OPEN, Phase, Place, Share
 from penstock_operator.settings import Rollout
 
@@ -64,13 +65,15 @@ class Places:
         if own is not None and own.phase is Phase.RESTARTING:
             return OPEN
         if self._gone is not None:
-            return Place(False, "RolloutQueued", f"the operator still looks at who is being restarted; {_GOES_ON}")
+            return Place(
+                False, Reason.ROLLOUT_QUEUED, f"the operator still looks at who is being restarted; {_GOES_ON}"
+            )
         if (stopped := self._why_stopped(key.namespace)) is not None:
-            return Place(False, "RolloutStopped", f"{stopped}; {_GOES_ON}")
+            return Place(False, Reason.ROLLOUT_STOPPED, f"{stopped}; {_GOES_ON}")
         if self._restarting + len(self._woken - {key}) < self.most:
             return OPEN
         most = f"at most {self.limits.max_unavailable} of the release's Connectors are restarted at once"
-        return Place(False, "RolloutQueued", f"waits for its turn: {most}; {_GOES_ON}")
+        return Place(False, Reason.ROLLOUT_QUEUED, f"waits for its turn: {most}; {_GOES_ON}")
 
     def put(self, key: Key, share: Share | None) -> None:
         """What it takes from now on; None: it is not meant to have tasks. Whoever may follow is woken."""

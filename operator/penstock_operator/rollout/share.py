@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from penstock_operator.connector.observe.pod_status import instant
+from penstock_operator.reasons import ConditionType
 from penstock_operator.settings import Rollout
 
 __all__ = ["OPEN", "Phase", "Place", "Record", "Share", "of_status", "share"]
@@ -106,7 +107,9 @@ def of_status(body: Mapping[str, Any], release: str, now: float, limits: Rollout
     state = spec.get("state", "Running")
     if state == "Stopped" or body["metadata"].get("deletionTimestamp"):
         return None
-    ready: Mapping[str, Any] = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
+    ready: Mapping[str, Any] = next(
+        (c for c in status.get("conditions") or () if c.get("type") == ConditionType.READY), {}
+    )
     since = instant(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None
     rollout = status.get("rollout") or {}
     record = None

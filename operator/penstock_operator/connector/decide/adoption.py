@@ -17,14 +17,15 @@ from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.observe.pod_status import Phase, instant
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Pending
+from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.share import Phase as RolloutPhase
 from penstock_operator.rollout.share import Place, Record, share
 
 __all__ = ["followed", "running"]
 
 _UNPULLED: Final = frozenset(
-    ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable",
-     "ImageInspectError", "SignatureValidationFailed")
+    (Reason.ERR_IMAGE_PULL, Reason.IMAGE_PULL_BACK_OFF, Reason.INVALID_IMAGE_NAME, Reason.ERR_IMAGE_NEVER_PULL,
+     Reason.REGISTRY_UNAVAILABLE, Reason.IMAGE_INSPECT_ERROR, Reason.SIGNATURE_VALIDATION_FAILED)
 )  # fmt: skip
 
 
@@ -125,13 +126,13 @@ def _place(facts: Facts) -> Place:
     if facts.kafka_trouble is None:
         return facts.place
     text = "waits until the operator sees again whether tasks are healthy; the last good configuration goes on"
-    return Place(False, "RolloutQueued", text)
+    return Place(False, Reason.ROLLOUT_QUEUED, text)
 
 
 def _ready_since(facts: Facts, found: Decision) -> float | None:
     if found.verdict.kind is not Kind.READY:
         return None
-    before = facts.memory.conditions.get("Ready", {})
+    before = facts.memory.conditions.get(ConditionType.READY, {})
     since = instant(before.get("lastTransitionTime")) if before.get("status") == "True" else None
     return facts.now if since is None else since
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from penstock_operator.connector.observe.connect_names import CONFLICT, RESERVED
 from penstock_operator.connector.render.conditions import Kind, Verdict, unsettled
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
+from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["ApiTrouble", "cause", "over", "with_trouble"]
 
@@ -20,7 +20,7 @@ _BUSY_LASTS: Final = 30.0
 _OTHER: Final = 10.0
 _SAME: Final = 300.0
 """Seconds for which a text stands, at least, before another cause, or other words for the same one, take its place."""
-_KEPT: Final = frozenset((CONFLICT, RESERVED, "OffsetsKept"))
+_KEPT: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
 """Reasons that a later decision goes by: they stay."""
 _REST: Final = "it is tried again by itself, and running tasks go on"
 
@@ -31,30 +31,33 @@ def cause(error: OperatorError) -> tuple[str, str]:
         case Refused():
             return _refused(error)
         case Conflict():
-            return "Conflict", "something else changes it again and again"
+            return Reason.CONFLICT, "something else changes it again and again"
         case NotYet():
-            return "ApiServerBusy", ""
+            return Reason.API_SERVER_BUSY, ""
         case Unforeseen():
-            return "OperatorFault", "report it, with the trace that the operator's log holds"
+            return Reason.OPERATOR_FAULT, "report it, with the trace that the operator's log holds"
         case Unavailable() if "webhook" in str(error):
-            return "AdmissionUnavailable", "the server behind that webhook must answer, or its failurePolicy be Ignore"
+            return (
+                Reason.ADMISSION_UNAVAILABLE,
+                "the server behind that webhook must answer, or its failurePolicy be Ignore",
+            )
         case _:
-            return "ApiServerUnavailable", ""
+            return Reason.API_SERVER_UNAVAILABLE, ""
 
 
 def _refused(refused: Refused) -> tuple[str, str]:
     answer = refused.answer
     if refused.namespace_ends:
-        return "NamespaceTerminating", ""
+        return Reason.NAMESPACE_TERMINATING, ""
     if refused.over_quota:
-        return "QuotaExceeded", "make room in that ResourceQuota of the namespace, or raise it"
+        return Reason.QUOTA_EXCEEDED, "make room in that ResourceQuota of the namespace, or raise it"
     if "violates PodSecurity" in answer:
-        return "PodSecurityViolation", ""
+        return Reason.POD_SECURITY_VIOLATION, ""
     if "admission webhook" in answer or "ValidatingAdmissionPolicy" in answer:
-        return "AdmissionDenied", ""
+        return Reason.ADMISSION_DENIED, ""
     if refused.status == HTTPStatus.FORBIDDEN and " cannot " in answer:
-        return "Forbidden", "give the operator's account that right: a Role of the chart is missing or was changed"
-    return refused.reason or "Refused", ""
+        return Reason.FORBIDDEN, "give the operator's account that right: a Role of the chart is missing or was changed"
+    return refused.reason or Reason.REFUSED, ""
 
 
 @dataclass
@@ -108,7 +111,7 @@ def with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> d
     """
     status, metadata = document.get("status") or {}, document["metadata"]
     before: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
-    ready = next((c for c in before if c["type"] == "Ready"), {})
+    ready = next((c for c in before if c["type"] == ConditionType.READY), {})
     if ready.get("reason") in _KEPT:
         return None
     found = {"state": "Pending", **status, "conditions": unsettled(before, trouble, metadata["generation"], now)}

@@ -21,6 +21,7 @@ from penstock_operator.connector.decide.unsupported_fields import answered
 from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.reasons import Reason
 
 __all__ = ["decide"]
 
@@ -52,13 +53,13 @@ def _standing(facts: Facts, life: LifeOf) -> Decision:
     if facts.connector.spec.state is State.STOPPED:
         return stopped(facts)
     if facts.namespace_ends:  # nothing can be created there; the Connector goes with it in a moment
-        verdict = Verdict(Kind.UNDER_WAY, "NamespaceTerminating", "its namespace is being deleted")
+        verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
         return Decision(facts.memory, verdict, config_known(facts), "Stopping")
     if facts.foreign_pods:
         message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(facts.foreign_pods))}"
-        return waiting(facts, "Waiting", message, again=_LOOK)
+        return waiting(facts, Reason.WAITING, message, again=_LOOK)
     if facts.stale_records and facts.kafka_trouble is None:
-        found = waiting(facts, "Waiting", "records of an earlier Connector of this name are removed", again=_LOOK)
+        found = waiting(facts, Reason.WAITING, "records of an earlier Connector of this name are removed", again=_LOOK)
         return replace(found, forget=True)
     return _living(facts, life)
 

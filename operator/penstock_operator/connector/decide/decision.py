@@ -15,6 +15,7 @@ from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Config, Kind, Pending, Verdict
 from penstock_operator.kubernetes.pod_fields import unknown_fields
+from penstock_operator.reasons import Reason
 from penstock_operator.rollout.share import Share
 
 __all__ = [
@@ -122,7 +123,7 @@ def refused(facts: Facts, memory: Memory, problems: Sequence[str]) -> Decision:
     config = invalid(problems)
     rest = "; the tasks go on with the last good configuration" if facts.task_pods else ""
     return Decision(
-        memory, Verdict(Kind.STALLED, "ConfigInvalid", f"{many}{'; '.join(problems)}{rest}"), config, "Failed"
+        memory, Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{many}{'; '.join(problems)}{rest}"), config, "Failed"
     )
 
 
@@ -134,18 +135,18 @@ def valid(facts: Facts, plan: Plan) -> Config:
             f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
             f"count again should it be of that kind again"
         )
-    return Config(True, "Valid", warnings or ("the plugin accepts the configuration",))
+    return Config(True, Reason.VALID, warnings or ("the plugin accepts the configuration",))
 
 
 def invalid(problems: Sequence[str]) -> Config:
     """Everything that is wrong, at once."""
     many = [f"{len(problems)} problems"] if len(problems) > 1 else []
-    return Config(False, "ConfigInvalid", [*many, *problems])
+    return Config(False, Reason.CONFIG_INVALID, [*many, *problems])
 
 
 def unknown(why: str) -> Config:
     """Nobody has looked yet."""
-    return Config(None, "NotChecked", (f"the configuration {why}",))
+    return Config(None, Reason.NOT_CHECKED, (f"the configuration {why}",))
 
 
 def config_known(facts: Facts) -> Config:

@@ -16,11 +16,9 @@ from penstock_operator.connector.decide.refused_pods import Refusal, pause
 from penstock_operator.connector.observe.pod_status import JobPod, Phase
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.render.names import digest, job_name
+from penstock_operator.reasons import Reason
 
-__all__ = ["DOING", "PREPARE_FAILED", "JobFacts", "JobStep", "name_of", "step"]
-
-PREPARE_FAILED: Final = "PrepareFailed"
-"""The reason where Kafka, as it is set up, refuses the preparation: a person must change something."""
+__all__ = ["DOING", "JobFacts", "JobStep", "name_of", "step"]
 
 _FIRST: Final = 2.0
 _LONGEST: Final = 60.0
@@ -152,17 +150,17 @@ def _ends_by(facts: JobFacts, pod: JobPod) -> float:
 
 def _overdue(facts: JobFacts, pod: JobPod) -> tuple[str, str]:
     if not pod.node:
-        reason, message = pod.hindrance or ("Unschedulable", "no scheduler has looked at the pod")
+        reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has looked at the pod")
         return reason, f"{message}; no node took the job pod within {facts.deadline:.0f} s, and it is tried again"
     if pod.hindrance is not None:
         return pod.hindrance[0], _late(pod)
-    return "NodeLost", f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
+    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
 
 
-DOING: Final = {
-    Action.PLAN: ("Planning", "the connector's plugin checks the configuration and splits it into tasks"),
-    Action.PREPARE: ("Preparing", "internal topics are made ready, and earlier tasks shut out"),
-    Action.RESET_OFFSETS: ("ResettingOffsets", "the connector's offsets are forgotten"),
+DOING: Final[Mapping[Action, tuple[str, str]]] = {
+    Action.PLAN: (Reason.PLANNING, "the connector's plugin checks the configuration and splits it into tasks"),
+    Action.PREPARE: (Reason.PREPARING, "internal topics are made ready, and earlier tasks shut out"),
+    Action.RESET_OFFSETS: (Reason.RESETTING_OFFSETS, "the connector's offsets are forgotten"),
 }
 
 
@@ -184,13 +182,13 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
         reason, nothing = _NOT_DONE[facts.action]
         message = "; ".join(map(str, answer.problems)) or answer.message or nothing
     elif answer is not None and answer.id == facts.key:
-        reason = {Outcome.UNAVAILABLE: "Unavailable", Outcome.SUPERSEDED: "Superseded"}.get(answer.outcome, "JobFailed")
+        reason = _UNDONE.get(answer.outcome, Reason.JOB_FAILED)
         message = answer.message
     else:
         ended = pod.ended
-        reason = ended.reason if ended is not None and ended.code is None else "JobFailed"
+        reason = ended.reason if ended is not None and ended.code is None else Reason.JOB_FAILED
         message = ended.told() if ended is not None else "the pod ended without an answer"
-        if reason == "DeadlineExceeded":
+        if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late(pod)
     memory = facts.memory
     if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
@@ -209,10 +207,11 @@ def _is_answered(action: Action, answer: JobAnswer) -> bool:
             return answer.outcome is Outcome.DONE
 
 
-_NOT_DONE: Final = {
-    Action.PLAN: ("JobFailed", "the job pod planned nothing"),
-    Action.PREPARE: (PREPARE_FAILED, "the job pod prepared nothing"),
-    Action.RESET_OFFSETS: ("ResetFailed", "the job pod reset nothing"),
+_UNDONE: Final[Mapping[Outcome, str]] = {Outcome.UNAVAILABLE: Reason.UNAVAILABLE, Outcome.SUPERSEDED: Reason.SUPERSEDED}
+_NOT_DONE: Final[Mapping[Action, tuple[str, str]]] = {
+    Action.PLAN: (Reason.JOB_FAILED, "the job pod planned nothing"),
+    Action.PREPARE: (Reason.PREPARE_FAILED, "the job pod prepared nothing"),
+    Action.RESET_OFFSETS: (Reason.RESET_FAILED, "the job pod reset nothing"),
 }
 
 
@@ -220,7 +219,7 @@ def _failed(facts: JobFacts, reason: str, message: str) -> JobStep:
     """This try brought no answer: when the next one comes."""
     attempts = facts.memory.attempts + 1
     delay = min(_LONGEST, _FIRST * 2.0 ** min(attempts - 1, _DOUBLINGS))
-    if reason == PREPARE_FAILED and attempts > _DOUBLINGS + 1:
+    if reason == Reason.PREPARE_FAILED and attempts > _DOUBLINGS + 1:
         delay = _REFUSED_LONGEST
     memory = JobMemory(facts.memory.key, attempts, facts.now + delay, reason, message)
     return JobStep(memory, None, None, (), reason, message, again=delay)

@@ -21,12 +21,13 @@ from penstock_operator.connector.observe.pod_status import JobPod
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import plan_name
+from penstock_operator.reasons import Reason
 
 __all__ = ["planned"]
 
 _UNWATCHED_AGAIN: Final = 60.0
 """Where Secrets are not watched, nobody tells that one has come which a refused configuration named."""
-_STARTING: Final = Verdict(Kind.UNDER_WAY, "Starting", "the tasks are about to start")
+_STARTING: Final = Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start")
 
 
 def planned(facts: Facts) -> tuple[Plan | None, Decision]:
@@ -61,7 +62,7 @@ def _missing(facts: Facts, found: Decision) -> Decision:
     secrets = facts.secrets
     if not secrets.missing:
         return found
-    reason = "WorkerSecretMissing" if secrets.worker_missing else "SecretMissing"
+    reason = Reason.WORKER_SECRET_MISSING if secrets.worker_missing else Reason.SECRET_MISSING
     told = list(secrets.missing)
     if found.config.valid is False:
         told += (p for p in facts.memory.refusal if "${secret:" not in p)

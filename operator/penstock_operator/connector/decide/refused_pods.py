@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["QUOTA", "Refusal", "after", "of_plan", "pause", "present", "with_room"]
+from penstock_operator.reasons import Reason
 
-QUOTA: Final = "QuotaExceeded"
+__all__ = ["Refusal", "after", "of_plan", "pause", "present", "with_room"]
+
 _FIRST: Final = 2.0
 _LONGEST: Final = 300.0
 _FORGOTTEN: Final = 600.0
@@ -68,4 +69,7 @@ def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dic
 
 def with_room(refusals: Mapping[str, Refusal], now: float) -> dict[str, Refusal]:
     """The same where a pod has gone: what a quota refused may be tried at once, once: the pauses go on growing."""
-    return {name: replace(r, again_at=min(r.again_at, now)) if r.reason == QUOTA else r for name, r in refusals.items()}
+    return {
+        name: replace(r, again_at=min(r.again_at, now)) if r.reason == Reason.QUOTA_EXCEEDED else r
+        for name, r in refusals.items()
+    }

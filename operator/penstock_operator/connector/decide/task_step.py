@@ -14,17 +14,17 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.refused_pods import Refusal, pause
-from penstock_operator.connector.observe.pod_status import SILENT, Ended, Phase, TaskPod
-from penstock_operator.connector.persisted_state import EXPECTED, SUPERSEDED, TaskMemory
+from penstock_operator.connector.observe.pod_status import Ended, Phase, TaskPod
+from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
 from penstock_operator.connector.render.names import pod_name
+from penstock_operator.reasons import Reason
 
 __all__ = ["TaskFacts", "TaskStep", "step"]
 
 _TRACE: Final = 4_000
 _UNAVAILABLE_LONGEST: Final = 60.0
-_OWN_FAULT: Final = frozenset(("Failed", "ConfigInvalid"))
+_OWN_FAULT: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
 """Reasons of ends that may be final: the plugin's. Everything else is infrastructure, and is tried for ever."""
-_RESTART: Final = "RestartRequested"
 _AS_ASKED: Final = "restarted as an annotation asked for"
 _LATER: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
 _KEPT: Final = 1
@@ -118,24 +118,26 @@ def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
         return _after_end(facts)
     if current is None:
         if memory.incarnation == 0:
-            return _begin(facts, memory.to("Pending", now, "Starting"))
+            return _begin(facts, memory.to("Pending", now, Reason.STARTING))
         if memory.reason in EXPECTED:
             return _begin(facts, memory.to("Restarting", now, memory.reason, memory.message))
         if not memory.pod_uid:  # never seen: the pod was not created, or not yet
             return _create(facts)
-        return _ended(facts, None, restart_policy.End.LOST, "Deleted", f"pod {memory.pod} was deleted", at=facts.now)
+        return _ended(
+            facts, None, restart_policy.End.LOST, Reason.DELETED, f"pod {memory.pod} was deleted", at=facts.now
+        )
     if current.ended is not None:
         return _ended_pod(facts, current, current.ended)
     if current.leaving is not None:
         return _leaving(facts, current)
-    if facts.waits and (facts.asked or memory.reason == _RESTART):
-        return TaskStep(replace(_alive(facts, current), reason=_RESTART, message=_LATER))
+    if facts.waits and (facts.asked or memory.reason == Reason.RESTART_REQUESTED):
+        return TaskStep(replace(_alive(facts, current), reason=Reason.RESTART_REQUESTED, message=_LATER))
     if facts.asked:
-        return _end(facts, current, _RESTART, _AS_ASKED)
+        return _end(facts, current, Reason.RESTART_REQUESTED, _AS_ASKED)
     if current.life != facts.life:
-        return _end(facts, current, "SpecChanged", "restarted for a change of configuration or pod template")
-    if memory.reason == _RESTART:  # asked for, written down, not done yet
-        return _end(facts, current, _RESTART, _AS_ASKED)
+        return _end(facts, current, Reason.SPEC_CHANGED, "restarted for a change of configuration or pod template")
+    if memory.reason == Reason.RESTART_REQUESTED:  # asked for, written down, not done yet
+        return _end(facts, current, Reason.RESTART_REQUESTED, _AS_ASKED)
     return TaskStep(_alive(facts, current))
 
 
@@ -152,7 +154,7 @@ def _begin(facts: TaskFacts, memory: TaskMemory) -> TaskStep:
     number = memory.incarnation + 1
     begun = replace(
         memory, incarnation=number, pod=pod_name(facts.connector, memory.id, number), pod_uid="", over=False,
-        retry_at=None, reason="Starting", life=facts.life, started=None,
+        retry_at=None, reason=Reason.STARTING, life=facts.life, started=None,
     )  # fmt: skip
     return TaskStep(begun, create=number)
 
@@ -166,19 +168,19 @@ def _leaving(facts: TaskFacts, pod: TaskPod) -> TaskStep:
     memory, now = facts.memory, facts.now
     by = (pod.leaves_by or now) + facts.patience
     if memory.reason not in EXPECTED:
-        memory = memory.to("Restarting", now, "Deleted", f"pod {pod.name} is being deleted")
+        memory = memory.to("Restarting", now, Reason.DELETED, f"pod {pod.name} is being deleted")
     if now < by:
         return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), again=by - now)
     message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
     if memory.reason in EXPECTED:
         return _begin(facts, memory.to("Restarting", now, memory.reason, message))
-    return _ended(facts, pod, restart_policy.End.LOST, "NodeLost", message, at=now)
+    return _ended(facts, pod, restart_policy.End.LOST, Reason.NODE_LOST, message, at=now)
 
 
 def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
     memory = facts.memory
     if memory.reason in EXPECTED or (pod.life != facts.life and ended.code == ExitCode.OK):
-        return _begin(facts, memory.to("Restarting", facts.now, memory.reason or "SpecChanged", memory.message))
+        return _begin(facts, memory.to("Restarting", facts.now, memory.reason or Reason.SPEC_CHANGED, memory.message))
     kind, reason = _end_of(ended)
     trace = ended.word.trace if ended.word is not None else None
     report = facts.report
@@ -186,30 +188,30 @@ def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
         trace = report.trace
     found = replace(facts, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
     if ended.code == ExitCode.OK and pod.leaving is not None:
-        return _ended(found, pod, kind, "Deleted", f"pod {pod.name} was deleted", at=ended.at)
+        return _ended(found, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
     message = ended.told()
-    if reason == SUPERSEDED and facts.overtaken:
+    if reason == Reason.SUPERSEDED and facts.overtaken:
         message = f"{message}; {facts.overtaken}"
     return _ended(found, pod, kind, reason, message, at=ended.at)
 
 
 def _end_of(ended: Ended) -> tuple[restart_policy.End, str]:
     if ended.lost:
-        reason = ended.reason if ended.reason not in ("Error", "", "Lost") else "ProcessKilled"
-        return restart_policy.End.LOST, reason if ended.code != ExitCode.LOST else "SparkLost"
+        reason = ended.reason if ended.reason not in ("Error", "", Reason.LOST) else Reason.PROCESS_KILLED
+        return restart_policy.End.LOST, reason if ended.code != ExitCode.LOST else Reason.SPARK_LOST
     match ended.code:
         case ExitCode.OK:
-            return restart_policy.End.LOST, "Ended"
+            return restart_policy.End.LOST, Reason.ENDED
         case ExitCode.STALLED:
-            return restart_policy.End.LOST, SILENT
+            return restart_policy.End.LOST, Reason.HEALTH_CHECK_FAILED
         case ExitCode.SUPERSEDED:
-            return restart_policy.End.LOST, SUPERSEDED
+            return restart_policy.End.LOST, Reason.SUPERSEDED
         case ExitCode.CONFIG_INVALID:
-            return restart_policy.End.REFUSED, "ConfigInvalid"
+            return restart_policy.End.REFUSED, Reason.CONFIG_INVALID
         case ExitCode.UNAVAILABLE:
-            return restart_policy.End.STOPPED, "Unavailable"
+            return restart_policy.End.STOPPED, Reason.UNAVAILABLE
         case _:
-            return restart_policy.End.FAILED, "Failed"
+            return restart_policy.End.FAILED, Reason.FAILED
 
 
 def _ended(
@@ -233,21 +235,23 @@ def _ended(
         state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
         retry_at=None if delay is None else now + delay,
     )  # fmt: skip
-    if delay == 0.0 and reason != SUPERSEDED:  # it would leave again, where it must be prepared anew first
+    if delay == 0.0 and reason != Reason.SUPERSEDED:  # it would leave again, where it must be prepared anew first
         return _begin(facts, replace(over, restarts=over.restarts + 1))
     return TaskStep(over, again=delay)
 
 
 def _after_end(facts: TaskFacts) -> TaskStep:
     memory, now = facts.memory, facts.now
-    if facts.asked or memory.reason == _RESTART:
+    if facts.asked or memory.reason == Reason.RESTART_REQUESTED:
         if facts.waits:
-            return TaskStep(memory.to(memory.state, now, _RESTART, _LATER))
+            return TaskStep(memory.to(memory.state, now, Reason.RESTART_REQUESTED, _LATER))
         fresh = replace(memory, failures=0, losses=0)
-        return _begin(facts, fresh.to("Restarting", now, _RESTART, _AS_ASKED))
+        return _begin(facts, fresh.to("Restarting", now, Reason.RESTART_REQUESTED, _AS_ASKED))
     if memory.life != facts.life:  # another configuration is another chance
         fresh = replace(memory, failures=0, losses=0)
-        return _begin(facts, fresh.to("Restarting", now, "SpecChanged", "restarted for a change of configuration"))
+        return _begin(
+            facts, fresh.to("Restarting", now, Reason.SPEC_CHANGED, "restarted for a change of configuration")
+        )
     if memory.retry_at is None and memory.reason in _OWN_FAULT:
         return TaskStep(memory)
     if memory.retry_at is None or memory.retry_at <= now:  # None: an older release gave up
@@ -265,7 +269,7 @@ def _alive(facts: TaskFacts, pod: TaskPod) -> TaskMemory:
         return _pending(facts, pod)
     versions = dict(report.versions) or memory.versions
     if report.acted < facts.acted:
-        return replace(_pending(facts, pod, "Changing"), versions=versions)
+        return replace(_pending(facts, pod, Reason.CHANGING), versions=versions)
     match report.state:
         case "RUNNING":
             state = "Running"
@@ -275,11 +279,11 @@ def _alive(facts: TaskFacts, pod: TaskPod) -> TaskMemory:
             return replace(memory, versions=versions)
     trouble = report.trouble or ""
     since = report.since / 1000 if memory.state != state else memory.since
-    found = memory.to(state, since, "Hindered" if trouble else "", trouble)
+    found = memory.to(state, since, Reason.HINDERED if trouble else "", trouble)
     return replace(found, versions=versions, trace=memory.trace if memory.failures else None)
 
 
-def _pending(facts: TaskFacts, pod: TaskPod | None, reason: str = "Starting") -> TaskMemory:
+def _pending(facts: TaskFacts, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:
     memory = facts.memory
     hindrance = pod.hindrance if pod is not None else None
     if pod is None and facts.refusal is not None:

@@ -14,11 +14,12 @@ from penstock_operator.connector.decide.pod_identity import LifeOf
 from penstock_operator.connector.decide.restart_requests import Requests
 from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.observe.pod_status import Phase, Pod, TaskPod
-from penstock_operator.connector.persisted_state import PREPARING, SUPERSEDED, JobMemory, Memory, TaskMemory
+from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskMemory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import digest, pod_name
 from penstock_operator.connector.render.summary import summary
+from penstock_operator.reasons import Reason
 
 __all__ = ["run", "to_be_prepared_anew"]
 
@@ -36,7 +37,7 @@ def to_be_prepared_anew(facts: Facts) -> Memory:
     nothing is done here: two operators that use one name would shut out each other's tasks for ever.
     """
     memory, now = facts.memory, facts.now
-    left = {n for n, t in memory.tasks.items() if t.over and t.reason == SUPERSEDED}
+    left = {n for n, t in memory.tasks.items() if t.over and t.reason == Reason.SUPERSEDED}
     if not facts.is_overtaken_by_itself or all((memory.tasks[n].retry_at or 0.0) > now for n in left):
         return memory
     left |= {p.task for p in facts.task_pods if _has_left(p, memory)}
@@ -47,7 +48,7 @@ def to_be_prepared_anew(facts: Facts) -> Memory:
     for n, t in memory.tasks.items():
         if n in left | alive:
             begun = replace(t, over=False, retry_at=None, losses=losses, restarts=t.restarts + (n in left))
-            tasks[n] = begun.to("Restarting", now, PREPARING, text)
+            tasks[n] = begun.to("Restarting", now, Reason.PREPARING, text)
     return replace(memory, fence="", tasks=tasks)
 
 
@@ -77,7 +78,7 @@ def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decisi
 def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
     """Another set of tasks: all of the old ones go, then they are shut out, then the new ones come."""
     tasks = facts.memory.tasks
-    if all(t.reason != PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
+    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
         tasks = {n: _afresh(t, facts.now) for n, t in tasks.items()}
     memory = replace(facts.memory, tasks=tasks)
     alive = [p for p in facts.task_pods if p.lives(facts.now, facts.patience)]
@@ -86,9 +87,9 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
         text = f"the tasks begin anew; waits for the end of {named(alive)}"
         going = tuple(p for p in alive if p.leaving is None)
         found = replace(found, delete=(*planned.delete, *going), again=_until_given_up(facts, alive))
-        return _under_way(found, planned, "Restarting", text)
+        return _under_way(found, planned, Reason.RESTARTING, text)
     if facts.name_unseen:  # somebody's tasks may run under it, and would be shut out
-        reason = "Waiting" if facts.kafka_trouble is None else "KafkaUnavailable"
+        reason = Reason.WAITING if facts.kafka_trouble is None else Reason.KAFKA_UNAVAILABLE
         text = f"starts once it is known that nobody has the name {facts.connector.connect_name} in Kafka"
         return _under_way(replace(found, again=_LOOK), planned, reason, f"{text}: {facts.name_unseen}")
     fence = plan.fence(facts.connector.connect_name)
@@ -101,11 +102,13 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
     found = replace(found, memory=memory, delete=tuple(dict.fromkeys((*planned.delete, *step.delete))))
     if step.answer is not None and step.answer.standing is not None:
         memory = replace(memory, standing=step.answer.standing, fence=fence)
-        return _under_way(replace(found, memory=memory, again=0.0), planned, "Starting", "the tasks are about to start")
+        return _under_way(
+            replace(found, memory=memory, again=0.0), planned, Reason.STARTING, "the tasks are about to start"
+        )
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     found = replace(found, create=(*planned.create, *create), again=step.again, queued=step.queued)
-    if step.memory.reason == job_step.PREPARE_FAILED:  # told while it is tried again, too
-        verdict = Verdict(Kind.STALLED, job_step.PREPARE_FAILED, step.memory.message)
+    if step.memory.reason == Reason.PREPARE_FAILED:  # told while it is tried again, too
+        verdict = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.memory.message)
         return replace(found, verdict=verdict, state="Failed")
     return _under_way(found, planned, step.reason, step.message)
 
@@ -125,7 +128,7 @@ def _under_way(found: Decision, planned: Decision, reason: str, message: str) ->
 
 def _afresh(task: TaskMemory, now: float) -> TaskMemory:
     begun = replace(task, over=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
-    return begun.to("Restarting", now, "SpecChanged", "begins anew with the other tasks")
+    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "begins anew with the other tasks")
 
 
 def _tasks(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:

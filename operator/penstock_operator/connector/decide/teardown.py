@@ -7,16 +7,15 @@ from penstock_model.contracts.job import Action
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.decision import CreateJob, Decision, config_known, job_facts, named
 from penstock_operator.connector.decide.restart_requests import remembered, requests
-from penstock_operator.connector.observe.connect_names import CONFLICT, RESERVED
 from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod, timestamp
 from penstock_operator.connector.persisted_state import JobMemory, TaskMemory
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import digest
+from penstock_operator.reasons import Reason
 
 __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
 
-_KEPT: Final = "OffsetsKept"
 RELEASED_AFTER: Final = 600.0
 """Seconds after which a Connector that is being deleted is let go although its offsets could not be reset."""
 _UNTRIED: Final = 3_600.0
@@ -29,7 +28,7 @@ def stopped(facts: Facts) -> Decision:
     asked = requests(annotations, facts.memory, wanted=False, tasks=(), now=facts.now)
     handled = remembered(annotations, facts.memory, asked.handled)
     facts = replace(facts, memory=replace(facts.memory, handled=handled))
-    verdict = Verdict(Kind.READY, "Stopped", "no task lives; configuration and offsets stay")
+    verdict = Verdict(Kind.READY, Reason.STOPPED, "no task lives; configuration and offsets stay")
     return without_tasks(facts, verdict, "Stopped")
 
 
@@ -41,7 +40,7 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
     busy = {p.task for p in staying}
     tasks = {
         # A task's counts begin anew with its next start; its incarnation goes on.
-        n: t.to("Stopping", facts.now, "Stopped") if n in busy else _resting(t, facts.now)
+        n: t.to("Stopping", facts.now, Reason.STOPPED) if n in busy else _resting(t, facts.now)
         for n, t in facts.memory.tasks.items()
         if n in busy or t.incarnation
     }
@@ -54,7 +53,7 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
         text = f"waits for the end of {named(waited)}"
         left = [p.leaves_by + facts.patience - facts.now for p in jobs if p.leaves_by is not None]
         left += [p.leaves_by - facts.now for p in staying if p.phase is Phase.ENDED and p.leaves_by is not None]
-        stopping = Verdict(Kind.UNDER_WAY, "Stopping", text)
+        stopping = Verdict(Kind.UNDER_WAY, Reason.STOPPING, text)
         return replace(found, verdict=stopping, state="Stopping", again=min(left, default=None))
     return found
 
@@ -70,12 +69,12 @@ def _staying(facts: Facts) -> list[TaskPod]:
 
 def _resting(task: TaskMemory, now: float) -> TaskMemory:
     since = task.since if task.state == "Stopped" else float(int(now))
-    return TaskMemory(task.id, state="Stopped", since=since, incarnation=task.incarnation, reason="Stopped")
+    return TaskMemory(task.id, state="Stopped", since=since, incarnation=task.incarnation, reason=Reason.STOPPED)
 
 
 def deleting(facts: Facts) -> Decision:
     """It is being deleted: its tasks end, its offsets are reset where that is asked, then it is let go."""
-    found = without_tasks(facts, Verdict(Kind.UNDER_WAY, "Deleting", "its pods end"), "Stopping")
+    found = without_tasks(facts, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods end"), "Stopping")
     if not facts.finalizer or facts.deleting is None:
         return found
     if (kept := _kept(facts)) is not None:
@@ -90,9 +89,9 @@ def deleting(facts: Facts) -> Decision:
     left = limit - (facts.now - facts.deleting)
     if left <= 0:
         text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod had a turn'}"
-        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, _KEPT, text))
+        return replace(found, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
     if staying:
-        verdict = Verdict(Kind.UNDER_WAY, "Deleting", f"waits for the end of {named(staying)}")
+        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for the end of {named(staying)}")
         ends = [p.leaves_by - facts.now for p in staying if p.phase is Phase.ENDED and p.leaves_by is not None]
         return replace(found, verdict=verdict, again=min(left, RELEASED_AFTER, *ends))
     step = job_step.step(job)
@@ -100,9 +99,11 @@ def deleting(facts: Facts) -> Decision:
     memory = replace(found.memory, job=step.memory)
     if step.answer is not None:
         plan = facts.plan(facts.memory.plan)
-        verdict = Verdict(Kind.UNDER_WAY, "Deleting", "its offsets are reset")
+        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, "its offsets are reset")
         if plan is not None and plan.left_behind:
-            verdict = Verdict(Kind.UNDER_WAY, _KEPT, f"its offsets are reset, but {plan.left_behind} stay")
+            verdict = Verdict(
+                Kind.UNDER_WAY, Reason.OFFSETS_KEPT, f"its offsets are reset, but {plan.left_behind} stay"
+            )
         return replace(found, memory=memory, verdict=verdict, delete=delete, finalizer=False)
     failed = step.memory.attempts + (job.refusal.tries if job.refusal is not None else 0)
     create = () if step.create is None else (_reset_pod(facts, step.create, key, failed),)
@@ -136,12 +137,15 @@ def _kept(facts: Facts) -> tuple[str, str] | None:
     if facts.name_refusal is not None:
         return facts.name_refusal
     name, memory = facts.connector.connect_name, facts.memory
-    if memory.reason in (CONFLICT, RESERVED):
+    if memory.reason in (Reason.NAME_CONFLICT, Reason.NAME_RESERVED):
         return memory.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
     if facts.connector.spec.connect_name is not None and not (memory.has_run or facts.has_claimed):
-        return _KEPT, f"it never ran, so that the offsets under the name {name}, which was given to it, stay"
+        return (
+            Reason.OFFSETS_KEPT,
+            f"it never ran, so that the offsets under the name {name}, which was given to it, stay",
+        )
     if facts.connector.spec.deletion.offsets != "Reset":
-        return _KEPT, "its offsets stay, as spec.deletion.offsets asks for by now"
+        return Reason.OFFSETS_KEPT, "its offsets stay, as spec.deletion.offsets asks for by now"
     if facts.namespace_ends:
-        return _KEPT, "its namespace is being deleted, where nothing can be started: its offsets stay"
+        return Reason.OFFSETS_KEPT, "its namespace is being deleted, where nothing can be started: its offsets stay"
     return None

@@ -15,6 +15,7 @@ from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, NAMESPACE
 from penstock_operator.queue.key import Key
+from penstock_operator.reasons import Reason
 
 __all__ = ["End", "end_of", "leave", "let_go"]
 
@@ -48,8 +49,9 @@ async def leave(document: Mapping[str, Any], facts: Facts, context: Context) -> 
         f"pods and ConfigMaps with label {OPERATOR_LABEL}={facts.run_by} then"
     )
     log.warning("%s: %s", key, message)
+    reason = Reason.OTHER_OPERATOR
     await context.run(
-        context.kube.event, document, type_="Warning", reason="OtherOperator", message=message, action="Reconcile"
+        context.kube.event, document, type_=reason.event, reason=reason, message=message, action="Reconcile"
     )
     return _LOOK
 

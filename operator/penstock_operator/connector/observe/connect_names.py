@@ -12,11 +12,10 @@ from typing import Any, Final, NamedTuple
 from penstock_model.contracts.task_reports import Claim
 from penstock_operator.connector.render.names import digest
 from penstock_operator.queue.key import Key
+from penstock_operator.reasons import Reason
 from penstock_operator.settings import Release
 
 __all__ = [
-    "CONFLICT",
-    "RESERVED",
     "Age",
     "NameRefusal",
     "age_of",
@@ -33,8 +32,6 @@ __all__ = [
     "twin",
 ]
 
-CONFLICT: Final = "NameConflict"
-RESERVED: Final = "NameReserved"
 _GROUP: Final = "consumer.override.group.id"
 _OF_SINKS: Final = "connect-"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -92,7 +89,7 @@ def reserved(
     group = config.get(_GROUP, "").strip()
     if _hides(key, group, allowed):
         return NameRefusal(
-            RESERVED,
+            Reason.NAME_RESERVED,
             f"spec.config.{_GROUP}: {group} holds a variable and may come to be the group of another namespace's Connector; "
             f"write it out, or begin it with {_OF_SINKS}{key.namespace}.",
         )
@@ -103,7 +100,7 @@ def reserved(
         if not is_allowed(key, name, allowed):
             namespace = name.partition(".")[0]
             return NameRefusal(
-                RESERVED,
+                Reason.NAME_RESERVED,
                 f"{field}: {name} belongs to namespace {namespace}, whose Connectors have names that begin with "
                 f"{namespace}. in Kafka; make this one there, or give it another name, or have {key.namespace}/{name} "
                 f"added to allowedConnectNames of the release",
@@ -128,7 +125,7 @@ def _hides(key: Key, group: str, allowed: Collection[str]) -> bool:
 def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
     """An older Connector has the name."""
     return NameRefusal(
-        CONFLICT,
+        Reason.NAME_CONFLICT,
         f"the name {connect_name} in Kafka belongs to {who}, which is older; give this one another name, or another "
         f"spec.connectName{remedy}",
     )

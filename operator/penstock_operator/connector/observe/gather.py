@@ -17,7 +17,7 @@ from penstock_operator.connector.observe import connect_names, secrets
 from penstock_operator.connector.observe.connect_names import NameRefusal
 from penstock_operator.connector.observe.observation import ActiveTopic, Facts
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod, instant, pod_of
-from penstock_operator.connector.persisted_state import SUPERSEDED, Memory
+from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render import names
@@ -28,6 +28,7 @@ from penstock_operator.kafka import ActiveTopic as KafkaTopic
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, POD, SECRET
 from penstock_operator.queue.key import Key
+from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.settings import Settings
 
 __all__ = ["Remembered", "facts", "left_behind", "living_job_pods", "pods_of"]
@@ -140,7 +141,7 @@ async def facts(
     if refusal is None:
         remembered.own = own.uid or "", name
     reports, control, claim = status.reports(name), status.control(name), status.claim(name)
-    have_left = any(t.reason == SUPERSEDED for t in memory.tasks.values()) or any(
+    have_left = any(t.reason == Reason.SUPERSEDED for t in memory.tasks.values()) or any(
         p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in mine
     )
     gathered = Facts(
@@ -328,8 +329,8 @@ async def _refusal(
     release, allowed = context.settings.release, context.settings.allowed_connect_names
     if (taken := connect_names.reserved(key, name, connector.spec.config, allowed)) is not None:
         return taken
-    if not status.caught_up and memory.reason == connect_names.CONFLICT:  # who claims it cannot be seen
-        return NameRefusal(connect_names.CONFLICT, str(memory.conditions["Ready"].get("message", "")))
+    if not status.caught_up and memory.reason == Reason.NAME_CONFLICT:  # who claims it cannot be seen
+        return NameRefusal(Reason.NAME_CONFLICT, str(memory.conditions[ConditionType.READY].get("message", "")))
     own, everybody = connect_names.age_of(document["metadata"]), context.connectors
     others = {
         k: a for k, a in everybody.claimants(name).items() if k != key and connect_names.is_allowed(k, name, allowed)

@@ -10,39 +10,27 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.pod_layout import TASK_CONTAINER
 from penstock_model.contracts.task_reports import LastWord
 from penstock_operator.connector.render import names
+from penstock_operator.reasons import Reason, Use
 
-__all__ = ["SILENT", "Ended", "JobPod", "Phase", "Pod", "TaskPod", "instant", "pod_of"]
+__all__ = ["Ended", "JobPod", "Phase", "Pod", "TaskPod", "instant", "pod_of"]
 
-_TELLING: Final = frozenset(
-    ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable",
-     "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "CrashLoopBackOff",
-     "ImageInspectError", "SignatureValidationFailed")
-)  # fmt: skip
+_TELLING: Final = frozenset(r for r in Reason if r.use is Use.POD_START)
 """Reasons of a waiting container that do not pass by themselves in a second."""
 _DIGITS: Final = 19  # of the greatest generation
 _SLOW: Final = 10.0
 """So many seconds a pod may be made ready without a word about it."""
-SILENT: Final = "HealthCheckFailed"
 _KILLED: Final = 137  # by SIGKILL
 _SILENCE: Final = 60.0
 """So many seconds before its end a task was no more ready that was killed for its silence; it takes three minutes."""
-_EVICTIONS: Final = frozenset(("Evicted", "NodeLost", "NodeShutdown", "Terminated", "Preempting", "NodeAffinity",
+_EVICTIONS: Final = frozenset(("Evicted", Reason.NODE_LOST, "NodeShutdown", "Terminated", "Preempting", "NodeAffinity",
                                "Shutdown", "UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods"))  # fmt: skip
 
 
-_NOT_BEGUN: Final = frozenset(("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError"))
+_NOT_BEGUN: Final = frozenset(
+    (Reason.START_ERROR, "ContainerCannotRun", Reason.RUN_CONTAINER_ERROR, Reason.CREATE_CONTAINER_ERROR)
+)
 """Reasons of a container whose process never began: its exit code is the container runtime's."""
-_REMEDIES: Final = {
-    "ErrImagePull": "check the image's name, and that its registry answers and takes images.pullSecrets",
-    "ImagePullBackOff": "check the image's name, and that its registry answers and takes images.pullSecrets",
-    "InvalidImageName": "correct the image's name",
-    "ErrImageNeverPull": "load the image onto the node, or set images.pullPolicy: IfNotPresent",
-    "CreateContainerConfigError": "put the Secret or ConfigMap in place that the pod names, or correct the name",
-    "CreateContainerError": "check what spec.template mounts and runs",
-    "RunContainerError": "check what spec.template mounts and runs",
-    "StartError": "check what spec.template mounts and runs",
-    "Unschedulable": "add nodes or free some, or lower what spec.template asks for (resources.requests, nodeSelector)",
-}
+_REMEDIES: Final = {str(r): r.do for r in _TELLING if r.do}
 """What to do about a pod that does not start; it starts by itself then."""
 
 
@@ -86,7 +74,7 @@ class Ended:
         if self.reason == "OOMKilled":
             limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
             return f"OOMKilled: the task used more memory than {limit}; raise spec.template.resources.limits.memory"
-        if self.reason == SILENT:
+        if self.reason == Reason.HEALTH_CHECK_FAILED:
             return "the task did not answer its health check for minutes: its process stood still, and was killed"
         if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
             return f"{self.reason}: {self.message}" if self.message else self.reason
@@ -256,11 +244,12 @@ def _ended(manifest: Mapping[str, Any], status: Mapping[str, Any], created: floa
     message = terminated.get("message") or ""
     killed = terminated.get("reason") == "ContainerStatusUnknown"
     if not terminated and not evicted and (failed := _failed_init(status)):
-        return Ended(None, "InitContainerFailed", failed, None, created)
+        return Ended(None, Reason.INIT_CONTAINER_FAILED, failed, None, created)
     silent = "deletionTimestamp" not in manifest["metadata"] and _was_silent(status, terminated)
+    own_reason = Reason.HEALTH_CHECK_FAILED if silent else terminated.get("reason")
     return Ended(
         code=None if evicted or killed else terminated.get("exitCode"),
-        reason=pod_reason or (SILENT if silent else terminated.get("reason")) or _disruption(status) or "Lost",
+        reason=pod_reason or own_reason or _disruption(status) or Reason.LOST,
         message=(status.get("message") if evicted else message) or "",
         word=LastWord.of(message.encode()) if message.startswith("{") else None,
         at=instant(terminated.get("finishedAt")) or created,
@@ -302,7 +291,7 @@ def _was_silent(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> boo
 def _disruption(status: Mapping[str, Any]) -> str:
     for condition in status.get("conditions") or ():
         if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
-            return str(condition.get("reason") or "Disrupted")
+            return str(condition.get("reason") or Reason.DISRUPTED)
     return ""
 
 
@@ -319,13 +308,14 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return _with_remedy(
-                condition.get("reason") or "Unschedulable", condition.get("message") or "no node takes the pod"
+                condition.get("reason") or Reason.UNSCHEDULABLE, condition.get("message") or "no node takes the pod"
             )
     if age > _SLOW and containers:
         reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
         if reason:
             name = manifest["metadata"]["name"]
-            return "PodNotStarting", f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
+            message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
+            return Reason.POD_NOT_STARTING, message
     return None
 
 

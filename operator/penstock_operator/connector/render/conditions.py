@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from penstock_operator.connector.observe.pod_status import timestamp
 from penstock_operator.connector.render.status_size import cut
+from penstock_operator.reasons import ConditionType
 
 __all__ = ["Config", "Kind", "Pending", "Verdict", "conditions", "unsettled"]
 
@@ -84,10 +85,10 @@ def conditions(
         return _condition(previous, kind, status, reason, message, generation, now)
 
     valid = "Unknown" if config.valid is None else str(config.valid)
-    found = [condition("ConfigValid", valid, config.reason, "; ".join(config.messages))]
+    found = [condition(ConditionType.CONFIG_VALID, valid, config.reason, "; ".join(config.messages))]
     found += _of(verdict, previous, generation, now)
     if pending is not None:
-        found.append(condition("UpdatePending", "True", pending.reason, pending.message))
+        found.append(condition(ConditionType.UPDATE_PENDING, "True", pending.reason, pending.message))
     return sorted(found, key=lambda c: str(c["type"]))
 
 
@@ -107,17 +108,17 @@ def unsettled(
     return sorted([*rest, *_of(verdict, by_type, generation, now)], key=lambda c: str(c["type"]))
 
 
-_OF_VERDICT: Final = frozenset(("Ready", "Reconciling", "Stalled"))
+_OF_VERDICT: Final = frozenset((ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED))
 
 
 def _of(
     verdict: Verdict, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float
 ) -> list[dict[str, Any]]:
-    kinds = {"Ready": {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")}
+    kinds = {ConditionType.READY: {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")}
     if verdict.kind is Kind.UNDER_WAY:
-        kinds["Reconciling"] = "True"
+        kinds[ConditionType.RECONCILING] = "True"
     if verdict.kind is Kind.STALLED:
-        kinds["Stalled"] = "True"
+        kinds[ConditionType.STALLED] = "True"
     return [
         _condition(previous, kind, status, verdict.reason, verdict.message, generation, now)
         for kind, status in kinds.items()
@@ -131,9 +132,9 @@ def _condition(
     before = previous.get(kind, {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
     return {
-        "type": kind,
+        "type": str(kind),
         "status": status,
-        "reason": reason,
+        "reason": str(reason),
         "message": cut(message, _MOST),
         "observedGeneration": generation,
         "lastTransitionTime": since or timestamp(now),

@@ -12,9 +12,9 @@ from typing import Final
 from penstock_model.connect.status_records import State, Status, connector_key, connector_status, task_key, task_status
 from penstock_model.resources.connector import State as DesiredState
 from penstock_operator.connector.decide.decision import CreateTask, Decision
-from penstock_operator.connector.decide.job_step import PREPARE_FAILED
 from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.observe.pod_status import Phase
+from penstock_operator.reasons import Reason
 
 __all__ = ["connect_states"]
 
@@ -72,7 +72,7 @@ def _state_of_connector(facts: Facts, decision: Decision) -> State | None:
     """Of the connector itself, not of its tasks; None: as it stands."""
     if facts.connector.spec.state is DesiredState.STOPPED:
         return State.STOPPED
-    if decision.verdict.reason == PREPARE_FAILED:
+    if decision.verdict.reason == Reason.PREPARE_FAILED:
         return State.FAILED
     if decision.memory.standing is None:
         return State.RESTARTING if facts.memory.has_run or decision.memory.has_run else None
@@ -97,7 +97,7 @@ def _tasks(facts: Facts, decision: Decision, known: Mapping[bytes, Status], work
         if number in begun:
             state = State.RESTARTING
         elif task.over and number not in alive and before.state in _GOING and not _has_told(facts, number):
-            is_failed = task.state == "Failed" and task.reason != "Unavailable"
+            is_failed = task.state == "Failed" and task.reason != Reason.UNAVAILABLE
             state = State.FAILED if is_failed else State.UNASSIGNED
             trace = (task.trace or task.message) if is_failed else None
         if state is not None and before.state != state:

@@ -8,6 +8,7 @@ from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.persisted_state import TaskMemory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.reasons import Reason
 
 __all__ = ["Summary", "summary"]
 
@@ -50,22 +51,22 @@ def _verdict(
 ) -> Verdict:
     final = [t for t in over if t.retry_at is None]
     if final:
-        return Verdict(Kind.STALLED, "TasksFailed", _told(final))
+        return Verdict(Kind.STALLED, Reason.TASKS_FAILED, _told(final))
     if over:
-        reason = "TasksFailed" if any(t.state == "Failed" for t in over) else "TasksLost"
+        reason = Reason.TASKS_FAILED if any(t.state == "Failed" for t in over) else Reason.TASKS_LOST
         only = {t.reason for t in over}
-        return Verdict(Kind.UNDER_WAY, "Unavailable" if only == {"Unavailable"} else reason, _told(over))
+        return Verdict(Kind.UNDER_WAY, Reason.UNAVAILABLE if only == {Reason.UNAVAILABLE} else reason, _told(over))
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
-        return Verdict(Kind.UNDER_WAY, hindered[0].reason or "Starting", _told(hindered))
+        return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _told(hindered))
     if facts.kafka_trouble is not None:
         text = f"the operator cannot read the tasks' reports, which may go on: {facts.kafka_trouble}"
-        return Verdict(Kind.UNKNOWN, "KafkaUnavailable", text)
+        return Verdict(Kind.UNKNOWN, Reason.KAFKA_UNAVAILABLE, text)
     if len(there) < len(every):
         behind = [t for t in every if t not in there]
-        doing = "Restarting" if any(t.state == "Restarting" for t in behind) else "Starting"
+        doing = Reason.RESTARTING if any(t.state == "Restarting" for t in behind) else Reason.STARTING
         if all(t.state in ("Running", "Paused") for t in behind):
-            doing = "Pausing" if wanted == "Paused" else "Resuming"
+            doing = Reason.PAUSING if wanted == "Paused" else Reason.RESUMING
         rest = ", ".join(str(t.id) for t in behind)
         return Verdict(Kind.UNDER_WAY, doing, f"{len(there)} of {len(every)} tasks are {wanted}; waits for task {rest}")
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from penstock_operator.connector.decide.api_failures import ApiTrouble, over, with_trouble
-from penstock_operator.connector.observe.connect_names import CONFLICT
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
+from penstock_operator.reasons import Reason
 
 RBAC = Refused(
     "Reading Secret shop/db", answer='secrets "db" is forbidden: User "op" cannot get resource "secrets"', status=403,
@@ -128,8 +128,8 @@ def test_a_connector_of_which_nothing_was_decided_is_pending() -> None:
 
 def test_a_refused_name_stays_in_the_status_since_later_decisions_go_by_it() -> None:
     """Without Kafka nothing else tells that another one has it."""
-    assert with_trouble(document(ready("False", CONFLICT, 2)), HINDERED, 0.0) is None
-    conflict = Verdict(Kind.STALLED, CONFLICT, "taken")
+    assert with_trouble(document(ready("False", Reason.NAME_CONFLICT, 2)), HINDERED, 0.0) is None
+    conflict = Verdict(Kind.STALLED, Reason.NAME_CONFLICT, "taken")
     assert over(conflict, HINDERED) is conflict
     assert over(Verdict(Kind.READY, "Running", ""), HINDERED) is HINDERED
     assert over(conflict, None) is conflict
