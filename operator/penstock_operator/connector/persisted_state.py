@@ -1,6 +1,6 @@
-"""What the operator remembers of a connector: its own words in `status`, read back leniently. Pure.
+"""What the operator remembers of a connector: what it reads back from the status that it wrote. Pure.
 
-Everything else is looked up anew each time; only what cannot be seen in pods, plans and reports stands here.
+Only what cannot be seen in pods, plans and reports stands here; everything else is looked up at each run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock_model.contracts.pod_identity import Standing
-from penstock_operator.connector.observe.pod_status import instant, timestamp
+from penstock_operator.connector.status_fields import in_status, read, without_empty, write
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.share import Record
 
@@ -16,6 +16,34 @@ __all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_res
 
 EXPECTED: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
 """Reasons for which the operator itself ends a pod: its end is no loss."""
+
+
+_PLACES: Final = {"connector": "connector", "key.converter": "keyConverter", "value.converter": "valueConverter",
+                  "header.converter": "headerConverter"}  # fmt: skip
+
+
+def _grouped(versions: Mapping[str, str]) -> dict[str, Any]:
+    """Versions by place as the status has them: `transforms.hoist` becomes `transforms: {hoist: ...}`."""
+    groups: dict[str, Any] = {}
+    for place, version in versions.items():
+        group, dot, alias = place.partition(".")
+        if place in _PLACES:
+            groups[_PLACES[place]] = version
+        elif dot:
+            groups.setdefault(group, {})[alias] = version
+    return groups
+
+
+def _by_place(groups: Mapping[str, Any]) -> dict[str, str]:
+    """The reverse of `_grouped`."""
+    places = {name: place for place, name in _PLACES.items()}
+    versions: dict[str, str] = {}
+    for name, value in groups.items():
+        if name in places:
+            versions[places[name]] = value
+        elif isinstance(value, Mapping):
+            versions.update({f"{name}.{alias}": version for alias, version in value.items()})
+    return versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +84,8 @@ class TaskMemory:
     message: str = ""
     trace: str | None = None
     life: str = ""
-    started: float | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
+    started: float | None = field(default=None, metadata=in_status(name="startedAt"))
+    versions: Mapping[str, str] = field(default_factory=dict, metadata=in_status(read=_by_place, write=_grouped))
 
     def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "TaskMemory":
         """The same task in a state; `since` changes only with the state."""
@@ -82,9 +110,9 @@ class Handled:
 
     action: str
     token: str
-    result: str
-    message: str
-    at: float
+    result: str = ""
+    message: str = ""
+    at: float = 0.0
 
 
 def last_restart(handled: Sequence[Handled]) -> Handled | None:
@@ -149,146 +177,41 @@ class Memory:
 
     @classmethod
     def of(cls, status: Mapping[str, Any] | None) -> "Memory":
-        """Read a status; what is not there, or not as expected, is not remembered."""
+        """Read a status; what is absent has the default of its field."""
         status = status or {}
-        plan = status.get("plan") or {}
+        plan: Mapping[str, Any] = status.get("plan") or {}
         standing = plan.get("standing")
-        job = status.get("job") or {}
         return cls(
-            plan=plan.get("hash", ""),
+            **{attribute: plan[name] for attribute, name in _PLAN.items() if name in plan},
             standing=None if not standing else Standing(generation=standing["generation"], plan=standing["plan"]),
-            fence=plan.get("fence", ""),
-            tasks={t["id"]: _task(t) for t in status.get("tasks") or ()},
-            refused=plan.get("refused", ""),
             refusal=tuple(plan.get("problems") or ()),
-            job=JobMemory(
-                job.get("key", ""), job.get("attempts", 0), instant(job.get("retryAt")), job.get("reason", ""),
-                job.get("message", ""),
-            ),
-            handled=tuple(map(_handled, status.get("restartActions") or ())),
-            offsets=tuple(map(_handled, status.get("offsetsActions") or ())),
+            tasks={t["id"]: read(TaskMemory, t) for t in status.get("tasks") or ()},
+            job=read(JobMemory, status.get("job") or {}),
+            handled=tuple(read(Handled, a) for a in status.get("restartActions") or ()),
+            offsets=tuple(read(Handled, a) for a in status.get("offsetsActions") or ()),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
-            own=plan.get("own", ""),
-            rollout=_record(status.get("rollout") or {}),
+            rollout=read(Record, status["rollout"]) if status.get("rollout") else None,
             observed=status.get("observedGeneration", -1),
-        )  # fmt: skip
+        )
 
     def plan_status(self) -> dict[str, Any]:
         """`status.plan`."""
         standing = None
         if self.standing is not None:
             standing = {"generation": self.standing.generation, "plan": self.standing.plan}
-        return without_empty(
-            {"hash": self.plan, "standing": standing, "fence": self.fence, "refused": self.refused,
-             "problems": list(self.refusal), "own": self.own}
-        )  # fmt: skip
-
-    def rollout_status(self) -> dict[str, Any]:
-        """`status.rollout`."""
-        if self.rollout is None:
-            return {}
-        record = self.rollout
-        return without_empty({"release": record.release, "since": timestamp(record.since), "wasReady": record.counts})
+        texts = {name: getattr(self, attribute) for attribute, name in _PLAN.items()}
+        return without_empty({**texts, "standing": standing, "problems": list(self.refusal)})
 
     def job_status(self) -> dict[str, Any]:
         """`status.job`."""
-        job = self.job
-        if not job.key:
-            return {}
-        return without_empty(
-            {"key": job.key, "attempts": job.attempts, "reason": str(job.reason), "message": job.message,
-             "retryAt": None if job.retry_at is None else timestamp(job.retry_at)}
-        )  # fmt: skip
+        return write(self.job) if self.job.key else {}
 
 
-def _handled(status: Mapping[str, Any]) -> Handled:
-    return Handled(
-        status["action"], status["token"], status.get("result", ""), status.get("message", ""),
-        instant(status.get("at")) or 0.0,
-    )  # fmt: skip
-
-
-def _record(status: Mapping[str, Any]) -> Record | None:
-    if not status:
-        return None
-    return Record(status.get("release", ""), instant(status.get("since")) or 0.0, bool(status.get("wasReady")))
-
-
-def _task(status: Mapping[str, Any]) -> TaskMemory:
-    return TaskMemory(
-        id=status["id"],
-        state=status.get("state", "Pending"),
-        since=instant(status.get("since")) or 0.0,
-        incarnation=status.get("incarnation", 0),
-        pod=status.get("pod", ""),
-        pod_uid=status.get("podUid", ""),
-        over=status.get("over", False),
-        restarts=status.get("restarts", 0),
-        failures=status.get("failures", 0),
-        losses=status.get("losses", 0),
-        unavailable=status.get("unavailable", 0),
-        retry_at=instant(status.get("retryAt")),
-        reason=status.get("reason", ""),
-        message=status.get("message", ""),
-        trace=status.get("trace"),
-        life=status.get("life", ""),
-        started=instant(status.get("startedAt")),
-        versions=_versions(status.get("versions") or {}),
-    )
+_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own"}
+"""Fields of `Memory` that are texts of `status.plan`, by their name there."""
 
 
 def task_status(task: TaskMemory) -> dict[str, Any]:
     """One of `status.tasks`."""
-    found = {
-        "id": task.id,
-        "state": task.state,
-        "since": timestamp(task.since) if task.since else None,
-        "pod": task.pod,
-        "podUid": task.pod_uid,
-        "incarnation": task.incarnation,
-        "over": task.over,
-        "failures": task.failures,
-        "losses": task.losses,
-        "unavailable": task.unavailable,
-        "retryAt": None if task.retry_at is None else timestamp(task.retry_at),
-        "reason": str(task.reason),
-        "message": task.message,
-        "versions": _grouped(task.versions),
-        "trace": task.trace,
-        "life": task.life,
-        "startedAt": None if task.started is None else timestamp(task.started),
-    }
-    return {**without_empty(found), "id": task.id, "restarts": task.restarts}
-
-
-_PLACES: Final = {"connector": "connector", "key.converter": "keyConverter", "value.converter": "valueConverter",
-                  "header.converter": "headerConverter"}  # fmt: skip
-
-
-def _grouped(versions: Mapping[str, str]) -> dict[str, Any]:
-    """Versions by place as status shows them: `transforms.hoist` becomes `transforms: {hoist: ...}`."""
-    found: dict[str, Any] = {}
-    for place, version in versions.items():
-        group, dot, alias = place.partition(".")
-        if place in _PLACES:
-            found[_PLACES[place]] = version
-        elif dot:
-            found.setdefault(group, {})[alias] = version
-    return found
-
-
-def _versions(grouped: Mapping[str, Any]) -> dict[str, str]:
-    places = {name: place for place, name in _PLACES.items()}
-    found: dict[str, str] = {}
-    for name, value in grouped.items():
-        if name in places:
-            found[places[name]] = value
-        elif isinstance(value, Mapping):
-            found.update({f"{name}.{alias}": version for alias, version in value.items()})
-    return found
-
-
-def without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that say something: server-side apply keeps what is named, and empty values would be noise."""
-    return {k: v for k, v in values.items() if v or v is True}
+    return {**write(task), "id": task.id, "restarts": task.restarts}

@@ -4,11 +4,12 @@ The record stands in the Connector's status (`status.rollout`), so that an opera
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
 from penstock_operator.connector.observe.pod_status import instant
+from penstock_operator.connector.status_fields import in_status, read
 from penstock_operator.reasons import ConditionType
 from penstock_operator.settings import Rollout
 
@@ -36,9 +37,9 @@ class Record:
         counts: it was Ready before, and meant to run: whether it gets so again says something of the release.
     """
 
-    release: str
-    since: float
-    counts: bool
+    release: str = ""
+    since: float = 0.0
+    counts: bool = field(default=False, metadata=in_status(name="wasReady"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +112,8 @@ def of_status(body: Mapping[str, Any], release: str, now: float, limits: Rollout
         (c for c in status.get("conditions") or () if c.get("type") == ConditionType.READY), {}
     )
     since = instant(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None
-    rollout = status.get("rollout") or {}
-    record = None
-    if rollout.get("release") == release:
-        counts = bool(rollout.get("wasReady")) and state == "Running"
-        record = Record(release, instant(rollout.get("since")) or 0.0, counts)
-    return share(record, ready_since=since, replaced=False, now=now, limits=limits)
+    record = read(Record, status.get("rollout") or {})
+    record = replace(record, counts=record.counts and state == "Running")
+    return share(
+        record if record.release == release else None, ready_since=since, replaced=False, now=now, limits=limits
+    )

@@ -6,10 +6,11 @@ from typing import Any, Final
 from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.observe.pod_status import Phase, timestamp
-from penstock_operator.connector.persisted_state import Handled, task_status, without_empty
+from penstock_operator.connector.persisted_state import task_status
 from penstock_operator.connector.render import names
 from penstock_operator.connector.render.conditions import conditions
 from penstock_operator.connector.render.status_size import with_short_texts
+from penstock_operator.connector.status_fields import without_empty, write
 
 __all__ = ["same", "status"]
 
@@ -38,9 +39,9 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
                 "activeTopics": topics[:_TOPICS_SHOWN],
                 "plan": memory.plan_status(),
                 "job": memory.job_status(),
-                "rollout": memory.rollout_status(),
-                "restartActions": [_action(h) for h in memory.handled],
-                "offsetsActions": [_action(h) for h in memory.offsets],
+                "rollout": write(memory.rollout) if memory.rollout is not None else {},
+                "restartActions": [write(h) for h in memory.handled],
+                "offsetsActions": [write(h) for h in memory.offsets],
             }
         ),
         "observedGeneration": connector.metadata.generation,
@@ -63,10 +64,3 @@ def status(facts: Facts, decision: Decision) -> dict[str, Any]:
 def same(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
     """Whether nothing would change: then nothing is written."""
     return dict(one) == (other or {})
-
-
-def _action(handled: Handled) -> dict[str, Any]:
-    return without_empty(
-        {"action": handled.action, "token": handled.token, "result": handled.result, "message": handled.message,
-         "at": timestamp(handled.at) if handled.at else None}
-    )  # fmt: skip

@@ -1,0 +1,79 @@
+"""Reads and writes the parts of a Connector's status that are dataclasses: their fields are the definition. Pure.
+
+A field `retry_at` is `retryAt` in the status. A field of type `float` is a time: seconds since 1970 in the class, a text as
+Kubernetes writes it in the status. A field without a value is not written; one that is absent has its default when it is
+read. A field of a newer release is not read, and server-side apply removes it with the next write.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+from pydantic.alias_generators import to_camel
+
+from penstock_operator.connector.observe.pod_status import instant, timestamp
+
+__all__ = ["in_status", "read", "without_empty", "write"]
+
+T = TypeVar("T")
+Convert = Callable[[Any], Any]
+
+
+class _Field(NamedTuple):
+    """One field: its name in the class and in the status, and how its value is read and written."""
+
+    attribute: str
+    name: str
+    read: Convert
+    write: Convert
+
+
+def in_status(**differs: Any) -> dict[str, Any]:
+    """The metadata of a dataclass field that differs from the rule: by its `name`, or by how it is read and written.
+
+    Args:
+        differs: `name`, `read`, `write` as `_Field` has them.
+    """
+    return differs
+
+
+def read(part: type[T], status: Mapping[str, Any]) -> T:
+    """A part of a status."""
+    there = (f for f in _fields(part) if status.get(f.name) is not None)  # type: ignore[arg-type]
+    return part(**{f.attribute: f.read(status[f.name]) for f in there})
+
+
+def write(part: object) -> dict[str, Any]:
+    """A part as it stands in the status."""
+    return without_empty({f.name: f.write(getattr(part, f.attribute)) for f in _fields(type(part))})  # type: ignore[arg-type]
+
+
+def without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries with a value: server-side apply keeps what is named, and empty values would be noise."""
+    return {name: value for name, value in values.items() if value}
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _written_time(seconds: float | None) -> str | None:
+    return timestamp(seconds) if seconds else None
+
+
+_BY_TYPE: Final[Mapping[Any, tuple[Convert, Convert]]] = {
+    float: (instant, _written_time),
+    float | None: (instant, _written_time),
+    str: (_same, str),  # a `Reason` is written as the plain text
+}
+
+
+@cache
+def _fields(part: Any) -> tuple[_Field, ...]:
+    found = []
+    for field in fields(part):
+        reader, writer = _BY_TYPE.get(field.type, (_same, _same))
+        values = {"name": to_camel(field.name), "read": reader, "write": writer, **field.metadata}
+        found.append(_Field(field.name, **values))
+    return tuple(found)

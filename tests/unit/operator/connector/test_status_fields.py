@@ -1,0 +1,48 @@
+"""What the operator writes into a status is what it reads back, and what the resource has fields for."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from penstock_model.resources.connector_status import JobStatus, OffsetsAction, RestartAction, RolloutStatus, TaskStatus
+from penstock_operator.connector.persisted_state import Handled, JobMemory, TaskMemory, task_status
+from penstock_operator.connector.status_fields import read, write
+from penstock_operator.reasons import Reason
+from penstock_operator.rollout.share import Record
+
+AT = 1_795_255_230.0
+TASK = TaskMemory(
+    id=3, state="Failed", since=AT, incarnation=2, pod="a-3-2", pod_uid="u", over=True, restarts=1, failures=2, losses=3,
+    unavailable=4, retry_at=AT + 60, reason=Reason.FAILED, message="no such file", trace="Traceback", life="2.abc",
+    started=AT - 60, versions={"connector": "1", "value.converter": "2", "transforms.a": "3"},
+)  # fmt: skip
+PARTS: list[tuple[Any, list[type[Any]]]] = [
+    (TASK, [TaskStatus]),
+    (JobMemory("a-plan-1", 2, AT, Reason.JOB_FAILED, "no answer"), [JobStatus]),
+    (Handled("restart", "1", "Succeeded", "restarted", AT), [RestartAction, OffsetsAction]),
+    (Record("abc", AT, counts=True), [RolloutStatus]),
+]
+
+
+@pytest.mark.parametrize(("part", "models"), PARTS)
+def test_what_is_written_of_a_part_is_read_back_the_same(part: Any, models: list[type[Any]]) -> None:
+    assert all(getattr(part, f.name) for f in fields(part))
+    assert read(type(part), write(part)) == part
+    for model in models:
+        names = {field.alias for field in model.model_fields.values()}
+        assert set(write(part)) <= names
+        assert model.model_validate(write(part)).to_manifest() == write(part)
+
+
+def test_reasons_are_written_as_plain_texts() -> None:
+    assert type(write(TASK)["reason"]) is str
+
+
+def test_what_has_no_value_is_not_written_except_the_number_and_the_restarts_of_a_task() -> None:
+    assert task_status(TaskMemory(0)) == {"id": 0, "state": "Pending", "restarts": 0}
+    assert write(JobMemory()) == {}
+
+
+def test_what_an_earlier_release_did_not_write_has_its_default_and_what_a_later_one_writes_is_left_out() -> None:
+    assert read(TaskMemory, {"id": 1, "later": {"a": 1}}) == TaskMemory(1)
