@@ -7,8 +7,8 @@ as a failure: nothing will come of the resource, and a connector that names it i
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock_operator.connector.observe.pod_status import timestamp
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY
+from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["UNUSED", "status"]

@@ -13,7 +13,7 @@ from penstock_operator.connector import plans
 from penstock_operator.connector.decide.api_failures import cause
 from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision
 from penstock_operator.connector.decide.refused_pods import Refusal, after, of_plan
-from penstock_operator.connector.observe.gather import Remembered
+from penstock_operator.connector.observe.connector_cache import Remembered
 from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.observe.pod_status import Pod
 from penstock_operator.connector.plans import Plan

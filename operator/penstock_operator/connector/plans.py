@@ -14,9 +14,9 @@ from penstock.errors import ConfigError
 from penstock_model.contracts.job import PlanAnswer
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.observe.pod_status import instant
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.render import names
+from penstock_operator.kubernetes.times import instant
 from penstock_operator.settings import Resources, Settings
 
 __all__ = ["Plan", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]

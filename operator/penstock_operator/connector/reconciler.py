@@ -20,6 +20,8 @@ from penstock_operator.connector.decide.template_policy import judged
 from penstock_operator.connector.decide.withdrawal import End, end_of, leave, let_go
 from penstock_operator.connector.failed_run import report
 from penstock_operator.connector.observe import gather
+from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.observe.name_ownership import left_behind
 from penstock_operator.connector.observe.observation import Facts
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.plan_cache import PlanCache
@@ -49,7 +51,7 @@ class Reconciler:
     """
 
     def __init__(self) -> None:
-        self._remembered: dict[Key, gather.Remembered] = {}
+        self._remembered: dict[Key, Remembered] = {}
         self._plans = PlanCache()
         self._trouble = KafkaTrouble()
 
@@ -111,15 +113,13 @@ class Reconciler:
                     context.metrics.not_ready(key)
             raise
 
-    def _of(self, key: Key, uid: str) -> gather.Remembered:
+    def _of(self, key: Key, uid: str) -> Remembered:
         known = self._remembered.get(key)
         if known is None or known.uid != uid:
-            known = self._remembered[key] = gather.Remembered(uid)
+            known = self._remembered[key] = Remembered(uid)
         return known
 
-    async def _once(
-        self, key: Key, context: Context, document: dict[str, Any], remembered: gather.Remembered
-    ) -> float | None:
+    async def _once(self, key: Key, context: Context, document: dict[str, Any], remembered: Remembered) -> float | None:
         try:
             connector = Connector.draft(document)
         except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
@@ -132,7 +132,7 @@ class Reconciler:
         connector = judged(connector, context.settings)
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
         remembered.looking = True
-        facts = await gather.facts(connector, document, context, remembered, trouble, self._plans)
+        facts = await gather.observe(connector, document, context, remembered, trouble, self._plans)
         remembered.looking = False
         if facts.run_by:
             context.places.put(key, None)
@@ -243,7 +243,7 @@ class Reconciler:
             wait = there is End.UNDER_WAY
         if wait:
             return _PODS_LEAVE
-        for name in gather.left_behind(context, key, self._remembered.get(key, gather.Remembered())):
+        for name in left_behind(context, key, self._remembered.get(key, Remembered())):
             await context.run(context.status.forget, name)
         self._remembered.pop(key, None)
         self._plans.drop(key)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic.alias_generators import to_camel
 
-from penstock_operator.connector.observe.pod_status import instant, timestamp
+from penstock_operator.kubernetes.times import instant, timestamp
 
 __all__ = ["in_status", "read", "without_empty", "write"]
 

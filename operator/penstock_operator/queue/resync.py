@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from penstock_operator.connector.observe.connect_names import is_of
+from penstock_operator.connector.observe.connect_names import is_claim_of
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
@@ -34,7 +34,7 @@ def orphans(status: StatusTopic, index: ConnectorIndex, settings: Settings) -> I
     live = frozenset(index.uids())
     for name in status.names():
         claim = status.claim(name)
-        if claim is None or not is_of(claim, settings.release) or claim.connector_uid in live:
+        if claim is None or not is_claim_of(claim, settings.release) or claim.connector_uid in live:
             continue
         if not settings.watch_namespaces or claim.namespace in settings.watch_namespaces:
             yield Key(claim.namespace, claim.name)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
-from penstock_operator.connector.observe.pod_status import instant
 from penstock_operator.connector.status_fields import in_status, read
+from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType
 from penstock_operator.settings import Rollout
 

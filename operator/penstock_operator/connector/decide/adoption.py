@@ -14,9 +14,10 @@ from penstock_operator.connector.decide.pod_identity import LifeOf
 from penstock_operator.connector.decide.restart_requests import Requests
 from penstock_operator.connector.decide.tasks import run
 from penstock_operator.connector.observe.observation import Facts
-from penstock_operator.connector.observe.pod_status import Phase, instant
+from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Pending
+from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.share import Phase as RolloutPhase
 from penstock_operator.rollout.share import Place, Record, share

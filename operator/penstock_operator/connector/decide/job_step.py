@@ -187,7 +187,7 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
     else:
         ended = pod.ended
         reason = ended.reason if ended is not None and ended.code is None else Reason.JOB_FAILED
-        message = ended.told() if ended is not None else "the pod ended without an answer"
+        message = ended.describe() if ended is not None else "the pod ended without an answer"
         if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late(pod)
     memory = facts.memory

@@ -14,7 +14,8 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.refused_pods import Refusal, pause
-from penstock_operator.connector.observe.pod_status import Ended, Phase, TaskPod
+from penstock_operator.connector.observe.pod_end import Ended
+from penstock_operator.connector.observe.pod_status import Phase, TaskPod
 from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
 from penstock_operator.connector.render.names import pod_name
 from penstock_operator.reasons import Reason
@@ -189,7 +190,7 @@ def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
     found = replace(facts, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
     if ended.code == ExitCode.OK and pod.leaving is not None:
         return _ended(found, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
-    message = ended.told()
+    message = ended.describe()
     if reason == Reason.SUPERSEDED and facts.overtaken:
         message = f"{message}; {facts.overtaken}"
     return _ended(found, pod, kind, reason, message, at=ended.at)

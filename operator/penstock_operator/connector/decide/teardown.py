@@ -8,10 +8,11 @@ from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.decision import CreateJob, Decision, config_known, job_facts, named
 from penstock_operator.connector.decide.restart_requests import remembered, requests
 from penstock_operator.connector.observe.observation import Facts
-from penstock_operator.connector.observe.pod_status import Phase, TaskPod, timestamp
+from penstock_operator.connector.observe.pod_status import Phase, TaskPod
 from penstock_operator.connector.persisted_state import JobMemory, TaskMemory
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import digest
+from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import Reason
 
 __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]

@@ -9,11 +9,11 @@ from typing import Any, Final
 from penstock_operator.connector.apply import delete_pod, write_finalizer
 from penstock_operator.connector.decide.teardown import RELEASED_AFTER
 from penstock_operator.connector.observe.observation import Facts
-from penstock_operator.connector.observe.pod_status import instant
 from penstock_operator.connector.render.names import FINALIZER, OPERATOR_LABEL, plan_name
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, NAMESPACE
+from penstock_operator.kubernetes.times import instant
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
 

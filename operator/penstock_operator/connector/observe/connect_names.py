@@ -1,7 +1,8 @@
-"""Who may use which name in Kafka. Pure.
+"""Decides which Connector owns a Connect name. Pure.
 
-A Connect name is the name of a consumer group, of offsets and of status records: whoever has it can reset, stop and read
-what another runs under it. So one Connector owns it, the oldest that asks for it, and any other does nothing in Kafka.
+A Connect name names a consumer group, offsets and status records: a Connector that has the name of another one can reset,
+stop and read what the other one runs. So the oldest Connector that asks for a name owns it, and any other one does nothing
+in Kafka.
 """
 
 import re
@@ -21,53 +22,53 @@ __all__ = [
     "age_of",
     "claimant",
     "conflict",
+    "gone_claimant",
     "is_allowed",
-    "is_of",
-    "is_of_twin",
-    "leaving",
-    "mark",
-    "may_be_of",
+    "is_claim_of",
+    "is_claim_of_twin",
+    "may_be_claim_of",
     "older",
+    "owner_mark",
     "reserved",
-    "twin",
+    "twin_claimant",
 ]
 
 _GROUP: Final = "consumer.override.group.id"
 _OF_SINKS: Final = "connect-"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _PART: Final = re.compile(r"([a-z0-9][a-z0-9-]{0,62})?")
-"""The beginning of a namespace's name."""
+"""The beginning of the name of a namespace."""
 
 
 class Age(NamedTuple):
-    """A Connector's right to its name: the smaller one is the older. Of two made in the same second the smaller uid."""
+    """The age of a Connector, which decides who owns a name: the smaller one is the older one, by uid within a second."""
 
     created: str
     uid: str
 
 
 class NameRefusal(NamedTuple):
-    """Why a Connector does not own its Connect name: a reason of conditions, and a sentence."""
+    """Why a Connector does not own its Connect name: the reason of a condition, and a sentence."""
 
     reason: str
     message: str
 
 
 def age_of(metadata: Mapping[str, Any]) -> Age:
-    """Of a Connector's metadata."""
+    """The age in the metadata of a Connector."""
     return Age(str(metadata.get("creationTimestamp") or ""), str(metadata.get("uid") or ""))
 
 
 def is_allowed(key: Key, connect_name: str, allowed: Collection[str] = ()) -> bool:
     """Whether a Connector may have a name at all.
 
-    `<namespace>.<rest>` is for Connectors of that namespace, whether it exists or not: such are the names that Connectors
-    have by default.
+    `<namespace>.<rest>` is for Connectors of that namespace, whether the namespace exists or not, since those are the
+    default names.
 
     Args:
         key: the Connector.
-        connect_name: that it asks for.
-        allowed: the release's exceptions, `<namespace>/<Connect name>`, with `*` for any characters.
+        connect_name: what it asks for.
+        allowed: exceptions of the release, as `<namespace>/<Connect name>`, with `*` for any characters.
     """
     namespace, dot, _ = connect_name.partition(".")
     if not dot or namespace == key.namespace or not _NAMESPACE.fullmatch(namespace):
@@ -78,13 +79,13 @@ def is_allowed(key: Key, connect_name: str, allowed: Collection[str] = ()) -> bo
 def reserved(
     key: Key, connect_name: str, config: Mapping[str, str], allowed: Collection[str] = ()
 ) -> NameRefusal | None:
-    """Whether the name, or that of the consumer group, is another namespace's.
+    """The refusal of a Connect name, or of the name of a consumer group, that is for another namespace.
 
     Args:
         key: the Connector.
-        connect_name: that it asks for.
-        config: its configuration; a sink's group may have a name of its own, and goes with its offsets when they are reset.
-        allowed: as `is_allowed` has it.
+        connect_name: what it asks for.
+        config: its configuration, which may name the group of a sink; that group is deleted when offsets are reset.
+        allowed: as in `is_allowed`.
     """
     group = config.get(_GROUP, "").strip()
     if _hides(key, group, allowed):
@@ -93,10 +94,10 @@ def reserved(
             f"spec.config.{_GROUP}: {group} holds a variable and may come to be the group of another namespace's Connector; "
             f"write it out, or begin it with {_OF_SINKS}{key.namespace}.",
         )
-    asked = {"spec.connectName": connect_name}
+    names = {"spec.connectName": connect_name}
     if group.startswith(_OF_SINKS):
-        asked[f"spec.config.{_GROUP}"] = group.removeprefix(_OF_SINKS)
-    for field, name in asked.items():
+        names[f"spec.config.{_GROUP}"] = group.removeprefix(_OF_SINKS)
+    for field, name in names.items():
         if not is_allowed(key, name, allowed):
             namespace = name.partition(".")[0]
             return NameRefusal(
@@ -109,7 +110,7 @@ def reserved(
 
 
 def _hides(key: Key, group: str, allowed: Collection[str]) -> bool:
-    """Whether a variable, which is resolved in pods only, may make a group that this Connector may not have."""
+    """Whether a group with a variable may be one that this Connector may not have; variables are resolved in pods only."""
     text, variable, _ = group.partition("${")
     if not variable:
         return False
@@ -123,7 +124,13 @@ def _hides(key: Key, group: str, allowed: Collection[str]) -> bool:
 
 
 def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
-    """An older Connector has the name."""
+    """The refusal of a name that an older Connector has.
+
+    Args:
+        connect_name: the name.
+        who: the older Connector.
+        remedy: what else a user can do; begins with a semicolon.
+    """
     return NameRefusal(
         Reason.NAME_CONFLICT,
         f"the name {connect_name} in Kafka belongs to {who}, which is older; give this one another name, or another "
@@ -132,12 +139,12 @@ def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
 
 
 def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Claim | None:
-    """Who has the older right to a name, of the Connectors that are seen and of who claims it in Kafka; None: nobody.
+    """The oldest Connector that asks for a name, if it is older than this one: a key or a claim; None: this one owns it.
 
     Args:
-        own: of the Connector that asks.
-        others: that ask for it too, and may.
-        claim: in Kafka, of a Connector that is not seen; of one that is, its age says enough.
+        own: the age of the Connector that asks.
+        others: the ages of Connectors in this cluster that ask for it too, and may have it.
+        claim: in Kafka, of a Connector that this operator does not see; None: there is none.
     """
     seen = min(((age, key) for key, age in others.items()), default=None)
     oldest = own if seen is None else min(own, seen[0])
@@ -146,34 +153,36 @@ def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Cla
     return seen[1] if seen is not None and seen[0] < own else None
 
 
-def mark(key: Key, uid: str, release: Release) -> str:
-    """A Connector among all that use one Kafka, for the records of its preparations: no other one has this mark."""
+def owner_mark(key: Key, uid: str, release: Release) -> str:
+    """The mark of a Connector in the records of its preparations; of all Connectors that use one Kafka no other has it."""
     return digest(release.operator, release.cluster, key.namespace, uid)
 
 
-def is_of(claim: Claim, release: Release) -> bool:
-    """Whether a release wrote a claim, in this cluster."""
-    return (claim.operator, claim.cluster) == (release.operator, release.cluster) and not is_of_twin(claim, release)
+def is_claim_of(claim: Claim, release: Release) -> bool:
+    """Whether this release wrote a claim, in this cluster."""
+    return (claim.operator, claim.cluster) == (release.operator, release.cluster) and not is_claim_of_twin(
+        claim, release
+    )
 
 
-def is_of_twin(claim: Claim, release: Release) -> bool:
-    """Whether a release of this one's name wrote it in a cluster of this one's name: one that was before this, or lives."""
-    is_named_so = (claim.operator, claim.cluster) == (release.operator, release.cluster)
-    return is_named_so and claim.installation not in (None, release.installation)
+def is_claim_of_twin(claim: Claim, release: Release) -> bool:
+    """Whether a twin wrote a claim: a release of the same name in another cluster with the same id, of now or of before."""
+    has_same_names = (claim.operator, claim.cluster) == (release.operator, release.cluster)
+    return has_same_names and claim.installation not in (None, release.installation)
 
 
-def may_be_of(claim: Claim, release: Release) -> bool:
-    """Whether it may have: claims of older releases do not say in which cluster, or which release."""
+def may_be_claim_of(claim: Claim, release: Release) -> bool:
+    """Whether this release may have written a claim: those of older releases do not name the cluster, or the operator."""
     return claim.operator in ("", release.operator) and claim.cluster in (None, release.cluster)
 
 
 def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[str, str]:
-    """Who claims a name that is not ours, in words, and what to do where nobody is there any more.
+    """The Connector of a claim, in words, and what to do where that Connector is gone.
 
     Args:
         claim: of the name.
-        release: that asks.
-        is_seen: whether it may look for that Connector, if it is of this cluster.
+        release: this one.
+        is_seen: whether this operator may look that Connector up, if it is of this cluster.
     """
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
     if claim.cluster is None:
@@ -187,8 +196,13 @@ def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[s
     return f"{who} in cluster {claim.cluster}", remedy
 
 
-def twin(claim: Claim, seconds: float) -> tuple[str, str]:
-    """Who claims a name in a cluster that is called as this one, in words, and what to do."""
+def twin_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
+    """The Connector of a claim from a cluster with the same id, in words, and what to do.
+
+    Args:
+        claim: of the name.
+        seconds: after which the name is taken over.
+    """
     of = f"operator {claim.operator} in another cluster with clusterId {claim.cluster}"
     return f"Connector {claim.namespace}/{claim.name} of {of}", (
         "; two clusters that live must not have the same clusterId: give this release another one; where that cluster is no "
@@ -196,7 +210,12 @@ def twin(claim: Claim, seconds: float) -> tuple[str, str]:
     )
 
 
-def leaving(claim: Claim, seconds: float) -> tuple[str, str]:
-    """Who claims a name and is gone, in words, and what follows."""
+def gone_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
+    """The deleted Connector of a claim, in words, and what follows.
+
+    Args:
+        claim: of the name.
+        seconds: after which the name is taken over.
+    """
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
     return who, f"; that Connector is gone, and the name is taken over when it was for {seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Everything that a decision about one Connector rests on, gathered at one moment. Frozen."""
+"""Everything that a decision about one Connector rests on, as observed at one moment. Frozen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ __all__ = ["ActiveTopic", "Facts"]
 
 @dataclass(frozen=True, slots=True)
 class ActiveTopic:
-    """A topic that the connector has written to or read from (KIP-558); `since` in seconds since 1970."""
+    """A topic that the connector has written to or read from (KIP-558), since so many seconds after 1970."""
 
     name: str
     task: int
@@ -30,43 +30,43 @@ class ActiveTopic:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is so.
+    """What was observed of one Connector.
 
     Attributes:
         connector: the resource, as far as it can be read; `reading.flaws` is what is wrong with it.
-        memory: what its status remembers.
+        memory: what was read back from its status.
         deleting: since when it is being deleted, seconds since 1970; None: it is not.
-        finalizer: whether ours is on it.
+        finalizer: whether it carries the finalizer of Penstock.
         namespace_ends: its namespace is being deleted: nothing can be created there.
         due: the hash of what its plan depends on now: the plan's name.
         asked: the hash of what splitting it into tasks depends on now.
-        own: the hash of what of that is its own, and not the release's.
+        own: the hash of the part of `asked` that is the Connector's own, and not the release's.
         own_toggled: the same with the other value of `onSecretChange`.
-        secrets_in_force: the hash of the secrets that its tasks are to have (`plans.in_force`).
+        secrets_in_force: the hash of the Secrets that its tasks are to have (`plans.in_force`).
         shape: of pods that are asked for now.
         release: the hash of what the release gives to every plan now.
         rollout: how Connectors are restarted for a change of the release.
         place: whether this one may be.
-        plans: those that are kept, the oldest first.
+        plans: the stored ones, the oldest first.
         task_pods, job_pods: of this Connector's uid.
-        foreign_pods: names of pods of another uid under this Connector's name: of one that was deleted.
-        answers: of short pods that ended, by pod name.
+        foreign_pods: names of pods of a deleted Connector that had the same name.
+        answers: of job pods that ended, by pod name; None: none could be read.
         reports: of its tasks, by number; of this uid only.
         stale_records: the status topic holds records of an earlier Connector of this name.
         topics: active ones.
-        control: what its tasks were told last; of this uid only.
-        secrets: what is known of the Secrets that it refers to.
+        control: its last control record; of this uid only.
+        secrets: what is known of the Secrets in its configuration.
         name_refusal: why it does not own its Connect name; None: it does.
-        name_unseen: why it is not known whether its Connect name is free, for one that never ran; empty: it is known.
+        name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
-        owner: its mark in the records of its preparations (`connect_names.mark`).
-        recorded: the greatest standing that records in Kafka tell, looked up where a task has left for one; None: none.
-        run_by: another operator, whose pods and plans are there; empty: none.
+        owner: its mark in the records of its preparations (`connect_names.owner_mark`).
+        recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
+        run_by: another operator, whose pods and plans exist; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
         refusals: pods that the API server refused, by name.
-        slot: whether one more job pod of this connector may live.
+        slot: whether a job slot is free for this Connector.
         job_deadline: seconds that a job pod may take, from its creation until a node has it, and from then on to its end.
-        patience: seconds after which a pod that does not go is taken to be on a node that is away.
+        patience: seconds after the grace period of a pod from which on its node counts as away.
         now: seconds since 1970.
     """
 
@@ -113,21 +113,21 @@ class Facts:
 
     @property
     def overtaken_by(self) -> Standing | None:
-        """The place of a later preparation, for which the tasks of the last one leave; None: there is none, or not seen."""
+        """The standing of a later preparation, which supersedes the tasks of the last one; None: none is known."""
         last, recorded = self.memory.standing, self.recorded
         return recorded if last is not None and recorded is not None and recorded.is_after(last) else None
 
     @property
     def is_overtaken_by_itself(self) -> bool:
-        """Whether that was a preparation of this very Connector, whose job pod came late; nobody else is at work then."""
+        """Whether that was a preparation of this very Connector, by a job pod that came late."""
         later = self.overtaken_by
         return later is not None and later.owner != "" and later.owner == self.owner
 
     @property
     def is_own_change(self) -> bool:
-        """Whether what is asked for differs from what the tasks have in what is the Connector's own.
+        """Whether the Connector's own part of what is asked for differs from what its tasks have.
 
-        A change of `onSecretChange` alone is none, as long as the tasks have the secrets that they are to have.
+        A change of `onSecretChange` alone is none, as long as the tasks have the Secrets that they are to have.
         """
         last, before = self.plan(self.memory.plan), self.memory.own
         if before == self.own_toggled and last is not None and last.secrets == self.secrets_in_force:
@@ -136,15 +136,15 @@ class Facts:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether a user waits for its job pods: it is new, deleted, or of another spec, or its tasks wait for them."""
+        """Whether a user waits for its job pods: it is new, changed or deleted, or its tasks wait for them."""
         last = self.plan(self.memory.plan)
         return self.deleting is not None or self.is_own_change or last is None or not self.is_prepared(last)
 
     def plan(self, plan_hash: str) -> Plan | None:
-        """A plan that is kept."""
+        """The stored plan with this hash."""
         return next((p for p in self.plans if p.hash == plan_hash), None)
 
     def split(self) -> Plan | None:
-        """A plan that is kept of the tasks that are asked for, whose pods could start with what is asked for now."""
+        """A stored plan of the tasks that are asked for, whose pods could start with what is asked for now."""
         fits = (p for p in reversed(self.plans) if p.asked == self.asked and p.shape is not None)
         return next((p for p in fits if p.shape is not None and p.shape.proved == self.shape.proved), None)

@@ -1,6 +1,6 @@
-"""Which Secrets a connector refers to, whether they are there, and whether they have changed. Pure.
+"""Finds out which Secrets a connector refers to, whether they exist, and whether their values changed. Pure.
 
-The operator never resolves a reference: it compares keyed hashes of the values that references name.
+The operator never resolves a reference: it compares keyed hashes of the values.
 """
 
 import base64
@@ -14,11 +14,11 @@ from typing import Any, Final
 __all__ = ["Reference", "Secrets", "look", "references", "too_many", "with_namespace"]
 
 _REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
-"""No name or key is longer, or holds a $. Else a text full of beginnings would take the square of its length."""
+"""Names and keys are not longer and hold no $; without that bound a text of many `${secret:` would take quadratic time."""
 _LENGTH: Final = 16
-_MARK_LENGTH: Final = 8
+_KEY_LENGTH: Final = 8
 _MOST: Final = 256
-"""Each is asked for at each look at the Connector, and is a volume of its pods."""
+"""Each Secret costs a request at each run of the Connector, and a volume of its pods."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,11 +39,11 @@ class Secrets:
     """What is known of the Secrets behind references.
 
     Attributes:
-        names: of all that are referred to; pods mount these.
-        missing: sentences, one for each reference without a value.
-        worker_missing: whether one of the worker configuration is among them.
-        hash: of the values, keyed and truncated; None while something is missing, or when Secrets are not looked at.
-        key: a mark of the release's key, under which hashes can be compared.
+        names: of all of them; pods mount these.
+        missing: a sentence for each reference without a value.
+        worker_missing: whether a reference of the worker configuration is among those.
+        hash: of the values, keyed and truncated; None while something is missing, or when Secrets are not read.
+        key: identifies the key of the hash: hashes of the same key can be compared.
     """
 
     names: tuple[str, ...] = ()
@@ -54,18 +54,18 @@ class Secrets:
 
 
 def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Reference, ...]:
-    """Every reference to a Secret, each once."""
+    """Every reference to a Secret, once."""
     found: dict[tuple[str, str], Reference] = {}
     for properties, is_worker in ((config, False), (worker, True)):
         for name, text in properties.items():
             for match in _REFERENCE.finditer(text):
-                if "/" not in match[1]:  # told by `with_namespace`; no Secret has such a name
+                if "/" not in match[1]:  # `with_namespace` reports it; no Secret has such a name
                     found.setdefault((match[1], match[2]), Reference(match[1], match[2], name, is_worker))
     return tuple(sorted(found.values()))
 
 
 def with_namespace(config: Mapping[str, str]) -> list[str]:
-    """What is wrong with references that name a namespace, as Strimzi's do: one sentence for each property."""
+    """A sentence for each reference that names a namespace, as Strimzi's references do."""
     return [
         f"config.{name}: {match[0]} names a namespace, which is another operator's form; write "
         f"${{secret:{match[1].rpartition('/')[2]}:{match[2]}}}, and have the Secret in the Connector's own namespace"
@@ -76,7 +76,7 @@ def with_namespace(config: Mapping[str, str]) -> list[str]:
 
 
 def too_many(config: Mapping[str, str]) -> list[str]:
-    """What is wrong where a configuration names too many Secrets to look at: one sentence, or none."""
+    """A sentence where a configuration names too many Secrets to read, or none."""
     count = len({r.name for r in references(config, {})})
     if count <= _MOST:
         return []
@@ -88,16 +88,16 @@ def look(wanted: Iterable[Reference], found: Mapping[str, Mapping[str, Any] | No
 
     Args:
         wanted: the references.
-        found: by name, the Secret as the API server gives it, None where there is none; None: they are not looked at.
+        found: the Secrets as the API server gives them, by name, None where there is none; None: they are not read.
         key: of the release, for the hash.
     """
     wanted = tuple(wanted)
-    every = tuple(sorted({r.name for r in wanted}))
+    names = tuple(sorted({r.name for r in wanted}))
     if found is None:
-        return Secrets(every)
+        return Secrets(names)
     missing: list[str] = []
     worker_missing = False
-    state = hmac.new(key, digestmod=hashlib.sha256)
+    values = hmac.new(key, digestmod=hashlib.sha256)
     for reference in wanted:
         secret = found.get(reference.name)
         data = (secret or {}).get("data") or {}
@@ -111,6 +111,6 @@ def look(wanted: Iterable[Reference], found: Mapping[str, Mapping[str, Any] | No
             continue
         value = base64.b64decode(data[reference.key])
         for part in (reference.name.encode(), reference.key.encode(), value):
-            state.update(len(part).to_bytes(8, "big") + part)
-    mark = hmac.new(key, b"key", hashlib.sha256).hexdigest()[:_MARK_LENGTH]
-    return Secrets(every, tuple(missing), worker_missing, None if missing else state.hexdigest()[:_LENGTH], mark)
+            values.update(len(part).to_bytes(8, "big") + part)
+    key_id = hmac.new(key, b"key", hashlib.sha256).hexdigest()[:_KEY_LENGTH]
+    return Secrets(names, tuple(missing), worker_missing, None if missing else values.hexdigest()[:_LENGTH], key_id)

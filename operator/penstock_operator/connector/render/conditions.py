@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from penstock_operator.connector.observe.pod_status import timestamp
 from penstock_operator.connector.render.status_size import cut
+from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType
 
 __all__ = ["Config", "Kind", "Pending", "Verdict", "conditions", "unsettled"]

@@ -26,11 +26,11 @@ __all__ = [
     "job_name",
     "label",
     "labels",
-    "place_of",
+    "operator_of",
     "plan_name",
     "pod_name",
     "request_name",
-    "run_by",
+    "task_and_incarnation",
 ]
 
 MANAGED_BY: Final = ("app.kubernetes.io/managed-by", "penstock")
@@ -76,7 +76,7 @@ def pod_name(connector: str, task: int, incarnation: int) -> str:
     return f"{connector}-{task}-{incarnation}"
 
 
-def place_of(pod: str) -> tuple[int, int]:
+def task_and_incarnation(pod: str) -> tuple[int, int]:
     """Task and incarnation of a task's pod, by its name, which nobody can change; (-1, 0): it is none of ours."""
     _, task, incarnation = ["", "", *pod.rsplit("-", 2)][-3:]
     if not (task.isdecimal() and incarnation.isdecimal()):
@@ -105,7 +105,7 @@ def label(manifest: Mapping[str, Any], name: str) -> str | None:
     return None if found is None else str(found)
 
 
-def run_by(objects: Iterable[Mapping[str, Any]]) -> str | None:
+def operator_of(objects: Iterable[Mapping[str, Any]]) -> str | None:
     """The operator that made the oldest of these pods and plans of one Connector; None: nobody has made any.
 
     Of two releases that watch one namespace by mistake, each finds the same.

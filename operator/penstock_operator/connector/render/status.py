@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.observe.observation import Facts
-from penstock_operator.connector.observe.pod_status import Phase, timestamp
+from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.persisted_state import task_status
 from penstock_operator.connector.render import names
 from penstock_operator.connector.render.conditions import conditions
 from penstock_operator.connector.render.status_size import with_short_texts
 from penstock_operator.connector.status_fields import without_empty, write
+from penstock_operator.kubernetes.times import timestamp
 
 __all__ = ["same", "status"]
 

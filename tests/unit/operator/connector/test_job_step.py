@@ -8,7 +8,8 @@ import pytest
 from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
 from penstock_operator.connector.decide.job_step import JobFacts, JobStep, name_of, step
 from penstock_operator.connector.decide.refused_pods import Refusal
-from penstock_operator.connector.observe.pod_status import Ended, JobPod, Phase
+from penstock_operator.connector.observe.pod_end import Ended
+from penstock_operator.connector.observe.pod_status import JobPod, Phase
 from penstock_operator.connector.persisted_state import JobMemory
 
 NAME = "in-plan-1"

@@ -10,8 +10,8 @@ from penstock_operator.connector.observe.connect_names import (
     claimant,
     conflict,
     is_allowed,
-    is_of,
-    may_be_of,
+    is_claim_of,
+    may_be_claim_of,
     older,
     reserved,
 )
@@ -256,8 +256,8 @@ def test_a_claim_is_this_releases_in_this_cluster(
     operator: str, cluster: str | None, is_ours: bool, may_be_ours: bool
 ) -> None:
     made = claim("2026-01-01T00:00:00Z", "x", operator=operator, cluster=cluster)
-    assert is_of(made, HERE) is is_ours
-    assert may_be_of(made, HERE) is may_be_ours
+    assert is_claim_of(made, HERE) is is_ours
+    assert may_be_claim_of(made, HERE) is may_be_ours
 
 
 def test_a_claim_of_another_cluster_is_told_with_the_way_to_take_it_over() -> None:

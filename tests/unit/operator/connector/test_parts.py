@@ -107,7 +107,7 @@ def test_the_end_of_the_tasks_own_container_counts_though_a_sidecar_lives() -> N
     found = pod({"phase": "Running", "containerStatuses": container(terminated=ended)})
     assert found.phase is Phase.ENDED
     assert found.ended is not None
-    assert (found.ended.lost, found.ended.told()) == (False, "no such file")
+    assert (found.ended.lost, found.ended.describe()) == (False, "no such file")
 
 
 @pytest.mark.parametrize(("status", "lost", "told"), [
@@ -135,7 +135,7 @@ def test_how_a_pod_ended(status: dict[str, Any], lost: bool, told: str) -> None:
     found = pod(status)
     assert found.ended is not None
     assert found.ended.lost is lost
-    assert found.ended.told().startswith(told)
+    assert found.ended.describe().startswith(told)
 
 
 def test_the_cause_of_an_oomkilled_task_names_its_memory_limit() -> None:
@@ -145,7 +145,7 @@ def test_the_cause_of_an_oomkilled_task_names_its_memory_limit() -> None:
     found = pod_of(manifest, 0.0)
     assert found is not None
     assert found.ended is not None
-    assert "than its limit of 1Gi; raise spec.template.resources.limits.memory" in found.ended.told()
+    assert "than its limit of 1Gi; raise spec.template.resources.limits.memory" in found.ended.describe()
 
 
 @pytest.mark.parametrize(("status", "hindrance"), [

@@ -6,7 +6,7 @@ import pytest
 
 from penstock_model.contracts.job import Action
 from penstock_model.contracts.pod_identity import Standing
-from penstock_operator.connector.observe.connect_names import mark
+from penstock_operator.connector.observe.connect_names import owner_mark
 from penstock_operator.connector.observe.pod_status import JobPod, Phase
 from penstock_operator.queue.key import Key
 from penstock_operator.settings import Release
@@ -197,11 +197,11 @@ def test_the_last_good_configuration_is_prepared_although_the_next_edit_is_refus
 def test_a_connectors_mark_is_its_own_among_all_clusters_releases_namespaces_and_lives() -> None:
     here = Release(name="penstock", namespace="system", cluster="one")
     marks = [
-        mark(Key("shop", "orders"), "uid-1", here),
-        mark(Key("shop", "orders"), "uid-2", here),
-        mark(Key("other", "orders"), "uid-1", here),
-        mark(Key("shop", "orders"), "uid-1", here.model_copy(update={"cluster": "two"})),
-        mark(Key("shop", "orders"), "uid-1", here.model_copy(update={"name": "second"})),
+        owner_mark(Key("shop", "orders"), "uid-1", here),
+        owner_mark(Key("shop", "orders"), "uid-2", here),
+        owner_mark(Key("other", "orders"), "uid-1", here),
+        owner_mark(Key("shop", "orders"), "uid-1", here.model_copy(update={"cluster": "two"})),
+        owner_mark(Key("shop", "orders"), "uid-1", here.model_copy(update={"name": "second"})),
     ]
     assert len(set(marks)) == len(marks)
     assert Standing.of_owner(7, marks[0]).owner == marks[0]

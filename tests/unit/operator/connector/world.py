@@ -20,7 +20,8 @@ from penstock_operator.connector.decide.decision import CreateJob, CreateTask, D
 from penstock_operator.connector.decide.refused_pods import Refusal, after, present
 from penstock_operator.connector.observe.connect_names import NameRefusal
 from penstock_operator.connector.observe.observation import Facts
-from penstock_operator.connector.observe.pod_status import Ended, JobPod, Phase, TaskPod, timestamp
+from penstock_operator.connector.observe.pod_end import Ended
+from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan, Shape, asked, due, in_force, manifest, own, release, stored
@@ -28,6 +29,7 @@ from penstock_operator.connector.render.events import Note, notes
 from penstock_operator.connector.render.names import pod_name
 from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.connector.render.status import same, status
+from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.rollout.share import OPEN, Place
 from penstock_operator.settings import Settings
 

@@ -1,0 +1,143 @@
+"""Reads how a pod ended from its manifest. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
+from penstock_model.contracts.task_reports import LastWord
+from penstock_operator.kubernetes.times import instant
+from penstock_operator.reasons import Reason
+
+__all__ = ["Ended", "end_of", "main_container"]
+
+_MAIN: Final = (TASK_CONTAINER, JOB_CONTAINER)
+_KILLED: Final = 137  # exit code after SIGKILL
+_SILENCE: Final = 60.0
+"""Seconds before its end from which on a task that failed its health check is not ready; the kubelet takes 180 to end it."""
+_EVICTIONS: Final = frozenset(("Evicted", Reason.NODE_LOST, "NodeShutdown", "Terminated", "Preempting", "NodeAffinity",
+                               "Shutdown", "UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods"))  # fmt: skip
+_NOT_BEGUN: Final = frozenset(
+    (Reason.START_ERROR, "ContainerCannotRun", Reason.RUN_CONTAINER_ERROR, Reason.CREATE_CONTAINER_ERROR)
+)
+"""Reasons of a container whose process never started: its exit code is that of the container runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a pod's container ended.
+
+    Attributes:
+        code: its exit code; None where Kubernetes ended the pod without one.
+        reason: a word of Kubernetes (`OOMKilled`, `Evicted`, `Error`, `Completed`), or a `Reason`.
+        message: a sentence of Kubernetes.
+        word: the termination message of the process.
+        at: seconds since 1970.
+        memory_limit: of the container, as Kubernetes writes it; empty: it has none.
+    """
+
+    code: int | None
+    reason: str
+    message: str
+    word: LastWord | None
+    at: float
+    memory_limit: str = ""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the infrastructure ended it, and not the process itself."""
+        if self.code is None or self.reason == "OOMKilled" or self.reason in _NOT_BEGUN:
+            return True
+        return self.code > 128 or self.code == ExitCode.LOST
+
+    def describe(self) -> str:
+        """Say what happened in a sentence."""
+        if self.reason == "OOMKilled":
+            limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
+            return f"OOMKilled: the task used more memory than {limit}; raise spec.template.resources.limits.memory"
+        if self.reason == Reason.HEALTH_CHECK_FAILED:
+            return "the task did not answer its health check for minutes: its process stood still, and was killed"
+        if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
+            return f"{self.reason}: {self.message}" if self.message else self.reason
+        if self.word is not None and self.word.message:
+            return self.word.message
+        if self.code > 128:
+            return f"the process was ended by signal {self.code - 128}"
+        text = self.message if self.message and not self.message.startswith("{") else ""
+        return f"exit code {self.code}" + (f": {text}" if text else "")
+
+
+def main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The status of the container that Penstock's process runs in; empty: it is not there yet."""
+    containers: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or ()
+    return next((c for c in containers if c["name"] in _MAIN), {})
+
+
+def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
+    """How the pod ended; None: it has not.
+
+    Args:
+        manifest: of the pod.
+        created: seconds since 1970; stands for a time of the end that is missing.
+    """
+    status = manifest.get("status") or {}
+    terminated = (main_container(status).get("state") or {}).get("terminated")
+    is_over = status.get("phase") in ("Failed", "Succeeded")
+    if terminated is None and not is_over:
+        return None
+    terminated = terminated or {}
+    pod_reason = status.get("reason") or ""
+    is_evicted = is_over and pod_reason != ""
+    message = terminated.get("message") or ""
+    is_unknown = terminated.get("reason") == "ContainerStatusUnknown"
+    if not terminated and not is_evicted and (failed := _failed_init(status)):
+        return Ended(None, Reason.INIT_CONTAINER_FAILED, failed, None, created)
+    is_silent = "deletionTimestamp" not in manifest["metadata"] and _was_silent(status, terminated)
+    own_reason = Reason.HEALTH_CHECK_FAILED if is_silent else terminated.get("reason")
+    return Ended(
+        code=None if is_evicted or is_unknown else terminated.get("exitCode"),
+        reason=pod_reason or own_reason or _disruption(status) or Reason.LOST,
+        message=(status.get("message") if is_evicted else message) or "",
+        word=LastWord.of(message.encode()) if message.startswith("{") else None,
+        at=instant(terminated.get("finishedAt")) or created,
+        memory_limit=_memory_limit(manifest),
+    )
+
+
+def _memory_limit(manifest: Mapping[str, Any]) -> str:
+    containers = (manifest.get("spec") or {}).get("containers") or ()
+    main: Mapping[str, Any] = next((c for c in containers if c["name"] in _MAIN), {})
+    return str(((main.get("resources") or {}).get("limits") or {}).get("memory") or "")
+
+
+def _failed_init(status: Mapping[str, Any]) -> str:
+    """Which init container ended the pod before its main container started; empty: none."""
+    for container in status.get("initContainerStatuses") or ():
+        terminated = (container.get("state") or {}).get("terminated") or {}
+        if terminated.get("exitCode"):
+            text = f": {terminated['message']}" if terminated.get("message") else ""
+            return f"init container {container['name']} ended with exit code {terminated['exitCode']}{text}"
+    return ""
+
+
+def _was_silent(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> bool:
+    """Whether the kubelet killed a task that had been ready and then did not answer its health check.
+
+    Kubernetes says so in an Event only. The status shows that the pod was not ready for some time before its end.
+    """
+    if terminated.get("exitCode") != _KILLED or terminated.get("reason") != "Error":
+        return False
+    ready: Mapping[str, Any] = next((c for c in status.get("conditions") or () if c["type"] == "Ready"), {})
+    since, begun = instant(ready.get("lastTransitionTime")), instant(terminated.get("startedAt"))
+    ended = instant(terminated.get("finishedAt"))
+    if ready.get("status") != "False" or since is None or begun is None or ended is None:
+        return False
+    return begun < since <= ended - _SILENCE
+
+
+def _disruption(status: Mapping[str, Any]) -> str:
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
+            return str(condition.get("reason") or Reason.DISRUPTED)
+    return ""

@@ -1,0 +1,85 @@
+"""Looks up the ConfigMaps that keep the plans of a Connector. Others may have labelled ConfigMaps of theirs as plans."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from penstock_operator.connector import plans
+from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.render import names
+from penstock_operator.context import Context
+from penstock_operator.kubernetes.kinds import CONFIG_MAP
+from penstock_operator.queue.key import Key
+
+__all__ = ["plan_maps", "plans_of", "readable_maps"]
+
+log = logging.getLogger(__name__)
+_MOST_LISTED: Final = 32
+"""ConfigMaps with the labels of a Connector's plans that are listed; the operator keeps two, and three for a moment."""
+_MOST_READ: Final = 8
+"""Of them, how many are read."""
+
+
+def plan_maps(context: Context, key: Key, uid: str, name: str | None = None) -> list[dict[str, Any]]:
+    """The metadata of ConfigMaps with the labels of this Connector's plans, by any author; at most `_MOST_LISTED`.
+
+    Args:
+        context: the outside.
+        key: the Connector's.
+        uid: the Connector's.
+        name: only the ConfigMap of this name.
+    """
+    labels = {names.UID_LABEL: uid, names.ROLE_LABEL: "plan"}
+    fields = "" if name is None else f"metadata.name={name}"
+    return context.kube.list(CONFIG_MAP, key.namespace, labels=labels, fields=fields, bodies=False, most=_MOST_LISTED)
+
+
+async def readable_maps(
+    maps: Sequence[Mapping[str, Any]], hashes: Collection[str], uid: str, key: Key, context: Context,
+    remembered: Remembered,
+) -> list[Mapping[str, Any]]:  # fmt: skip
+    """The ConfigMaps of this operator that are to be read: those of the plans with these hashes, and the newest.
+
+    Args:
+        maps: what `plan_maps` has listed.
+        hashes: of plans; where the list is full, their ConfigMaps are looked up by name.
+        uid: the Connector's.
+        key: the Connector's.
+        context: the outside.
+        remembered: of the Connector.
+    """
+    wanted = {names.plan_name(key.name, plan_hash) for plan_hash in hashes if plan_hash}
+    is_crowded = len(maps) >= _MOST_LISTED
+    if is_crowded and not remembered.crowded:
+        log.warning(
+            "%s: %d or more ConfigMaps carry the labels of its plans, of which the operator makes two; most are not read: "
+            "remove what others have labelled %s=%s", key, len(maps), names.UID_LABEL, uid,
+        )  # fmt: skip
+    remembered.crowded = is_crowded
+    by_name = {m["metadata"]["name"]: m for m in maps}
+    for name in sorted(wanted - by_name.keys()) if is_crowded else ():
+        by_name |= {m["metadata"]["name"]: m for m in await context.run(plan_maps, context, key, uid, name)}
+
+    def rank(manifest: Mapping[str, Any]) -> tuple[bool, str]:
+        return manifest["metadata"]["name"] in wanted, str(manifest["metadata"].get("creationTimestamp") or "")
+
+    ours = [m for m in by_name.values() if names.label(m, names.OPERATOR_LABEL) == context.settings.release.label]
+    return sorted(ours, key=rank, reverse=True)[:_MOST_READ]
+
+
+async def plans_of(context: Context, key: Key, maps: Sequence[Mapping[str, Any]], cache: PlanCache) -> tuple[Plan, ...]:
+    """The plans in these ConfigMaps, the oldest first. Each is read once, since it may be large and is immutable."""
+    known, kept = cache.of(key), dict[str, CachedPlan]()
+    for listed in maps:
+        uid = listed["metadata"]["uid"]
+        if uid in known:
+            kept[uid] = known[uid]
+            continue
+        manifest = await context.run(context.kube.get, CONFIG_MAP, key.namespace, listed["metadata"]["name"])
+        if manifest is not None and manifest["metadata"]["uid"] == uid:  # otherwise it is gone, or was made anew
+            size = sum(len(str(text)) for text in (manifest.get("data") or {}).values())
+            kept[uid] = CachedPlan(plans.stored(manifest), size)
+    cache.keep(key, kept)
+    return tuple(sorted((c.plan for c in kept.values() if c.plan is not None), key=lambda p: p.created))
