@@ -9,15 +9,15 @@ maps or structs of the same fields may be held as a column for each field: `fiel
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Final, Self, TypeVar
 
-from penstock.fields import Fields, chosen
+from penstock._unread_headers import UnreadHeaders
+from penstock.fields import Fields, row_picker
 from penstock.record import Header, Original, Record
 from penstock.schema import Schema
-from penstock.unread_headers import UnreadHeaders
 
 __all__ = ["RecordBatch", "in_groups"]
 
-T = TypeVar("T")
-R = TypeVar("R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 _PLAIN: Final = ("topic", "partition", "key", "key_schema", "value_schema", "timestamp", "offset")
 _COLUMNS: Final = (*_PLAIN, "headers")
 _OTHERS: Final = ("length", "original_partition", "original_topic", "owned", "positions")
@@ -154,7 +154,7 @@ class RecordBatch:
 
     def take(self, rows: Sequence[int]) -> Self:
         """The rows with these indexes (into this batch, rising)."""
-        taken = chosen(rows)
+        taken = row_picker(rows)
         changes: dict[str, Any] = {"length": len(rows), "positions": taken(self.positions)}
         for name in _PLAIN:
             column = getattr(self, name)
@@ -226,7 +226,7 @@ class RecordBatch:
             return one if one.length else other
         both = [*one.positions, *other.positions]
         order = sorted(range(len(both)), key=both.__getitem__)
-        ordered = chosen(order)
+        ordered = row_picker(order)
         changes: dict[str, Any] = {"length": len(both), "positions": ordered(both)}
         names: tuple[str, ...] = _COLUMNS
         if isinstance(one.held_headers, UnreadHeaders):
@@ -245,19 +245,21 @@ class RecordBatch:
         return one.replace(**changes, owned=one.owned and other.owned)
 
 
-def in_groups(column: Sequence[T], work: Callable[[T, Callable[[Sequence[Any]], list[Any]]], Sequence[R]]) -> list[R]:
+def in_groups(
+    column: Sequence[_T], work: Callable[[_T, Callable[[Sequence[Any]], list[Any]]], Sequence[_R]]
+) -> list[_R]:
     """What `work` makes of the rows of each object in a column, told by identity, in the places of those rows.
 
     Args:
         column: an object for each row.
         work: is given an object, and what picks its rows from any column; gives one result for each of them.
     """
-    groups: dict[int, tuple[T, list[int]]] = {}
+    groups: dict[int, tuple[_T, list[int]]] = {}
     for row, item in enumerate(column):
         groups.setdefault(id(item), (item, []))[1].append(row)
     made: list[Any] = [None] * len(column)
     for item, rows in groups.values():
-        for row, result in zip(rows, work(item, chosen(rows)), strict=True):
+        for row, result in zip(rows, work(item, row_picker(rows)), strict=True):
             made[row] = result
     return made
 

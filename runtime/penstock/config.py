@@ -19,8 +19,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
 
-from penstock.config_rules import Rule
 from penstock.errors import ConfigError, Problem
+from penstock.rules import Rule
 from penstock_java.property_text import items, trimmed
 
 __all__ = ["Config", "Importance", "Int", "Password", "Property", "nearest", "prop"]

@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self, overload
 
-__all__ = ["Column", "Fields", "Same", "chosen"]
+__all__ = ["Column", "Fields", "Same", "row_picker"]
 
 
 class Same(NamedTuple):
@@ -119,14 +119,14 @@ class Fields(Sequence[dict[str, Any]]):
 
     def take(self, rows: Sequence[int]) -> "Fields":
         """The rows with these indexes."""
-        taken = chosen(rows)
+        taken = row_picker(rows)
         return Fields({n: c if isinstance(c, Same) else taken(c) for n, c in self.columns.items()}, len(rows))
 
     def merged(self, other: "Fields", order: Sequence[int]) -> "Fields | None":
         """These rows and, counted on, those of another, in this order; None where the fields are not the same."""
         if tuple(self.columns) != tuple(other.columns):
             return None
-        ordered = chosen(order)
+        ordered = row_picker(order)
         columns: dict[str, Column] = {}
         for name, one in self.columns.items():
             two = other.columns[name]
@@ -137,8 +137,8 @@ class Fields(Sequence[dict[str, Any]]):
         return Fields(columns, len(order))
 
 
-def chosen(rows: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
-    """What picks these rows from a column; an index may stand there more than once."""
+def row_picker(rows: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
+    """A function that picks these rows from a column. An index may occur more than once."""
     if len(rows) < 2:
         return lambda column: [column[row] for row in rows]
     pick = itemgetter(*rows)

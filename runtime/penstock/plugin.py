@@ -6,7 +6,7 @@ each process builds its own from the class and the configuration.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from penstock.batch import RecordBatch
@@ -162,6 +162,3 @@ class HeaderConverter(Plugin):
     @abstractmethod
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
         """The header of bytes."""
-
-
-Properties = Mapping[str, str]

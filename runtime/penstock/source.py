@@ -20,7 +20,15 @@ from penstock.connector import Connector
 from penstock.offsets import Offsets, OffsetUpdates
 from penstock.record import Record
 
-__all__ = ["InputPartition", "Limits", "PartitionReader", "PollingSource", "Source", "SourceConnector"]
+__all__ = [
+    "InputPartition",
+    "Limits",
+    "PartitionReader",
+    "PollingSource",
+    "Source",
+    "SourceConnector",
+    "record_batches",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +175,8 @@ class SourceConnector(Connector):
         raise NotImplementedError(f"{type(self).__name__} has no reader for {type(config).__name__}")
 
 
-def rows(batches: Iterable[RecordBatch | Sequence[Record]]) -> Iterator[RecordBatch]:
-    """Portions of either form as record batches; empty ones are left out."""
-    for portion in batches:
+def record_batches(portions: Iterable[RecordBatch | Sequence[Record]]) -> Iterator[RecordBatch]:
+    """What a reader yields, as record batches; empty portions are left out."""
+    for portion in portions:
         if len(portion):
             yield portion if isinstance(portion, RecordBatch) else RecordBatch.of(portion)

@@ -12,13 +12,13 @@ takes `tmp_path`. A suite finds what is wrong with the seams (offsets, repetitio
 is for remains to be tested by its author.
 """
 
-from penstock.testing.common import exactly, misfit
-from penstock.testing.converters import ConverterSuite
-from penstock.testing.harness import apply_all, parsed, run_source, run_transform, run_writer
-from penstock.testing.predicates import PredicateSuite
-from penstock.testing.sinks import SinkSuite
-from penstock.testing.sources import SourceSuite
-from penstock.testing.transforms import TransformSuite
+from penstock.testing._common import exactly, misfit, wire
+from penstock.testing._converters import ConverterSuite
+from penstock.testing._harness import apply_all, parsed, run_source, run_transform, run_writer
+from penstock.testing._predicates import PredicateSuite
+from penstock.testing._sinks import SinkSuite
+from penstock.testing._sources import SourceSuite
+from penstock.testing._transforms import TransformSuite
 
 __all__ = [
     "ConverterSuite",
@@ -33,4 +33,5 @@ __all__ = [
     "run_source",
     "run_transform",
     "run_writer",
+    "wire",
 ]

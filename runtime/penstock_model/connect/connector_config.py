@@ -9,8 +9,8 @@ from typing import Annotated, Final, Self
 from pydantic import field_validator
 
 from penstock.config import Importance, prop
-from penstock.config_rules import at_least, java_regex, long, not_blank, words
 from penstock.errors import ConfigError, Problem
+from penstock.rules import at_least, java_regex, long, not_blank, words
 from penstock_java.property_text import items, trimmed
 from penstock_model.connect.errors_config import ErrorsConfig
 

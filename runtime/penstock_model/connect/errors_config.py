@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from penstock.config import Config, prop
-from penstock.config_rules import long, short, words
+from penstock.rules import long, short, words
 
 __all__ = ["ErrorsConfig"]
 

@@ -11,8 +11,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import PrivateAttr, field_validator
 
 from penstock.config import Importance, prop
-from penstock.config_rules import at_least, not_blank, words
 from penstock.errors import ConfigError
+from penstock.rules import at_least, not_blank, words
 from penstock_model.connect.errors_config import ErrorsConfig
 
 __all__ = ["CLIENT_KINDS", "ClientKind", "WorkerConfig"]

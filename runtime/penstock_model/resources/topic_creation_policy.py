@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
-from penstock.config_rules import java_regex
 from penstock.errors import ConfigError
+from penstock.rules import java_regex
 from penstock_model.resources.base import API_VERSION, ConfigMapping, Flag, ObjectMeta, Part, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled

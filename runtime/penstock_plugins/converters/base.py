@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from penstock import Config, Importance, prop
-from penstock.config_rules import words
+from penstock.rules import words
 
 __all__ = ["ConverterConfig"]
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from penstock.config_rules import Rule
+from penstock.rules import Rule
 
 __all__ = ["DistinctNames", "SomeDistinctNames", "SomeNames"]
 

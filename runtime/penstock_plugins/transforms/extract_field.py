@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, DataError, Fields, Importance, Problem, Same, Schema, Type, prop
-from penstock.config_rules import words
+from penstock.rules import words
 from penstock_plugins.connect.values import java_class
 from penstock_plugins.structs.copy import replace_null_with_default, require_map, require_struct
 from penstock_plugins.structs.field_path import read_path

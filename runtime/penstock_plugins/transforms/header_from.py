@@ -6,8 +6,8 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, Fields, Header, Importance, Record, RecordBatch, Same, Schema, prop
-from penstock.config_rules import words
 from penstock.fields import Column
+from penstock.rules import words
 from penstock_plugins.connect.values import null_of
 from penstock_plugins.structs.copy import (
     Move,

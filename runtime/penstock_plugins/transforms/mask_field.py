@@ -6,8 +6,8 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from penstock import Config, DataError, Field, Float32, Importance, Instant, Same, Schema, Type, prop
-from penstock.config_rules import not_blank
 from penstock.fields import Column
+from penstock.rules import not_blank
 from penstock_plugins.connect.numbers import big_decimal, float32, unbounded
 from penstock_plugins.connect.values import CLASSES, java_class
 from penstock_plugins.converters.json.nodes import float64_of, low_bits

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Final
 
 from penstock import Config, DataError, Field, Fields, Importance, Schema, Type, prop
-from penstock.config_rules import Rule
+from penstock.rules import Rule
 from penstock_java.hash_map import in_hash_order
 from penstock_plugins.structs.copy import (
     Move,

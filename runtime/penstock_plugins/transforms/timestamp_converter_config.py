@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Problem, prop
-from penstock.config_rules import words
+from penstock.rules import words
 from penstock_java.date_format import PatternError, SimpleDateFormat
 from penstock_java.property_text import trimmed
 from penstock_plugins.structs.copy import replace_null_with_default

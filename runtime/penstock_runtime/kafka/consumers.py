@@ -22,9 +22,9 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as Position
 
+from penstock._unread_headers import RawHeader
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
-from penstock.unread_headers import RawHeader
 from penstock_runtime.kafka.admin import topic_ids
 from penstock_runtime.kafka.broker_health import Doubt, Renewal, let_go
 from penstock_runtime.kafka.errors import passing, translated, translating

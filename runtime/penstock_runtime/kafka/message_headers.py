@@ -5,7 +5,7 @@ from typing import overload
 
 from confluent_kafka import Message
 
-from penstock.unread_headers import RawHeader
+from penstock._unread_headers import RawHeader
 
 __all__ = ["MessageHeaders"]
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock._unread_headers import RawHeader, UnreadHeaders
 from penstock.batch import RecordBatch, in_groups
 from penstock.errors import ConnectError
 from penstock.fields import Fields
 from penstock.plugin import Converter, HeaderConverter
 from penstock.record import Header
 from penstock.schema import Schema
-from penstock.unread_headers import RawHeader, UnreadHeaders
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.pipeline.chain import has_own

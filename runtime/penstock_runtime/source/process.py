@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from penstock.batch import RecordBatch
 from penstock.errors import RetriableError
 from penstock.record import Record
-from penstock.source import InputPartition, PartitionReader, rows
+from penstock.source import InputPartition, PartitionReader, record_batches
 from penstock_runtime.fencing.incarnation import Life
 from penstock_runtime.kafka.compacted_topic import Entry
 from penstock_runtime.kafka.errors import TransactionAborted, TransactionExpired
@@ -110,7 +110,7 @@ class SourceProcess:
 
     def add_read(self, portions: Portions, summary: Summary, *, where: str) -> None:
         """The same for records that are read here."""
-        self._add([rows(portions)], summary, where)
+        self._add([record_batches(portions)], summary, where)
 
     def commit(self, entries: Sequence[Entry], summary: Summary) -> None:
         """End the transaction with these offset records; nothing is to be done at least once.
@@ -196,7 +196,7 @@ class SourceProcess:
 
     def _read(self, part: InputPartition) -> Iterator[RecordBatch]:
         def read() -> Iterator[RecordBatch]:
-            return rows(self.reader.read(part))
+            return record_batches(self.reader.read(part))
 
         return self._reading.ahead(read) if self._reading is not None else read()
 

@@ -83,7 +83,7 @@ class FramePut:
     def _put(self, frame: Sequence[Run]) -> None:
         import pyarrow as pa
 
-        from penstock.spark_schema import arrow_table, to_spark
+        from penstock.spark import arrow_table, to_spark
 
         schema = frame[0].schema
         assert schema is not None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from penstock import Config, ConfigError, prop
-from penstock.config_rules import at_least, java_regex, not_blank, words
+from penstock.rules import at_least, java_regex, not_blank, words
 
 
 class Limited(Config):

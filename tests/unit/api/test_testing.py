@@ -27,8 +27,16 @@ from penstock import (
     prop,
 )
 from penstock.schema import INT8, INT64, STRING, struct
-from penstock.testing import ConverterSuite, PredicateSuite, SourceSuite, TransformSuite, exactly, misfit, run_source
-from penstock.testing.common import wire
+from penstock.testing import (
+    ConverterSuite,
+    PredicateSuite,
+    SourceSuite,
+    TransformSuite,
+    exactly,
+    misfit,
+    run_source,
+    wire,
+)
 
 PART = SourcePartition({"a": 1})
 

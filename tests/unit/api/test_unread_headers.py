@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock import DataError, Header, RecordBatch
 from penstock import TopicPartition as Partition
-from penstock.unread_headers import RawHeader, UnreadHeaders
+from penstock._unread_headers import RawHeader, UnreadHeaders
 from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 from penstock_plugins.converters.text import StringConverter
 from penstock_runtime.kafka.consumers import Consumed

@@ -28,7 +28,7 @@ from penstock import (
     prop,
 )
 from penstock.config import nearest
-from penstock.config_rules import at_least, long, not_blank, words
+from penstock.rules import at_least, long, not_blank, words
 from penstock_plugins.connectors.datagen.shapes import SHAPES, Draw
 
 __all__ = ["Datagen", "DatagenConfig", "DatagenReader", "DatagenSource"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, SinkTaskContext, prop
-from penstock.config_rules import not_blank
+from penstock.rules import not_blank
 from penstock_plugins.connectors.spark.staging import StagingFolder, writes_files
 
 if TYPE_CHECKING:

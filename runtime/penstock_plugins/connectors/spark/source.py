@@ -29,8 +29,8 @@ from penstock import (
     SourcePartition,
     prop,
 )
-from penstock.config_rules import not_blank
-from penstock.spark_schema import from_spark
+from penstock.rules import not_blank
+from penstock.spark import from_spark
 from penstock_plugins.connectors.spark.ddl import parse_ddl
 from penstock_plugins.connectors.spark.rows import portions
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from penstock import DataError, Fields, Schema, Type
-from penstock.fields import chosen
+from penstock.fields import row_picker
 from penstock_plugins.converters.json.columnar import by_columns, under
 from penstock_plugins.converters.json.envelopes import of_one_schema, opened
 from penstock_plugins.converters.json.jackson_compat import doubtful, is_long, may_differ, surely_alike
@@ -146,7 +146,7 @@ class JsonReader:
         values: list[Any] = [None] * len(data)
         for text, those in rows.items():
             schema, shape = self._schema(text)
-            taken = chosen(those)
+            taken = row_picker(those)
             found = self._columns(schema, shape, taken(parts[1]), taken(data))
             if len(rows) == 1:
                 return schema, found

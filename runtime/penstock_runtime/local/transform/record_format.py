@@ -8,7 +8,8 @@ from datetime import UTC
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock import Float32, Header, Instant, Int8, Int16, Int32, Record, Schema, Type, schema_json
+from penstock import Float32, Header, Instant, Int8, Int16, Int32, Record, Schema, Type
+from penstock._schema_json import schema_to_json
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 
 __all__ = ["plain", "plain_record", "schema_text", "type_text", "value_text"]
@@ -107,7 +108,7 @@ def attributes(schema: Schema) -> str:
 
 def schema_text(schema: Schema | None) -> Any:
     """A schema as JSON data, whole but for defaults that JSON does not have."""
-    return None if schema is None else json.loads(schema_json.text(schema))
+    return None if schema is None else json.loads(schema_to_json(schema))
 
 
 def plain_record(record: Record) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from penstock import ConfigError, ConnectError, Instant, Problem, SinkTaskContext
 from penstock.schema import DATE, INT64, STRING, TIMESTAMP, array_of, decimal, map_of, struct
-from penstock.spark_schema import arrow_table, from_spark, to_spark
+from penstock.spark import arrow_table, from_spark, to_spark
 from penstock_plugins.connectors.spark.sink import SparkSink, SparkSinkConfig, SparkWrite
 from penstock_plugins.connectors.spark.staging import StagingFolder, folder_name, writes_files
 from penstock_runtime.spark import class_archive

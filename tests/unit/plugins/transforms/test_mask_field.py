@@ -21,8 +21,7 @@ from penstock import (
 )
 from penstock.fields import Fields, Same
 from penstock.schema import BYTES, FLOAT32, INT8, INT64, STRING, TIMESTAMP, array_of, decimal, map_of, struct
-from penstock.testing import TransformSuite
-from penstock.testing.common import exactly
+from penstock.testing import TransformSuite, exactly
 from penstock_plugins.transforms.mask_field import MaskField
 
 ROW = struct(

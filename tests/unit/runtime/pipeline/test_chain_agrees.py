@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock import DataError, Header, Int32, Predicate, Record, RecordBatch, Schema, Transform
 from penstock.fields import Fields
 from penstock.schema import INT32, INT64, OPTIONAL_STRING, STRING, struct
-from penstock.testing.common import exactly
+from penstock.testing import exactly
 from penstock_plugins.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 from penstock_plugins.transforms.cast import Cast
 from penstock_plugins.transforms.drop_headers import DropHeaders

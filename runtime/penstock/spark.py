@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock import schema_json
+from penstock._schema_json import schema_from_json, schema_to_json
 from penstock.errors import DataError
 from penstock.fields import Fields, Same
 from penstock.schema import (
@@ -185,7 +185,7 @@ def _spark_field(name: str, schema: Schema) -> "StructField":
     kind = to_spark(schema)
     metadata: dict[str, Any] = {} if schema.doc is None else {"comment": schema.doc}
     if _nullable(from_spark(kind), optional=schema.optional) != schema:
-        metadata[_METADATA] = schema_json.text(schema)
+        metadata[_METADATA] = schema_to_json(schema)
     return t.StructField(name, kind, schema.optional, metadata)
 
 
@@ -195,7 +195,7 @@ def _from_field(field: "StructField") -> Schema:
     if text is None:
         return plain
     try:
-        kept = schema_json.read(text)
+        kept = schema_from_json(text)
     except (ValueError, KeyError, TypeError, AttributeError):
         return plain
     if to_spark(kept).simpleString() != field.dataType.simpleString():

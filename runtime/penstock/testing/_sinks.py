@@ -8,9 +8,9 @@ from penstock.batch import RecordBatch
 from penstock.record import Original, Record
 from penstock.schema import STRING
 from penstock.sink import FrameSink, SinkTaskContext, TopicPartition
-from penstock.testing.common import exactly, wire
-from penstock.testing.harness import make, parsed
-from penstock.testing.sources import ConnectorSuite
+from penstock.testing._common import exactly, wire
+from penstock.testing._harness import make, parsed
+from penstock.testing._sources import ConnectorSuite
 
 __all__ = ["SinkSuite"]
 

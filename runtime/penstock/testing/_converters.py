@@ -7,9 +7,9 @@ from penstock.errors import DataError
 from penstock.fields import Fields, Same
 from penstock.plugin import Converter
 from penstock.schema import Schema
-from penstock.testing.common import exactly, misfit
-from penstock.testing.harness import make, parsed
-from penstock.testing.plugins import PluginSuite
+from penstock.testing._common import exactly, misfit
+from penstock.testing._harness import make, parsed
+from penstock.testing._plugins import PluginSuite
 
 __all__ = ["ConverterSuite"]
 

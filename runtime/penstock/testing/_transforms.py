@@ -8,9 +8,9 @@ from penstock.batch import RecordBatch
 from penstock.fields import Fields
 from penstock.plugin import Transform
 from penstock.record import Record
-from penstock.testing.common import exactly, misfit
-from penstock.testing.harness import make, parsed
-from penstock.testing.plugins import PluginSuite
+from penstock.testing._common import exactly, misfit
+from penstock.testing._harness import make, parsed
+from penstock.testing._plugins import PluginSuite
 
 __all__ = ["TransformSuite"]
 

@@ -9,8 +9,8 @@ from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, up
 from penstock.plugin import Plugin, Transform
 from penstock.record import Record
 from penstock.sink import SinkConnector
-from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, rows
-from penstock.testing.common import wire
+from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, record_batches
+from penstock.testing._common import wire
 
 __all__ = ["PLENTY", "SourceRun", "apply_all", "make", "parsed", "run_source", "run_transform", "run_writer"]
 
@@ -78,7 +78,7 @@ class SourceRun:
             records: list[Record] = []
             reached: dict[SourcePartition, Offset | None] = {}
             for portion, offsets in self.source.read(self.at, limits):
-                records += [r for batch in rows([portion]) for r in batch.records()]
+                records += [r for batch in record_batches([portion]) for r in batch.records()]
                 reached.update(offsets)
             return ({next(iter(reached)): records} if reached else {}), reached
         end = {p: o for p, o in self.source.latest_offsets(self.at, limits).items() if self.at.get(p) != o}
@@ -93,7 +93,7 @@ class SourceRun:
         """The records of a part that has travelled to another process, unless it may not."""
         assert self.reader is not None
         sent = part if part.local else InputPartition(wire(part.data), part.offsets)
-        for batch in rows(self.reader.read(sent)):
+        for batch in record_batches(self.reader.read(sent)):
             yield from batch.records()
 
     def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":

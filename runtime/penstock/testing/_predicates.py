@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from penstock.batch import RecordBatch
 from penstock.plugin import Predicate
 from penstock.record import Record
-from penstock.testing.common import exactly
-from penstock.testing.harness import make, parsed
-from penstock.testing.plugins import PluginSuite
+from penstock.testing._common import exactly
+from penstock.testing._harness import make, parsed
+from penstock.testing._plugins import PluginSuite
 
 __all__ = ["PredicateSuite"]
 

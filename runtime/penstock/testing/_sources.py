@@ -8,9 +8,9 @@ from penstock.connector import Connector
 from penstock.offsets import Offset, Offsets, SourcePartition, updated
 from penstock.record import Record
 from penstock.source import Limits, PollingSource
-from penstock.testing.common import exactly, misfit, wire
-from penstock.testing.harness import PLENTY, SourceRun, make, parsed
-from penstock.testing.plugins import PluginSuite
+from penstock.testing._common import exactly, misfit, wire
+from penstock.testing._harness import PLENTY, SourceRun, make, parsed
+from penstock.testing._plugins import PluginSuite
 
 __all__ = ["ConnectorSuite", "SourceSuite"]
 

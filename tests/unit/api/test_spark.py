@@ -26,7 +26,7 @@ from penstock.schema import (
     map_of,
     struct,
 )
-from penstock.spark_schema import arrow_table, from_spark, to_arrow, to_spark
+from penstock.spark import arrow_table, from_spark, to_arrow, to_spark
 from penstock_plugins.connectors.spark.ddl import parse_ddl
 from penstock_plugins.connectors.spark.rows import portions
 

@@ -7,19 +7,19 @@ from typing import Any
 
 from penstock.schema import Schema, Type, struct
 
-__all__ = ["read", "text"]
+__all__ = ["schema_from_json", "schema_to_json"]
 
 
-def text(schema: Schema) -> str:
+def schema_to_json(schema: Schema) -> str:
     """The JSON of a schema."""
     return json.dumps(_to_json(schema), ensure_ascii=False, separators=(",", ":"))
 
 
-def read(found: str) -> Schema:
+def schema_from_json(found: str) -> Schema:
     """The schema of a JSON text.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is none of `text`'s.
+        ValueError, KeyError, TypeError, AttributeError: it is none that `schema_to_json` wrote.
     """
     return _from_json(json.loads(found))
 
