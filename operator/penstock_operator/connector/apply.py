@@ -14,7 +14,7 @@ from penstock_operator.connector.decide.api_failures import cause
 from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision
 from penstock_operator.connector.decide.refused_pods import Refusal, after, of_plan
 from penstock_operator.connector.observe.connector_cache import Remembered
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Pod
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.events import notes
@@ -68,7 +68,7 @@ class Applied:
 
 
 async def apply(
-    document: Mapping[str, Any], facts: Facts, decision: Decision, maker: Maker, context: Context,
+    document: Mapping[str, Any], facts: Observation, decision: Decision, maker: Maker, context: Context,
     remembered: Remembered,
 ) -> Applied:  # fmt: skip
     """Carry it out. What fails with one pod keeps no other one from being deleted or created.
@@ -156,7 +156,7 @@ async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
 
 
 async def _save(
-    key: Key, plan: Plan, facts: Facts, decision: Decision, maker: Maker, context: Context, remembered: Remembered
+    key: Key, plan: Plan, facts: Observation, decision: Decision, maker: Maker, context: Context, remembered: Remembered
 ) -> bool:
     """Keep a plan; False: it is refused, and what runs goes on with the last one until the next try.
 
@@ -225,7 +225,7 @@ def _is_as(there: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
 
 
 async def _status(
-    document: Mapping[str, Any], facts: Facts, decision: Decision, context: Context
+    document: Mapping[str, Any], facts: Observation, decision: Decision, context: Context
 ) -> Mapping[str, Any] | None:
     """Write it where it differs; the Connector as it stands then, None: it is gone, or another has its name."""
     own = facts.connector.metadata
@@ -247,7 +247,7 @@ async def _status(
     return {**document, "metadata": written["metadata"]}
 
 
-async def _create(key: Key, wish: CreateJob | CreateTask, facts: Facts, maker: Maker, context: Context) -> bool:
+async def _create(key: Key, wish: CreateJob | CreateTask, facts: Observation, maker: Maker, context: Context) -> bool:
     """Create a pod; False: it is a job pod, and there is no slot for it."""
     if isinstance(wish, CreateTask):
         status = context.status.snapshot(maker.connector.connect_name, wish.task)
@@ -303,7 +303,7 @@ def _name(connector: str, wish: CreateJob | CreateTask) -> str:
     return wish.name if isinstance(wish, CreateJob) else pod_name(connector, wish.task, wish.incarnation)
 
 
-def _refusal(facts: Facts, wish: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
+def _refusal(facts: Observation, wish: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
     reason, remedy = cause(refused)
     text = refused.answer or str(refused)
     return after(

@@ -22,7 +22,7 @@ from penstock_operator.connector.failed_run import report
 from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import Remembered
 from penstock_operator.connector.observe.name_ownership import left_behind
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.plan_cache import PlanCache
 from penstock_operator.connector.render.connect_states import connect_states
@@ -182,7 +182,7 @@ class Reconciler:
                 known.refusals = with_room(known.refusals, context.clock())
                 context.wake(other)
 
-    async def _states(self, facts: Facts, decision: Decision, context: Context) -> float | None:
+    async def _states(self, facts: Observation, decision: Decision, context: Context) -> float | None:
         """Write Kafka Connect's states, where Kafka is there; nothing else waits for them. When to try again."""
         status, name = context.status, facts.connector.connect_name
         if status.trouble is not None or not (status.caught_up and status.exists):
@@ -210,7 +210,7 @@ class Reconciler:
         except Unavailable as e:  # the topic may not be there before the first connector was prepared
             log.debug("The claim of %s is not written: %s", connector.connect_name, e)
 
-    async def _tell(self, facts: Facts, context: Context, applied: Applied, control: Control) -> Applied:
+    async def _tell(self, facts: Observation, context: Context, applied: Applied, control: Control) -> Applied:
         key = control_key(facts.connector.connect_name)
         if context.status.trouble is not None:  # told by the connector's status once it lasts
             return replace(applied, again=_TELL_AGAIN)

@@ -13,7 +13,7 @@ from penstock_operator.connector.decide.holding import as_they_are
 from penstock_operator.connector.decide.pod_identity import LifeOf
 from penstock_operator.connector.decide.restart_requests import Requests
 from penstock_operator.connector.decide.tasks import run
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Pending
@@ -30,7 +30,7 @@ _UNPULLED: Final = frozenset(
 )  # fmt: skip
 
 
-def running(facts: Facts, plan: Plan | None, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
+def running(facts: Observation, plan: Plan | None, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
     """What follows for the tasks, of the plan that they are to have now.
 
     Args:
@@ -71,7 +71,7 @@ def running(facts: Facts, plan: Plan | None, life: LifeOf, asked: Requests, plan
     return _with(facts, plan, plan, tasks, asked, planned, Record(facts.release, facts.now, counts))
 
 
-def followed(facts: Facts, life: LifeOf, found: Decision) -> Decision:
+def followed(facts: Observation, life: LifeOf, found: Decision) -> Decision:
     """What a restart for a change of the release has come to, and what it takes of the release's limit."""
     record, now, limits = found.memory.rollout, facts.now, facts.rollout
     # Something else is asked for by now, perhaps what was before: a worker's Secret is no part of `release`.
@@ -97,7 +97,7 @@ def followed(facts: Facts, life: LifeOf, found: Decision) -> Decision:
 
 
 def _with(
-    facts: Facts, adopted: Plan | None, chosen: Plan, life: LifeOf, asked: Requests, planned: Decision,
+    facts: Observation, adopted: Plan | None, chosen: Plan, life: LifeOf, asked: Requests, planned: Decision,
     rollout: Record | None = None,
 ) -> Decision:  # fmt: skip
     """Run the chosen plan; an adopted one is the last good one from now on."""
@@ -117,20 +117,20 @@ def _ends_pods(last: Plan, plan: Plan, life: LifeOf) -> bool:
     return any(life(last, n) != life(plan, n) for n in range(len(plan.tasks)))
 
 
-def _unpulled(facts: Facts) -> bool:
+def _unpulled(facts: Observation) -> bool:
     """Whether no task of the last plan runs, since its image can no longer be had."""
     alive = [p for p in facts.task_pods if p.phase is not Phase.ENDED and p.leaving is None]
     return bool(alive) and all(p.hindrance is not None and p.hindrance[0] in _UNPULLED for p in alive)
 
 
-def _place(facts: Facts) -> Place:
+def _place(facts: Observation) -> Place:
     if facts.kafka_trouble is None:
         return facts.place
     text = "waits until the operator sees again whether tasks are healthy; the last good configuration goes on"
     return Place(False, Reason.ROLLOUT_QUEUED, text)
 
 
-def _ready_since(facts: Facts, found: Decision) -> float | None:
+def _ready_since(facts: Observation, found: Decision) -> float | None:
     if found.verdict.kind is not Kind.READY:
         return None
     before = facts.memory.conditions.get(ConditionType.READY, {})

@@ -18,7 +18,7 @@ from penstock_operator.connector.decide.restart_requests import Requests, rememb
 from penstock_operator.connector.decide.tasks import to_be_prepared_anew
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
 from penstock_operator.connector.decide.unsupported_fields import answered
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.reasons import Reason
@@ -29,7 +29,7 @@ _LOOK: Final = 2.0
 _OWNER_LOOK: Final = 10.0
 
 
-def decide(facts: Facts, life: LifeOf) -> Decision:
+def decide(facts: Observation, life: LifeOf) -> Decision:
     """What follows.
 
     Args:
@@ -46,7 +46,7 @@ def decide(facts: Facts, life: LifeOf) -> Decision:
     return found if wanted == facts.finalizer else replace(found, finalizer=wanted)
 
 
-def _standing(facts: Facts, life: LifeOf) -> Decision:
+def _standing(facts: Observation, life: LifeOf) -> Decision:
     if facts.name_refusal is not None:
         found = without_tasks(facts, Verdict(Kind.STALLED, *facts.name_refusal), "Failed")
         return replace(found, again=_OWNER_LOOK)  # nobody tells of its end
@@ -64,7 +64,7 @@ def _standing(facts: Facts, life: LifeOf) -> Decision:
     return _living(facts, life)
 
 
-def _living(facts: Facts, life: LifeOf) -> Decision:
+def _living(facts: Observation, life: LifeOf) -> Decision:
     if holding.is_held(facts):
         return _held(facts)
     facts, kept = taken_over(facts, life)
@@ -85,7 +85,7 @@ def _living(facts: Facts, life: LifeOf) -> Decision:
     return replace(found, again=0.0) if asked.handled else found  # planning goes by what was handled
 
 
-def _held(facts: Facts) -> Decision:
+def _held(facts: Observation) -> Decision:
     """No pod can be made as its template asks. A restart waits for one that pods may be made from."""
     memory, life = facts.memory, holding.as_they_are(facts)
     memory = replace(memory, handled=remembered(facts.connector.metadata.annotations, memory, ()))

@@ -8,7 +8,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.unsupported_fields import not_yet
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Pod
 from penstock_operator.connector.observe.secrets import too_many, with_namespace
 from penstock_operator.connector.persisted_state import Memory
@@ -109,7 +109,7 @@ class Decision:
 
 
 def waiting(
-    facts: Facts, reason: str, message: str, *, memory: Memory | None = None, config: Config | None = None,
+    facts: Observation, reason: str, message: str, *, memory: Memory | None = None, config: Config | None = None,
     again: float | None = None,
 ) -> Decision:  # fmt: skip
     """Something must come first."""
@@ -117,7 +117,7 @@ def waiting(
     return Decision(memory or facts.memory, verdict, config or config_known(facts), "Pending", again=again)
 
 
-def refused(facts: Facts, memory: Memory, problems: Sequence[str]) -> Decision:
+def refused(facts: Observation, memory: Memory, problems: Sequence[str]) -> Decision:
     """The configuration is wrong: a person must change it."""
     many = f"{len(problems)} problems: " if len(problems) > 1 else ""
     config = invalid(problems)
@@ -127,7 +127,7 @@ def refused(facts: Facts, memory: Memory, problems: Sequence[str]) -> Decision:
     )
 
 
-def valid(facts: Facts, plan: Plan) -> Config:
+def valid(facts: Observation, plan: Plan) -> Config:
     """The plugin has accepted the configuration, perhaps with warnings."""
     warnings = [*plan.warnings, *unknown_fields(facts.connector.spec.template)]
     if left := plan.left_behind:
@@ -149,7 +149,7 @@ def unknown(why: str) -> Config:
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {why}",))
 
 
-def config_known(facts: Facts) -> Config:
+def config_known(facts: Observation) -> Config:
     """What is known of the configuration without asking anybody."""
     if flaws := known_flaws(facts):
         return invalid(flaws)
@@ -160,14 +160,14 @@ def config_known(facts: Facts) -> Config:
     return unknown("is checked when the connector starts")
 
 
-def known_flaws(facts: Facts) -> list[str]:
+def known_flaws(facts: Observation) -> list[str]:
     """What is wrong and needs no plugin to be seen."""
     connector = facts.connector
     flaws = [str(p) for p in (*connector.reading.flaws, *not_yet(connector.spec))]
     return flaws + with_namespace(connector.spec.config) + too_many(connector.spec.config)
 
 
-def job_facts(facts: Facts, action: Action, key: str) -> job_step.JobFacts:
+def job_facts(facts: Observation, action: Action, key: str) -> job_step.JobFacts:
     """What is known of a job pod."""
     connector = facts.connector
     name = job_step.name_of(connector.metadata.name, action, key, connector.spec.template)

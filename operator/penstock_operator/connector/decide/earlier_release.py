@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from penstock_operator.connector.decide.pod_identity import LifeOf
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import TaskPod
 from penstock_operator.connector.observe.secrets import references
 from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
@@ -18,7 +18,7 @@ from penstock_operator.connector.render.pod_manifests import LIFE_FORM
 __all__ = ["taken_over"]
 
 
-def taken_over(facts: Facts, life: LifeOf) -> tuple[Facts, Plan | None]:
+def taken_over(facts: Observation, life: LifeOf) -> tuple[Observation, Plan | None]:
     """The facts as this release has them, and a plan to keep."""
     memory = facts.memory
     last = facts.plan(memory.plan)
@@ -38,7 +38,7 @@ def taken_over(facts: Facts, life: LifeOf) -> tuple[Facts, Plan | None]:
     return replace(facts, memory=memory, task_pods=pods), plan
 
 
-def _shape(facts: Facts, plan: Plan) -> Shape:
+def _shape(facts: Observation, plan: Plan) -> Shape:
     """That of the pods that there are; what they do not tell is taken to be as it is asked for now."""
     if plan.asked == facts.asked:
         return facts.shape

@@ -9,7 +9,7 @@ from typing import Final
 
 from penstock_operator.connector.decide.decision import CreateTask, Decision
 from penstock_operator.connector.decide.pod_identity import LifeOf
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.plans import Plan
 
 __all__ = ["as_they_are", "is_held", "without_new_pods"]
@@ -17,12 +17,12 @@ __all__ = ["as_they_are", "is_held", "without_new_pods"]
 _TEMPLATE: Final = "spec.template"
 
 
-def is_held(facts: Facts) -> bool:
+def is_held(facts: Observation) -> bool:
     """Whether no pod can be made as the template asks."""
     return any(f"{p.property}.".startswith(f"{_TEMPLATE}.") for p in facts.connector.reading.flaws)
 
 
-def as_they_are(facts: Facts) -> LifeOf:
+def as_they_are(facts: Observation) -> LifeOf:
     """No pod is out of date."""
 
     def life(_: Plan, task: int) -> str:

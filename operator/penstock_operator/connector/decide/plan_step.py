@@ -16,7 +16,7 @@ from penstock_operator.connector.decide.decision import (
     waiting,
 )
 from penstock_operator.connector.decide.refused_pods import of_plan, pause
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import JobPod
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
@@ -30,7 +30,7 @@ _UNWATCHED_AGAIN: Final = 60.0
 _STARTING: Final = Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start")
 
 
-def planned(facts: Facts) -> tuple[Plan | None, Decision]:
+def planned(facts: Observation) -> tuple[Plan | None, Decision]:
     """The plan, and a decision that what runs is added to; without a plan, what is done to come to one."""
     memory = facts.memory
     if flaws := known_flaws(facts):
@@ -57,7 +57,7 @@ def planned(facts: Facts) -> tuple[Plan | None, Decision]:
     return plan, _missing(facts, found)
 
 
-def _missing(facts: Facts, found: Decision) -> Decision:
+def _missing(facts: Observation, found: Decision) -> Decision:
     """What a missing Secret comes to: it may be on its way, so that nobody is called; the rest is told with it."""
     secrets = facts.secrets
     if not secrets.missing:
@@ -69,7 +69,7 @@ def _missing(facts: Facts, found: Decision) -> Decision:
     return replace(found, verdict=Verdict(Kind.UNDER_WAY, reason, "; ".join(told)), state="Pending")
 
 
-def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
+def _by_job(facts: Observation) -> tuple[Plan | None, Decision]:
     due = facts.due
     alive = any(p.lives(facts.now, facts.patience) for p in facts.task_pods)
     step = job_step.step(job_facts(facts, Action.PLAN, due))
@@ -94,13 +94,13 @@ def _by_job(facts: Facts) -> tuple[Plan | None, Decision]:
     return plan, Decision(memory, _STARTING, valid(facts, plan), "Pending", plan=plan, save=(plan,), delete=step.delete)
 
 
-def _goes_on(facts: Facts) -> bool:
+def _goes_on(facts: Observation) -> bool:
     """Whether tasks of the last good plan are run, and replaced, while another is made."""
     last = facts.plan(facts.memory.plan)
     return last is not None and bool(last.tasks) and facts.is_prepared(last)
 
 
-def _plan(facts: Facts, answer: JobAnswer) -> Plan:
+def _plan(facts: Observation, answer: JobAnswer) -> Plan:
     assert answer.plan is not None
     warnings = tuple(map(str, answer.warnings))
     last = facts.plan(facts.memory.plan)
@@ -109,6 +109,6 @@ def _plan(facts: Facts, answer: JobAnswer) -> Plan:
     )
 
 
-def _jobs(facts: Facts) -> tuple[JobPod, ...]:
+def _jobs(facts: Observation) -> tuple[JobPod, ...]:
     """Those that plan. A preparation is of the last good plan, which goes on."""
     return tuple(p for p in facts.job_pods if p.leaving is None and p.action == Action.PLAN)

@@ -12,7 +12,7 @@ from penstock_operator.connector.decide import job_step, task_step
 from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision, job_facts, named
 from penstock_operator.connector.decide.pod_identity import LifeOf
 from penstock_operator.connector.decide.restart_requests import Requests
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase, Pod, TaskPod
 from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskMemory
 from penstock_operator.connector.plans import Plan
@@ -29,7 +29,7 @@ _LOOK: Final = 10.0
 """Should nobody tell that the status topic can be read."""
 
 
-def to_be_prepared_anew(facts: Facts) -> Memory:
+def to_be_prepared_anew(facts: Observation) -> Memory:
     """The memory without its preparation, where tasks have left for a later one of this very Connector.
 
     A job pod whose node stood still may go on after another has taken its place, and shut out the tasks that run by then:
@@ -57,7 +57,7 @@ def _has_left(pod: TaskPod, memory: Memory) -> bool:
     return is_last and pod.ended is not None and pod.ended.code == ExitCode.SUPERSEDED
 
 
-def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
+def run(facts: Observation, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
     """What becomes of the tasks.
 
     Args:
@@ -75,7 +75,7 @@ def run(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decisi
     return _anew(facts, plan, planned)
 
 
-def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
+def _anew(facts: Observation, plan: Plan, planned: Decision) -> Decision:
     """Another set of tasks: all of the old ones go, then they are shut out, then the new ones come."""
     tasks = facts.memory.tasks
     if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
@@ -113,7 +113,7 @@ def _anew(facts: Facts, plan: Plan, planned: Decision) -> Decision:
     return _under_way(found, planned, step.reason, step.message)
 
 
-def _until_given_up(facts: Facts, pods: Sequence[TaskPod]) -> float | None:
+def _until_given_up(facts: Observation, pods: Sequence[TaskPod]) -> float | None:
     """When the first of these is taken to be on a node that is away."""
     leaving = [p.leaves_by + facts.patience - facts.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
@@ -131,7 +131,7 @@ def _afresh(task: TaskMemory, now: float) -> TaskMemory:
     return begun.to("Restarting", now, Reason.SPEC_CHANGED, "begins anew with the other tasks")
 
 
-def _tasks(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
+def _tasks(facts: Observation, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
     memory = facts.memory
     wanted = TaskState.PAUSED if facts.connector.spec.state is State.PAUSED else TaskState.RUNNING
     tasks: dict[int, TaskMemory] = {}
@@ -168,7 +168,7 @@ def _tasks(facts: Facts, plan: Plan, life: LifeOf, asked: Requests, planned: Dec
 
 
 def _task_facts(
-    facts: Facts, plan: Plan, number: int, life: LifeOf, wanted: TaskState, asked: Requests
+    facts: Observation, plan: Plan, number: int, life: LifeOf, wanted: TaskState, asked: Requests
 ) -> task_step.TaskFacts:
     memory = facts.memory.task(number)
     own = [p for p in facts.task_pods if p.task == number]
@@ -183,7 +183,7 @@ def _task_facts(
     )  # fmt: skip
 
 
-def _overtaken(facts: Facts) -> str:
+def _overtaken(facts: Observation) -> str:
     """For whom a task has left, where that is known."""
     if facts.overtaken_by is None:
         return ""
@@ -200,26 +200,26 @@ def _alive(pods: Sequence[TaskPod]) -> list[TaskPod]:
     return [p for p in pods if p.phase is not Phase.ENDED and p.leaving is None]
 
 
-def _told(facts: Facts, pod: TaskPod) -> tuple[int, str]:
+def _told(facts: Observation, pod: TaskPod) -> tuple[int, str]:
     """The generation and the state that a pod was told last."""
     if facts.control is not None and facts.control.generation > pod.generation:
         return facts.control.generation, facts.control.state
     return pod.generation, pod.state
 
 
-def _unaware(facts: Facts, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
+def _unaware(facts: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
     """Whether one of these has not been told what it is to do."""
     return any(_told(facts, p)[1] != wanted for p in _alive(pods))
 
 
-def _acted(facts: Facts, pods: Sequence[TaskPod], wanted: TaskState) -> int:
+def _acted(facts: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
     """The generation that a task's report must name to count."""
     if _unaware(facts, pods, wanted):
         return facts.connector.metadata.generation
     return max((_told(facts, p)[0] for p in _alive(pods)), default=0)
 
 
-def _old_plans(facts: Facts, plan: Plan) -> tuple[str, ...]:
+def _old_plans(facts: Observation, plan: Plan) -> tuple[str, ...]:
     """All but the present plan and the one before it."""
     others = [p for p in facts.plans if p.hash != plan.hash]
     return tuple(p.hash for p in others[: max(0, len(others) - (_KEPT_PLANS - 1))])

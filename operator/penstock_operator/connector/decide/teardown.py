@@ -7,7 +7,7 @@ from penstock_model.contracts.job import Action
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.decision import CreateJob, Decision, config_known, job_facts, named
 from penstock_operator.connector.decide.restart_requests import remembered, requests
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod
 from penstock_operator.connector.persisted_state import JobMemory, TaskMemory
 from penstock_operator.connector.render.conditions import Kind, Verdict
@@ -23,7 +23,7 @@ _UNTRIED: Final = 3_600.0
 """The same where that could not even be tried: the operator was away, or all job slots were taken."""
 
 
-def stopped(facts: Facts) -> Decision:
+def stopped(facts: Observation) -> Decision:
     """`spec.state: Stopped`."""
     annotations = facts.connector.metadata.annotations
     asked = requests(annotations, facts.memory, wanted=False, tasks=(), now=facts.now)
@@ -33,7 +33,7 @@ def stopped(facts: Facts) -> Decision:
     return without_tasks(facts, verdict, "Stopped")
 
 
-def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
+def without_tasks(facts: Observation, verdict: Verdict, state: str) -> Decision:
     """Pods that there are go; what is said of a connector that reaches its aim so is said once they are gone."""
     pods = [*facts.task_pods, *facts.job_pods]
     config = config_known(facts)
@@ -59,7 +59,7 @@ def without_tasks(facts: Facts, verdict: Verdict, state: str) -> Decision:
     return found
 
 
-def _staying(facts: Facts) -> list[TaskPod]:
+def _staying(facts: Observation) -> list[TaskPod]:
     """Task pods that are waited for: all but those that have ended, and are still there when their time is over.
 
     Somebody else's finalizer keeps such a pod. An ended pod goes within its time otherwise, so that no pod is left where
@@ -73,7 +73,7 @@ def _resting(task: TaskMemory, now: float) -> TaskMemory:
     return TaskMemory(task.id, state="Stopped", since=since, incarnation=task.incarnation, reason=Reason.STOPPED)
 
 
-def deleting(facts: Facts) -> Decision:
+def deleting(facts: Observation) -> Decision:
     """It is being deleted: its tasks end, its offsets are reset where that is asked, then it is let go."""
     found = without_tasks(facts, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods end"), "Stopping")
     if not facts.finalizer or facts.deleting is None:
@@ -118,7 +118,7 @@ def deleting(facts: Facts) -> Decision:
     )  # fmt: skip
 
 
-def _reset_pod(facts: Facts, name: str, key: str, failed: int) -> CreateJob:
+def _reset_pod(facts: Observation, name: str, key: str, failed: int) -> CreateJob:
     """The pod that resets: like the tasks' pods at first, and at every second try as plain as can be.
 
     A plain one has nothing of the template, which may be what the API server refuses or what no node can start, and the
@@ -130,7 +130,7 @@ def _reset_pod(facts: Facts, name: str, key: str, failed: int) -> CreateJob:
     return CreateJob(name, Action.RESET_OFFSETS, key, plan=facts.plan(facts.memory.plan))
 
 
-def _kept(facts: Facts) -> tuple[str, str] | None:
+def _kept(facts: Observation) -> tuple[str, str] | None:
     """Why nothing is reset for a Connector that has the finalizer: a reason and a sentence; None: its offsets are reset.
 
     An owner may be gone by now under whom it was refused the name: what stands there under the name is the owner's still.

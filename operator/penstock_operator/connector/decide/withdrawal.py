@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from penstock_operator.connector.apply import delete_pod, write_finalizer
 from penstock_operator.connector.decide.teardown import RELEASED_AFTER
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.render.names import FINALIZER, OPERATOR_LABEL, plan_name
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
@@ -30,7 +30,7 @@ class End(Enum):
     REACHED = "reached"
 
 
-async def leave(document: Mapping[str, Any], facts: Facts, context: Context) -> float:
+async def leave(document: Mapping[str, Any], facts: Observation, context: Context) -> float:
     """Leave a Connector to the operator that runs it: end what this one made, and tell. Seconds until the next look.
 
     Nothing is written to its status, which is the other operator's memory.

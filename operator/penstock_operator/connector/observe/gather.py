@@ -14,7 +14,7 @@ from penstock_operator.connector.decide.refused_pods import present
 from penstock_operator.connector.observe import connect_names, secrets
 from penstock_operator.connector.observe.connector_cache import Remembered
 from penstock_operator.connector.observe.name_ownership import name_refusal
-from penstock_operator.connector.observe.observation import ActiveTopic, Facts
+from penstock_operator.connector.observe.observation import ActiveTopic, Observation
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod, pod_of
 from penstock_operator.connector.observe.stored_plans import plan_maps, plans_of, readable_maps
 from penstock_operator.connector.persisted_state import Memory
@@ -42,7 +42,7 @@ _LOG_PATIENCE: Final = 60.0
 async def observe(
     connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, trouble: str | None,
     cache: PlanCache,
-) -> Facts:  # fmt: skip
+) -> Observation:  # fmt: skip
     """Look up everything about one Connector.
 
     Args:
@@ -95,7 +95,7 @@ async def observe(
     were_superseded = any(t.reason == Reason.SUPERSEDED for t in memory.tasks.values()) or any(
         p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in mine
     )
-    facts = Facts(
+    facts = Observation(
         connector=connector,
         memory=memory,
         now=now,

@@ -16,7 +16,7 @@ from penstock_operator.connector.plans import Plan, Shape, is_other
 from penstock_operator.rollout.share import OPEN, Place
 from penstock_operator.settings import Rollout
 
-__all__ = ["ActiveTopic", "Facts"]
+__all__ = ["ActiveTopic", "Observation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ActiveTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Observation:
     """What was observed of one Connector.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import Final
 from penstock_model.connect.status_records import State, Status, connector_key, connector_status, task_key, task_status
 from penstock_model.resources.connector import State as DesiredState
 from penstock_operator.connector.decide.decision import CreateTask, Decision
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.reasons import Reason
 
@@ -24,7 +24,7 @@ _LEFT: Final = frozenset((State.FAILED, State.UNASSIGNED))
 
 
 def connect_states(
-    facts: Facts, decision: Decision, known: Mapping[bytes, Status], *, worker_id: str
+    facts: Observation, decision: Decision, known: Mapping[bytes, Status], *, worker_id: str
 ) -> Sequence[Entry]:
     """The records to write, in their order; none where another owns the name, or where all are there.
 
@@ -42,7 +42,9 @@ def connect_states(
     return (*_connector(facts, decision, known, worker_id), *_tasks(facts, decision, known, worker_id))
 
 
-def _connector(facts: Facts, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
+def _connector(
+    facts: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str
+) -> Iterator[Entry]:
     name = facts.connector.connect_name
     state = _state_of_connector(facts, decision)
     before = known.get(connector_key(name), Status(""))
@@ -63,12 +65,12 @@ def _connector(facts: Facts, decision: Decision, known: Mapping[bytes, Status], 
     )  # fmt: skip
 
 
-def _is_prepared(facts: Facts, decision: Decision) -> bool:
+def _is_prepared(facts: Observation, decision: Decision) -> bool:
     plan = decision.plan or facts.plan(decision.memory.plan)
     return plan is not None and facts.is_prepared(plan)
 
 
-def _state_of_connector(facts: Facts, decision: Decision) -> State | None:
+def _state_of_connector(facts: Observation, decision: Decision) -> State | None:
     """Of the connector itself, not of its tasks; None: as it stands."""
     if facts.connector.spec.state is DesiredState.STOPPED:
         return State.STOPPED
@@ -81,7 +83,7 @@ def _state_of_connector(facts: Facts, decision: Decision) -> State | None:
     return State.PAUSED if facts.connector.spec.state is DesiredState.PAUSED else State.RUNNING
 
 
-def _tasks(facts: Facts, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
+def _tasks(facts: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
     name, memory = facts.connector.connect_name, decision.memory
     alive = {p.task for p in facts.task_pods if p.phase is not Phase.ENDED}
     yield from ((key, None) for key in _gone(facts, decision, known) if _number(key) not in alive)
@@ -106,7 +108,7 @@ def _tasks(facts: Facts, decision: Decision, known: Mapping[bytes, Status], work
             )
 
 
-def _gone(facts: Facts, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
+def _gone(facts: Observation, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
     """The keys of tasks that are no more, once they have ended: of all when stopped, of those beyond the plan else."""
     name, plan = facts.connector.connect_name, decision.plan
     tasks = {n: key for key in known if (n := _number(key)) is not None}
@@ -124,7 +126,7 @@ def _number(key: bytes) -> int | None:
     return int(key.rpartition(b"-")[2]) if key.startswith(b"status-task-") else None
 
 
-def _has_told(facts: Facts, number: int) -> bool:
+def _has_told(facts: Observation, number: int) -> bool:
     """Whether the last life of a task has told of its end by itself: its own record is there, or on its way."""
     report = facts.reports.get(number)
     return report is not None and report.pod_uid == facts.memory.task(number).pod_uid and report.state in _LEFT

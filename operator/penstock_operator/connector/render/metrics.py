@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.render.conditions import Kind
 from penstock_operator.metrics import ConnectorFigures
 
 __all__ = ["figures", "undecided"]
 
 
-def figures(facts: Facts, decision: Decision) -> ConnectorFigures:
+def figures(facts: Observation, decision: Decision) -> ConnectorFigures:
     """As decided."""
     plan, tasks = decision.plan, decision.memory.tasks.values()
     return ConnectorFigures(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.persisted_state import task_status
 from penstock_operator.connector.render import names
@@ -19,7 +19,7 @@ _TOPICS_SHOWN: Final = 200
 _RESTING: Final = ("Stopped", "Stopping")
 
 
-def status(facts: Facts, decision: Decision) -> dict[str, Any]:
+def status(facts: Observation, decision: Decision) -> dict[str, Any]:
     """The whole status. What ticks (lag, offsets, counts) is in the metrics, so that nothing is written by a clock."""
     memory, connector = decision.memory, facts.connector
     plan = decision.plan or facts.plan(memory.plan)

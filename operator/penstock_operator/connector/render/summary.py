@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock_model.resources.connector import State
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import TaskMemory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
@@ -21,7 +21,7 @@ class Summary:
     verdict: Verdict
 
 
-def summary(facts: Facts, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
+def summary(facts: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
     """The connector as its tasks make it out."""
     paused = facts.connector.spec.state is State.PAUSED
     wanted = "Paused" if paused else "Running"
@@ -47,7 +47,7 @@ def _state(every: list[TaskMemory], there: list[TaskMemory], failed: list[TaskMe
 
 
 def _verdict(
-    facts: Facts, every: list[TaskMemory], there: list[TaskMemory], over: list[TaskMemory], wanted: str
+    facts: Observation, every: list[TaskMemory], there: list[TaskMemory], over: list[TaskMemory], wanted: str
 ) -> Verdict:
     final = [t for t in over if t.retry_at is None]
     if final:

@@ -19,7 +19,7 @@ from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision
 from penstock_operator.connector.decide.refused_pods import Refusal, after, present
 from penstock_operator.connector.observe.connect_names import NameRefusal
-from penstock_operator.connector.observe.observation import Facts
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_end import Ended
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
@@ -149,7 +149,7 @@ class World:
     def life(self, plan: Plan, task: int) -> str:
         return self.maker.life(plan, task)
 
-    def facts(self) -> Facts:
+    def facts(self) -> Observation:
         memory = Memory.of(json.loads(json.dumps(self.status)))
         restarted = next(
             (h.token for h in reversed(memory.handled) if h.action == "restart" and h.result == "Succeeded"), ""
@@ -157,7 +157,7 @@ class World:
         settings, shape = self.settings, self.maker.shape
         last = next((p for p in self.plans if p.hash == memory.plan), None)
         wanted = asked(self.connector, settings.worker, settings.images.runtime, self.secrets, restarted, last)
-        return Facts(
+        return Observation(
             connector=self.connector, memory=memory, now=self.now, due=due(wanted, shape), asked=wanted,
             own=own(self.connector, self.own_secrets or self.secrets, restarted), shape=shape,
             own_toggled=own(self.connector, self.own_secrets or self.secrets, restarted, toggled=True),
