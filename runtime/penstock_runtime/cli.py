@@ -17,7 +17,7 @@ from penstock_runtime.logs import say
 __all__ = ["main"]
 
 _EXIT_CODES = "exit codes: " + ", ".join(
-    f"{c.value} {c.name.lower().replace('_', ' ')}" for c in ExitCode if c is not ExitCode.LOST
+    f"{c.value} {c.name.lower().replace('_', ' ')}" for c in ExitCode if c not in (ExitCode.LOST, ExitCode.STALLED)
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("operator", "runtime")
 SMALLER_ROOMS = (
     "operator/penstock_operator", "operator/penstock_operator/connector", "runtime/penstock_runtime",
