@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +20,7 @@ from penstock import (
     Writer,
     prop,
 )
-from telling import JOURNAL, Teller, error_of
+from telling import JOURNAL, Teller, error_of, in_driver
 
 
 class SinkConfig(Config):
@@ -100,8 +99,7 @@ class RecordingWriter(Writer):
         self._tell = Teller(config.journal)
         self._on: dict[str, dict[str, Any]] = json.loads(config.on)
         self._done: dict[str, int] = {}
-        main = getattr(sys.modules["__main__"], "__spec__", None)
-        self._pause = config.slow if main is not None and main.name == "penstock_runtime.task" else 0.0
+        self._pause = config.slow if in_driver() else 0.0
         self._out = os.open(config.out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if config.out else None
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:

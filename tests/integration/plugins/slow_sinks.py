@@ -1,14 +1,13 @@
 """A sink that takes its time, and a transform that asks another system; both wait while that is away."""
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from penstock import Config, Record, RecordBatch, Reporter, RetriableError, Sink, SinkConnector, Transform, Writer, prop
-from telling import JOURNAL, Teller
+from telling import JOURNAL, Teller, in_driver
 
 
 class SlowConfig(Config):
@@ -41,17 +40,17 @@ class SlowWriter(Writer):
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
         config = self._config
-        if in_worker() and config.hang and Path(config.hang).exists():
+        if not in_driver() and config.hang and Path(config.hang).exists():
             Path(config.hang).unlink()
             time.sleep(3600)
         if config.away and Path(config.away).exists():
-            self._tell("asked to wait", worker=in_worker())
+            self._tell("asked to wait", worker=not in_driver())
             raise RetriableError("The store is away", retry_after=0.5)
         lines = [f"{b.original_partition} {o}\n" for b in batches for o in b.column("offset")]
         time.sleep(config.each * len(lines))
         os.write(self._out, "".join(lines).encode())
         size = sum(len(v) for b in batches for v in b.column("value"))
-        self._tell("wrote", worker=in_worker(), process=os.getpid(), records=len(lines), bytes=size)
+        self._tell("wrote", worker=not in_driver(), process=os.getpid(), records=len(lines), bytes=size)
 
 
 class LookupConfig(Config):
@@ -73,9 +72,3 @@ class Lookup(Transform):
         if self._config.slow and Path(self._config.slow).exists():
             time.sleep(0.005)
         return record
-
-
-def in_worker() -> bool:
-    """Whether this is a process of Spark's, and not the task's own."""
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    return main is None or main.name != "penstock_runtime.task"

@@ -1,7 +1,6 @@
 """Sinks that keep offsets beside their data, that take frames, that fail on the way out."""
 
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from penstock import (
     Writer,
     prop,
 )
-from telling import JOURNAL, Teller
+from telling import JOURNAL, Teller, in_driver
 
 OVER = 8.0
 """Seconds after which every other worker has ended its part of a batch, `batch.max.ms` and a write."""
@@ -78,8 +77,7 @@ class StoringWriter(Writer):
     def __init__(self, config: StoreConfig) -> None:
         self._config = config
         self._tell = Teller(config.journal)
-        main = getattr(sys.modules["__main__"], "__spec__", None)
-        self._driver = main is not None and main.name == "penstock_runtime.task"
+        self._driver = in_driver()
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
         time.sleep(self._config.slow if self._driver else 0.0)

@@ -5,6 +5,7 @@ The journal is a pipe that the test reads (`journal.Journal`), one JSON object a
 
 import json
 import os
+import sys
 import time
 from typing import Any, Final
 
@@ -29,3 +30,9 @@ def error_of(kind: str, message: str) -> Exception:
     """`retriable`, `data`, `fatal`, or a plugin's own mishap."""
     kinds: dict[str, type[Exception]] = {"retriable": RetriableError, "data": DataError, "fatal": ConnectError}
     return kinds.get(kind, RuntimeError)(message)
+
+
+def in_driver() -> bool:
+    """Whether this is the task's own process, and none of Spark's workers."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    return main is not None and main.name == "penstock_runtime.task.__main__"
