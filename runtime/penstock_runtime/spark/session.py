@@ -21,6 +21,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.spark import class_archive
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
 from penstock_runtime.task import cgroup
+from penstock_runtime.task.children import kill_children
 from penstock_runtime.task.liveness import LOOP
 from penstock_runtime.task.scratch import Scratch
 
@@ -69,6 +70,8 @@ _LATE: Final = 30.0
 """Seconds that a cancelled job has to end."""
 _ENDS: Final = 2.0
 """Seconds after which a JVM that does not answer any more has ended."""
+_KILLED: Final = 10.0
+"""Seconds within which a start whose JVM was killed comes to an end."""
 _WATCH: Final = 0.2
 """How often a caller is asked while a job runs, in seconds."""
 
@@ -110,6 +113,9 @@ class Spark:
         self._jvm: subprocess.Popen[bytes] | None = None
         self._failure: BaseException | None = None
         self._starter: threading.Thread | None = None
+        self._launch = threading.Lock()
+        """Held where it is decided whether a JVM is launched, or none any more."""
+        self._is_launching = self._is_killed = False
         self._jobs = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spark-job")
         self._serial = 0
 
@@ -222,6 +228,25 @@ class Spark:
             except Exception as e:  # noqa: BLE001 (the JVM may be gone; it is stopped either way)
                 log.debug("Stopping Spark: %s", e)
 
+    def kill(self) -> None:
+        """Kill every process that this one has started, a JVM that is just being launched among them. None starts after it.
+
+        A JVM whose folder is gone when it is up would not end by itself: it looks at its parent only after that.
+        """
+        with self._launch:
+            self._is_killed = True
+            starter = self._starter if self._is_launching else None
+        kill_children()
+        deadline = time.monotonic() + _KILLED
+        while starter is not None and starter.is_alive() and time.monotonic() < deadline:
+            starter.join(_WATCH)
+            kill_children()
+
+    def _may_launch(self) -> bool:
+        with self._launch:
+            self._is_launching = not self._is_killed
+        return self._is_launching
+
     def _start(self) -> None:
         begun = time.monotonic()
         try:
@@ -233,6 +258,8 @@ class Spark:
                                           "spark.speculation")}  # fmt: skip
             conf: dict[str, Any] = {**CONF, **_sizes(), **_places(self._scratch), **self._conf, **fixed}
             _silence_accumulators()
+            if not self._may_launch():
+                return
             builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
             session = builder.config(map=conf).getOrCreate()
             if _home() is None:

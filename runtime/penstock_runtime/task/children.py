@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 
 import psutil
@@ -12,6 +13,7 @@ __all__ = ["die_with_parent", "kill_children"]
 
 _PR_SET_PDEATHSIG = 1
 _ROUNDS = 5
+_LOOK = 0.01
 _END = 1.0  # seconds in which a process that was killed is gone, unless the kernel itself is busy with it
 
 
@@ -38,7 +40,9 @@ def kill_children() -> None:
             for child in children:
                 with suppress(psutil.Error):
                     end(child)
-        psutil.wait_procs(children, timeout=_END)
+        deadline = time.monotonic() + _END
+        while any(map(_lives, children)) and time.monotonic() < deadline:
+            time.sleep(_LOOK)  # psutil's own wait would take their exit codes away from who started them
 
 
 def _lives(process: psutil.Process) -> bool:

@@ -133,6 +133,7 @@ class _Process:
         self._redact: Callable[[str], str] = redactor_of(spec.config, spec.worker, spec.secrets_dir)
         self._reports: TaskReports | None = None
         self._connection: Connection | None = None
+        self._spark: Spark | None = None
         self._grace = WorkerConfig.parse({}).task_shutdown_graceful_timeout_ms / 1000
         self._ended = threading.Lock()
         self._stalled: str | None = None
@@ -152,7 +153,7 @@ class _Process:
             self._ended.acquire()  # an abandonment that comes now would say something else
             self._last_word(end)
             self._parent.flush()
-            _end_children()  # Spark's processes, which would go on to write into the folder
+            self._end_children()  # they would go on to write into the folder
         return end.code
 
     def _live(self) -> _End:
@@ -179,6 +180,7 @@ class _Process:
             cores=setup.cores, conf=self._spec.spark.conf, name=self._spec.id,
             eager=self._spec.spark.start is SparkStart.EAGER, scratch=self._scratch,
         )  # fmt: skip
+        self._spark = spark
         closing.callback(spark.stop)
         task = _task(setup, self._reports, writer, spark, self._stopping.asked, self._paused)
         collect_seldom()
@@ -306,9 +308,18 @@ class _Process:
     def _gone(self, end: _End) -> NoReturn:
         self._last_word(end)
         self._parent.flush(_LAST_WORD)
-        _end_children()
+        self._end_children()
         self._scratch.remove()
         os._exit(end.code)
+
+    def _end_children(self) -> None:
+        """Kill Spark's processes. Threads that wait for them meet errors, of which nothing is logged."""
+        last_lines()
+        logging.disable(logging.CRITICAL)
+        if self._spark is not None:
+            self._spark.kill()
+        else:
+            kill_children()
 
     def _last_word(self, end: _End) -> None:
         if self._pod is None:
@@ -327,13 +338,6 @@ class _Process:
             stream=sys.__stderr__ if self._pod is not None else None,
             redact=lambda text: self._redact(text), context=fields,
         )  # fmt: skip
-
-
-def _end_children() -> None:
-    """Kill Spark's processes; what that means to threads that wait for them is no news, and no trace of it is printed."""
-    last_lines()
-    logging.disable(logging.CRITICAL)
-    kill_children()
 
 
 def _quietly(close: Callable[[], None]) -> None:
