@@ -17,7 +17,7 @@ from penstock_operator.connector.observe.connector_cache import Remembered
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Pod
 from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render.events import notes
+from penstock_operator.connector.render.events import events_between
 from penstock_operator.connector.render.names import (
     FINALIZER,
     OPERATOR_LABEL,
@@ -29,7 +29,7 @@ from penstock_operator.connector.render.names import (
     request_name,
 )
 from penstock_operator.connector.render.pod_manifests import Maker
-from penstock_operator.connector.render.status import same, status
+from penstock_operator.connector.render.status import connector_status, is_unchanged
 from penstock_operator.context import Context
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, POD
@@ -229,8 +229,8 @@ async def _status(
 ) -> Mapping[str, Any] | None:
     """Write it where it differs; the Connector as it stands then, None: it is gone, or another has its name."""
     own = facts.connector.metadata
-    found = status(facts, decision)
-    if same(found, document.get("status")):
+    found = connector_status(facts, decision)
+    if is_unchanged(found, document.get("status")):
         return document
     written = await context.run(
         context.kube.apply_status, CONNECTOR, own.namespace or "", own.name, found, uid=own.uid or "",
@@ -238,11 +238,11 @@ async def _status(
     )  # fmt: skip
     if written is None:
         return None
-    for note in () if facts.namespace_ends else notes(facts.memory, decision):
-        log.info("%s", note.message, extra={"connector": f"{own.namespace}/{own.name}", "reason": note.reason})
+    for event in () if facts.namespace_ends else events_between(facts.memory, decision):
+        log.info("%s", event.message, extra={"connector": f"{own.namespace}/{own.name}", "reason": event.reason})
         await context.run(
-            context.kube.event, document, type_=note.type, reason=note.reason,
-            message=note.message, action=note.action,
+            context.kube.event, document, type_=event.type, reason=event.reason,
+            message=event.message, action=event.action,
         )  # fmt: skip
     return {**document, "metadata": written["metadata"]}
 

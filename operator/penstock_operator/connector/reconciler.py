@@ -25,7 +25,7 @@ from penstock_operator.connector.observe.name_ownership import left_behind
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.plan_cache import PlanCache
-from penstock_operator.connector.render.connect_states import connect_states
+from penstock_operator.connector.render.connect_states import state_records
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.context import Context
@@ -187,7 +187,7 @@ class Reconciler:
         status, name = context.status, facts.connector.connect_name
         if status.trouble is not None or not (status.caught_up and status.exists):
             return None  # decided again when that changes
-        entries = connect_states(facts, decision, status.states(name), worker_id=context.settings.release.operator)
+        entries = state_records(facts, decision, status.states(name), worker_id=context.settings.release.operator)
         try:
             await context.run(status.write_states, entries)
         except Unavailable as e:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from penstock_operator.connector.render.conditions import Kind, Verdict, unsettled
+from penstock_operator.connector.render.conditions import Kind, Verdict, undecided_conditions
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.reasons import ConditionType, Reason
 
@@ -114,5 +114,9 @@ def with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> d
     ready = next((c for c in before if c["type"] == ConditionType.READY), {})
     if ready.get("reason") in _KEPT:
         return None
-    found = {"state": "Pending", **status, "conditions": unsettled(before, trouble, metadata["generation"], now)}
+    found = {
+        "state": "Pending",
+        **status,
+        "conditions": undecided_conditions(before, trouble, metadata["generation"], now),
+    }
     return None if found == status else found

@@ -18,7 +18,7 @@ from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskM
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import digest, pod_name
-from penstock_operator.connector.render.summary import summary
+from penstock_operator.connector.render.summary import summarize
 from penstock_operator.reasons import Reason
 
 __all__ = ["run", "to_be_prepared_anew"]
@@ -71,7 +71,7 @@ def run(facts: Observation, plan: Plan, life: LifeOf, asked: Requests, planned: 
     if facts.is_prepared(plan) or not plan.tasks:
         return _tasks(facts, plan, life, asked, planned)
     if planned.config.valid is None:  # the plan that is being made decides how to go on
-        return replace(planned, plan=plan, state=summary(facts, plan, memory.tasks).state)
+        return replace(planned, plan=plan, state=summarize(facts, plan, memory.tasks).state)
     return _anew(facts, plan, planned)
 
 
@@ -152,7 +152,7 @@ def _tasks(facts: Observation, plan: Plan, life: LifeOf, asked: Requests, planne
     delete += (p for p in facts.job_pods if p.leaving is None and (is_over or p.action != Action.PLAN))
     if is_over:
         memory = replace(memory, job=JobMemory())
-    found = summary(facts, plan, tasks)
+    found = summarize(facts, plan, tasks)
     return replace(
         planned,
         memory=replace(memory, tasks=tasks),

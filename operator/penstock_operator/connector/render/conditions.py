@@ -1,6 +1,6 @@
-"""What a decision found, in words for people and for GitOps: the conditions of status. Pure.
+"""Renders the conditions of a Connector from what was decided. Pure.
 
-As kstatus reads them: `Reconciling=True` is under way, `Stalled=True` needs a person, else `Ready` counts.
+They follow kstatus: `Reconciling=True` is under way, `Stalled=True` needs a person; otherwise `Ready` counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from penstock_operator.connector.render.status_size import cut
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType
 
-__all__ = ["Config", "Kind", "Pending", "Verdict", "conditions", "unsettled"]
+__all__ = ["Config", "Kind", "Pending", "Verdict", "all_conditions", "undecided_conditions"]
 
-_MOST: Final = 8_000
-"""Bytes of a condition's message."""
+_MESSAGE_BYTES: Final = 8_000
+_OF_VERDICT: Final = frozenset((ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED))
 
 
 class Kind(Enum):
-    """How far things are from what is asked."""
+    """How far a connector is from what `spec` asks."""
 
     READY = "ready"
     UNDER_WAY = "under way"
@@ -29,12 +29,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The one thing to know.
+    """What `Ready` says, with `Reconciling` and `Stalled`.
 
     Attributes:
-        kind: how far from what is asked.
-        reason: one word, for machines.
-        message: a sentence that names the cause and, where there is one, the remedy.
+        kind: how far the connector is from what `spec` asks.
+        reason: a `Reason`, or a word of Kubernetes.
+        message: a sentence with the cause and, where there is one, the remedy.
     """
 
     kind: Kind
@@ -44,7 +44,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Whether the configuration is valid: None is not known (yet)."""
+    """What `ConfigValid` says; `valid` is None while the configuration has not been checked."""
 
     valid: bool | None
     reason: str
@@ -53,10 +53,10 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What keeps a change of the release from this Connector, which goes on as it was.
+    """What `UpdatePending` says: why a change of the release has not reached this Connector.
 
     Attributes:
-        reason: one word, for machines.
+        reason: a `Reason`, or a word of Kubernetes.
         message: a sentence.
         planning: the new plan is still being made.
     """
@@ -66,76 +66,69 @@ class Pending:
     planning: bool = False
 
 
-def conditions(
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes conditions; `lastTransitionTime` changes with `status` only."""
+
+    previous: Mapping[str, Mapping[str, Any]]
+    generation: int
+    now: float
+
+    def condition(self, type_: ConditionType, status: str, reason: str, message: str) -> dict[str, Any]:
+        before = self.previous.get(type_, {})
+        since = before.get("lastTransitionTime") if before.get("status") == status else None
+        return {
+            "type": str(type_),
+            "status": status,
+            "reason": str(reason),
+            "message": cut(message, _MESSAGE_BYTES),
+            "observedGeneration": self.generation,
+            "lastTransitionTime": since or timestamp(self.now),
+        }
+
+    def of_verdict(self, verdict: Verdict) -> list[dict[str, Any]]:
+        statuses = {ConditionType.READY: {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")}
+        if verdict.kind is Kind.UNDER_WAY:
+            statuses[ConditionType.RECONCILING] = "True"
+        if verdict.kind is Kind.STALLED:
+            statuses[ConditionType.STALLED] = "True"
+        return [self.condition(type_, status, verdict.reason, verdict.message) for type_, status in statuses.items()]
+
+
+def all_conditions(
     verdict: Verdict, config: Config, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float,
     pending: Pending | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The conditions. Reconciling, Stalled and UpdatePending stand there only while they are true, as kstatus recommends.
+    """The conditions, by type. Reconciling, Stalled and UpdatePending are there only while they are true, as in kstatus.
 
     Args:
-        verdict: the one thing to know.
-        config: of the configuration.
-        previous: the conditions as they stand, by type: `lastTransitionTime` changes with `status` only.
-        generation: that all of this was decided for.
+        verdict: for Ready, Reconciling and Stalled.
+        config: for ConfigValid.
+        previous: the present conditions, by type.
+        generation: the `metadata.generation` that was decided for.
         now: seconds since 1970.
-        pending: what keeps a change of the release from it.
+        pending: for UpdatePending; None: no change of the release is pending.
     """
-
-    def condition(kind: str, status: str, reason: str, message: str) -> dict[str, Any]:
-        return _condition(previous, kind, status, reason, message, generation, now)
-
+    writer = _Writer(previous, generation, now)
     valid = "Unknown" if config.valid is None else str(config.valid)
-    found = [condition(ConditionType.CONFIG_VALID, valid, config.reason, "; ".join(config.messages))]
-    found += _of(verdict, previous, generation, now)
+    conditions = writer.of_verdict(verdict)
+    conditions.append(writer.condition(ConditionType.CONFIG_VALID, valid, config.reason, "; ".join(config.messages)))
     if pending is not None:
-        found.append(condition(ConditionType.UPDATE_PENDING, "True", pending.reason, pending.message))
-    return sorted(found, key=lambda c: str(c["type"]))
+        conditions.append(writer.condition(ConditionType.UPDATE_PENDING, "True", pending.reason, pending.message))
+    return sorted(conditions, key=lambda c: str(c["type"]))
 
 
-def unsettled(
+def undecided_conditions(
     previous: Sequence[Mapping[str, Any]], verdict: Verdict, generation: int, now: float
 ) -> list[dict[str, Any]]:
-    """The conditions where nothing could be decided: the rest stays as it was said.
+    """The conditions, by type, where nothing could be decided: only those of the verdict change.
 
     Args:
-        previous: the conditions as they stand.
-        verdict: the one thing to know.
-        generation: of the Connector.
+        previous: the present conditions.
+        verdict: for Ready, Reconciling and Stalled.
+        generation: the `metadata.generation` of the Connector.
         now: seconds since 1970.
     """
-    rest = [dict(c) for c in previous if c["type"] not in _OF_VERDICT]
-    by_type = {str(c["type"]): c for c in previous}
-    return sorted([*rest, *_of(verdict, by_type, generation, now)], key=lambda c: str(c["type"]))
-
-
-_OF_VERDICT: Final = frozenset((ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED))
-
-
-def _of(
-    verdict: Verdict, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float
-) -> list[dict[str, Any]]:
-    kinds = {ConditionType.READY: {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")}
-    if verdict.kind is Kind.UNDER_WAY:
-        kinds[ConditionType.RECONCILING] = "True"
-    if verdict.kind is Kind.STALLED:
-        kinds[ConditionType.STALLED] = "True"
-    return [
-        _condition(previous, kind, status, verdict.reason, verdict.message, generation, now)
-        for kind, status in kinds.items()
-    ]
-
-
-def _condition(
-    previous: Mapping[str, Mapping[str, Any]], kind: str, status: str, reason: str, message: str, generation: int,
-    now: float,
-) -> dict[str, Any]:  # fmt: skip
-    before = previous.get(kind, {})
-    since = before.get("lastTransitionTime") if before.get("status") == status else None
-    return {
-        "type": str(kind),
-        "status": status,
-        "reason": str(reason),
-        "message": cut(message, _MOST),
-        "observedGeneration": generation,
-        "lastTransitionTime": since or timestamp(now),
-    }
+    kept = [dict(c) for c in previous if c["type"] not in _OF_VERDICT]
+    writer = _Writer({str(c["type"]): c for c in previous}, generation, now)
+    return sorted([*kept, *writer.of_verdict(verdict)], key=lambda c: str(c["type"]))

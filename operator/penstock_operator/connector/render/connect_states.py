@@ -1,9 +1,9 @@
-"""Kafka Connect's state records of a connector: what the operator writes into the status topic. Pure.
+"""Renders Kafka Connect's state records of a connector, which the operator writes into the status topic. Pure.
 
-A task writes its own states while it lives. What no task can write comes from here, before anything else of a decision is
-carried out: the connector's state; RESTARTING before a task's next life; UNASSIGNED or FAILED for a task that was lost and
-told nothing; tombstones for tasks that are no more. What stands in the topic already is not written again, so that a
-decision may be carried out twice, or by another operator.
+A running task writes its own states. The operator writes the rest, before it carries out anything else of a decision: the
+state of the connector; RESTARTING before the next incarnation of a task; UNASSIGNED or FAILED for a task that was lost
+before it wrote its own state; tombstones for tasks that no longer exist. A record that stands in the topic is not written
+again, so that a decision may be carried out twice, or by another operator.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,27 +16,27 @@ from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.reasons import Reason
 
-__all__ = ["connect_states"]
+__all__ = ["state_records"]
 
 Entry = tuple[bytes, bytes | None]
-_GOING: Final = frozenset((State.RUNNING, State.PAUSED, State.RESTARTING))
-_LEFT: Final = frozenset((State.FAILED, State.UNASSIGNED))
+_LIVE_STATES: Final = frozenset((State.RUNNING, State.PAUSED, State.RESTARTING))
+_END_STATES: Final = frozenset((State.FAILED, State.UNASSIGNED))
 
 
-def connect_states(
+def state_records(
     facts: Observation, decision: Decision, known: Mapping[bytes, Status], *, worker_id: str
 ) -> Sequence[Entry]:
-    """The records to write, in their order; none where another owns the name, or where all are there.
+    """The records to write, in their order; none where another Connector owns the name, or where all are there.
 
     Args:
-        facts: that the decision rests on.
+        facts: what the decision rests on.
         decision: what follows.
-        known: the states that stand in the topic, by key.
-        worker_id: of this operator; the same for all of its replicas.
+        known: the states in the topic, by key.
+        worker_id: of this operator; all of its replicas have the same.
     """
     if facts.name_refusal is not None or facts.deleting is not None or facts.foreign_pods or facts.stale_records:
         return ()
-    # Before it has run they are those of a Kafka Connect, from which the connector is about to move.
+    # States of a connector that never ran here are those of a Kafka Connect, from which it is about to move.
     if known and not (facts.memory.has_run or decision.memory.has_run):
         return ()
     return (*_connector(facts, decision, known, worker_id), *_tasks(facts, decision, known, worker_id))
@@ -51,12 +51,12 @@ def _connector(
     if state is None or before.state == state:
         return
     if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(facts, decision):
-        return  # what failed is tried again; until it succeeds nothing has changed
+        return  # the preparation is tried again; the state stays until it succeeds
     standing = decision.memory.standing or facts.memory.standing
     generation = standing.generation if standing is not None else before.generation
-    if state is State.RESTARTING:  # as Kafka Connect writes it: by way of UNASSIGNED, and neither names a version
-        for one in (State.UNASSIGNED, state):
-            yield connector_status(name, one, worker_id=worker_id, generation=generation, version=None)
+    if state is State.RESTARTING:  # Kafka Connect writes UNASSIGNED first, and neither names a version
+        for written in (State.UNASSIGNED, state):
+            yield connector_status(name, written, worker_id=worker_id, generation=generation, version=None)
         return
     plan = decision.plan or facts.plan(decision.memory.plan)
     yield connector_status(
@@ -71,7 +71,7 @@ def _is_prepared(facts: Observation, decision: Decision) -> bool:
 
 
 def _state_of_connector(facts: Observation, decision: Decision) -> State | None:
-    """Of the connector itself, not of its tasks; None: as it stands."""
+    """The state of the connector itself, not of its tasks; None: it does not change."""
     if facts.connector.spec.state is DesiredState.STOPPED:
         return State.STOPPED
     if decision.verdict.reason == Reason.PREPARE_FAILED:
@@ -86,19 +86,21 @@ def _state_of_connector(facts: Observation, decision: Decision) -> State | None:
 def _tasks(facts: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
     name, memory = facts.connector.connect_name, decision.memory
     alive = {p.task for p in facts.task_pods if p.phase is not Phase.ENDED}
-    yield from ((key, None) for key in _gone(facts, decision, known) if _number(key) not in alive)
+    yield from ((key, None) for key in _obsolete_keys(facts, decision, known) if _task_of(key) not in alive)
     if facts.connector.spec.state is DesiredState.STOPPED or memory.standing is None:
         return
     generation = memory.standing.generation
-    begun = {wish.task for wish in decision.create if isinstance(wish, CreateTask)}
+    starting = {wish.task for wish in decision.create if isinstance(wish, CreateTask)}
     for number, task in memory.tasks.items():
         before = known.get(task_key(name, number))
         if before is None:
             continue
         state, trace = None, None
-        if number in begun:
+        if number in starting:
             state = State.RESTARTING
-        elif task.over and number not in alive and before.state in _GOING and not _has_told(facts, number):
+        elif (
+            task.over and number not in alive and before.state in _LIVE_STATES and not _has_reported_end(facts, number)
+        ):
             is_failed = task.state == "Failed" and task.reason != Reason.UNAVAILABLE
             state = State.FAILED if is_failed else State.UNASSIGNED
             trace = (task.trace or task.message) if is_failed else None
@@ -108,12 +110,12 @@ def _tasks(facts: Observation, decision: Decision, known: Mapping[bytes, Status]
             )
 
 
-def _gone(facts: Observation, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
-    """The keys of tasks that are no more, once they have ended: of all when stopped, of those beyond the plan else."""
+def _obsolete_keys(facts: Observation, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
+    """The keys of tasks that have ended: all of them in a stopped connector, otherwise those that the plan does not have."""
     name, plan = facts.connector.connect_name, decision.plan
-    tasks = {n: key for key in known if (n := _number(key)) is not None}
+    tasks = {n: key for key in known if (n := _task_of(key)) is not None}
     if facts.connector.spec.state is DesiredState.STOPPED:
-        # One that has just ended may have written after what is known was read.
+        # A task that has just ended may have written its state after `known` was read.
         ended = [n for n, t in decision.memory.tasks.items()
                  if t.state == "Stopped" and facts.memory.task(n).state == "Stopping"]  # fmt: skip
         yield from {task_key(name, n) for n in (*tasks, *ended)}
@@ -121,12 +123,12 @@ def _gone(facts: Observation, decision: Decision, known: Mapping[bytes, Status])
         yield from (key for n, key in tasks.items() if n >= len(plan.tasks))
 
 
-def _number(key: bytes) -> int | None:
-    """Of the task that a key is about; None: it is the connector's."""
+def _task_of(key: bytes) -> int | None:
+    """The task of a key; None: it is the key of the connector."""
     return int(key.rpartition(b"-")[2]) if key.startswith(b"status-task-") else None
 
 
-def _has_told(facts: Observation, number: int) -> bool:
-    """Whether the last life of a task has told of its end by itself: its own record is there, or on its way."""
+def _has_reported_end(facts: Observation, number: int) -> bool:
+    """Whether the last incarnation of a task has reported its own end: its state record is there, or on its way."""
     report = facts.reports.get(number)
-    return report is not None and report.pod_uid == facts.memory.task(number).pod_uid and report.state in _LEFT
+    return report is not None and report.pod_uid == facts.memory.task(number).pod_uid and report.state in _END_STATES

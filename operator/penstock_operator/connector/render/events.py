@@ -1,4 +1,4 @@
-"""Events: what people see in `kubectl describe`, each from a change between two statuses. Pure."""
+"""Renders the Events of a Connector from the change between two statuses. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from penstock_operator.connector.persisted_state import Memory, TaskMemory
 from penstock_operator.connector.render.conditions import Kind
 from penstock_operator.reasons import ConditionType, EventType, Reason, event_type
 
-__all__ = ["Note", "notes"]
+__all__ = ["ConnectorEvent", "events_between"]
 
-_MOST: Final = 1_000
+_MESSAGE_LENGTH: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """One Event of a Connector."""
+class ConnectorEvent:
+    """An Event of a Connector; `action` is what the operator was doing."""
 
     type: EventType
     reason: str
@@ -24,41 +24,44 @@ class Note:
     action: str
 
 
-def notes(before: Memory, decision: Decision) -> Iterator[Note]:
-    """What has happened between a status and the next."""
-    after = decision.memory
+def events_between(before: Memory, decision: Decision) -> Iterator[ConnectorEvent]:
+    """The Events between a status and the one that a decision writes."""
+    after, verdict, pending = decision.memory, decision.verdict, decision.pending
+    ready_reason = before.conditions.get(ConditionType.READY, {}).get("reason")
     if decision.state != before.state:
-        text = f"{before.state or 'New'} -> {decision.state}: {decision.verdict.message}"
-        yield Note(event_type(decision.state), decision.state, text[:_MOST], "Reconcile")
-    ready = before.conditions.get(ConditionType.READY, {})
-    verdict = decision.verdict
-    told = decision.state != before.state
-    if verdict.reason != ready.get("reason") and not told and verdict.kind is not Kind.READY:
-        kind = EventType.WARNING if verdict.kind is Kind.STALLED else event_type(verdict.reason)
-        yield Note(kind, verdict.reason, verdict.message[:_MOST], "Reconcile")
-    pending = decision.pending
-    if pending is not None and pending.reason != before.conditions.get(ConditionType.UPDATE_PENDING, {}).get("reason"):
-        yield Note(event_type(pending.reason), pending.reason, pending.message[:_MOST], "Rollout")
+        text = f"{before.state or 'New'} -> {decision.state}: {verdict.message}"
+        yield _event(event_type(decision.state), decision.state, text, "Reconcile")
+    elif verdict.reason != ready_reason and verdict.kind is not Kind.READY:
+        type_ = EventType.WARNING if verdict.kind is Kind.STALLED else event_type(verdict.reason)
+        yield _event(type_, verdict.reason, verdict.message, "Reconcile")
+    pending_reason = before.conditions.get(ConditionType.UPDATE_PENDING, {}).get("reason")
+    if pending is not None and pending.reason != pending_reason:
+        yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
     for number, task in after.tasks.items():
-        yield from _of_task(before.tasks.get(number, TaskMemory(number)), task)
-    for handled in after.handled:
-        if handled not in before.handled:
-            reason = Reason.RESTART_REQUESTED if handled.result == "Succeeded" else Reason.RESTART_REFUSED
-            yield Note(
-                reason.event, reason, f"{handled.action} ({handled.token}): {handled.message}"[:_MOST], "Restart"
-            )
-    for handled in after.offsets:
-        if handled not in before.offsets and handled.result == "Refused":
-            text = f"{handled.action} ({handled.token}): {handled.message}"
-            yield Note(EventType.WARNING, Reason.OFFSETS_ACTION_REFUSED, text[:_MOST], "Offsets")
+        yield from _task_events(before.tasks.get(number, TaskMemory(number)), task)
+    for request in after.handled:
+        if request not in before.handled:
+            reason = Reason.RESTART_REQUESTED if request.result == "Succeeded" else Reason.RESTART_REFUSED
+            yield _event(reason.event, reason, f"{request.action} ({request.token}): {request.message}", "Restart")
+    for request in after.offsets:
+        if request not in before.offsets and request.result == "Refused":
+            reason = Reason.OFFSETS_ACTION_REFUSED
+            yield _event(reason.event, reason, f"{request.action} ({request.token}): {request.message}", "Offsets")
     if decision.finalizer is False and verdict.reason == Reason.OFFSETS_KEPT:
-        yield Note(EventType.WARNING, Reason.OFFSETS_KEPT, verdict.message[:_MOST], "Delete")
+        yield _event(Reason.OFFSETS_KEPT.event, Reason.OFFSETS_KEPT, verdict.message, "Delete")
 
 
-def _of_task(before: TaskMemory, after: TaskMemory) -> Iterator[Note]:
-    if after.failures > before.failures or (after.over and not before.over and after.reason == Reason.CONFIG_INVALID):
-        yield Note(EventType.WARNING, Reason.TASK_FAILED, f"task {after.id}: {after.message}"[:_MOST], "Restart")
-    if after.losses > before.losses:
-        yield Note(EventType.WARNING, Reason.TASK_LOST, f"task {after.id}: {after.message}"[:_MOST], "Restart")
-    if after.unavailable > before.unavailable:
-        yield Note(EventType.WARNING, Reason.TASK_UNAVAILABLE, f"task {after.id}: {after.message}"[:_MOST], "Restart")
+def _task_events(before: TaskMemory, after: TaskMemory) -> Iterator[ConnectorEvent]:
+    is_refused = after.over and not before.over and after.reason == Reason.CONFIG_INVALID
+    changes = {
+        Reason.TASK_FAILED: after.failures > before.failures or is_refused,
+        Reason.TASK_LOST: after.losses > before.losses,
+        Reason.TASK_UNAVAILABLE: after.unavailable > before.unavailable,
+    }
+    for reason, has_changed in changes.items():
+        if has_changed:
+            yield _event(reason.event, reason, f"task {after.id}: {after.message}", "Restart")
+
+
+def _event(type_: EventType, reason: str, message: str, action: str) -> ConnectorEvent:
+    return ConnectorEvent(type_, reason, message[:_MESSAGE_LENGTH], action)

@@ -1,11 +1,11 @@
-"""The volumes of a job pod: those that any number of pods may have at once. Pure.
+"""Renders the volumes of a job pod: only those that any number of pods may mount at once. Pure.
 
-`spec.template` is written for the tasks. A claim that only one pod or one node may have would keep a job pod from starting
-until the connector's own tasks are gone, which go on until the job pod has answered. So a job pod keeps what Kubernetes
-makes anew for each pod. Inline CSI volumes are kept where they are read-only: that is how drivers hand out credentials
-(secrets-store, cert-manager, SPIFFE), while a writable one may be a disk of one node.
+`spec.template` is written for the tasks. A claim that only one pod or one node may mount would keep a job pod from starting
+until the tasks of the connector have ended, and they run until the job pod has answered. So a job pod keeps the volumes that
+Kubernetes makes for each pod. It keeps inline CSI volumes that are read-only, since drivers hand out credentials by them
+(secrets-store, cert-manager, SPIFFE); a writable one may be a disk of one node.
 
-Every other volume is an empty folder, and its mounts stay: a plugin that looks whether a path is there finds it.
+Every other volume is an empty folder, and its mounts stay, so that a plugin that checks for a path sees it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ _CONTAINERS: Final = ("containers", "initContainers")
 
 
 def sharable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A pod's spec with an empty folder in place of each volume that a job pod cannot have."""
+    """The spec of a pod with an empty folder in place of each volume that a job pod cannot mount."""
     given = items(spec.get("volumes"))
     volumes = [_volume(v) for v in given]
     emptied = [v.get("name") for v, before in zip(volumes, given, strict=True) if v != before]
-    found = {**spec, "volumes": volumes}
+    job_spec = {**spec, "volumes": volumes}
     for kind in _CONTAINERS:
         if kind in spec:
-            found[kind] = [_container(c, emptied) for c in items(spec[kind])]
-    return found
+            job_spec[kind] = [_container(c, emptied) for c in items(spec[kind])]
+    return job_spec
 
 
 def _volume(volume: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,19 +41,19 @@ def _is_read_only(csi: Any) -> bool:
 
 
 def _container(container: Mapping[str, Any], emptied: Sequence[Any]) -> dict[str, Any]:
-    """Without block devices that are folders now, and without the ways of mounting that an empty folder has not."""
-    found = dict(container)
+    """The container without block devices that are folders now, and without options that an empty folder does not take."""
+    changed = dict(container)
     given = items(container.get("volumeDevices"))
     devices = [d for d in given if mapping(d).get("name") not in emptied]
     if devices:
-        found["volumeDevices"] = devices
+        changed["volumeDevices"] = devices
     elif given:
-        del found["volumeDevices"]
+        del changed["volumeDevices"]
     if mounts := items(container.get("volumeMounts")):
-        found["volumeMounts"] = [
+        changed["volumeMounts"] = [
             _mount(m) if isinstance(m, Mapping) and m.get("name") in emptied else m for m in mounts
         ]
-    return found
+    return changed
 
 
 def _mount(mount: Mapping[str, Any]) -> dict[str, Any]:

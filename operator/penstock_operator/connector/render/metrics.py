@@ -1,4 +1,4 @@
-"""What the metrics show of a connector. Pure."""
+"""Renders the figures of a Connector for the metrics. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ __all__ = ["figures", "undecided"]
 
 
 def figures(facts: Observation, decision: Decision) -> ConnectorFigures:
-    """As decided."""
+    """The figures of a Connector for which something was decided."""
     plan, tasks = decision.plan, decision.memory.tasks.values()
     return ConnectorFigures(
         class_name=plan.class_name if plan is not None else facts.connector.spec.class_name,
@@ -27,7 +27,7 @@ def figures(facts: Observation, decision: Decision) -> ConnectorFigures:
 
 
 def undecided(document: Mapping[str, Any]) -> ConnectorFigures:
-    """Of a Connector for which nothing could be decided: as its status tells, but not ready, since nobody knows."""
+    """The figures of a Connector for which nothing could be decided: those of its status, and not ready."""
     status = document.get("status") or {}
     plugin, tasks = status.get("connector") or {}, status.get("tasks") or ()
     return ConnectorFigures(

@@ -1,6 +1,6 @@
-"""Names and labels of what the operator makes for a Connector. Pure.
+"""Names and labels of the objects that the operator creates for a Connector. Pure.
 
-Names are deterministic, so that a doubled create is a harmless 409.
+Names are deterministic, so that creating an object twice is a harmless 409.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ STATE_ANNOTATION: Final = "penstock.dev/state"
 ACTION_ANNOTATION: Final = "penstock.dev/action"
 KEY_ANNOTATION: Final = "penstock.dev/key"
 LIFE_ANNOTATION: Final = "penstock.dev/life"
-"""On a task pod: the hash of everything that it was made from; another one means that the pod is out of date."""
+"""On a task pod: the hash of everything that it was made from; a pod with another hash is outdated."""
 FINALIZER: Final = "penstock.dev/reset-offsets"
 """On a Connector with `deletion.offsets: Reset`, and on no other."""
 
@@ -54,30 +54,30 @@ _SHORT: Final = 10
 
 
 def digest(*parts: Any) -> str:
-    """A short text for these JSON values, equal for equal ones."""
+    """A hash of these JSON values."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH]
 
 
 def labels(*, operator: str, connector: str, uid: str, role: str, task: int | None = None) -> dict[str, str]:
-    """The labels of everything that belongs to one Connector."""
-    found = {
+    """The labels of an object of a Connector."""
+    common = {
         MANAGED_BY[0]: MANAGED_BY[1],
         OPERATOR_LABEL: operator,
         CONNECTOR_LABEL: connector,
         UID_LABEL: uid,
         ROLE_LABEL: role,
     }
-    return found if task is None else {**found, TASK_LABEL: str(task)}
+    return common if task is None else {**common, TASK_LABEL: str(task)}
 
 
 def pod_name(connector: str, task: int, incarnation: int) -> str:
-    """Of a task's pod."""
+    """The name of a task pod."""
     return f"{connector}-{task}-{incarnation}"
 
 
 def task_and_incarnation(pod: str) -> tuple[int, int]:
-    """Task and incarnation of a task's pod, by its name, which nobody can change; (-1, 0): it is none of ours."""
+    """Task and incarnation of a task pod, from its name, which no user can change; (-1, 0): it is no task pod."""
     _, task, incarnation = ["", "", *pod.rsplit("-", 2)][-3:]
     if not (task.isdecimal() and incarnation.isdecimal()):
         return -1, 0
@@ -85,30 +85,30 @@ def task_and_incarnation(pod: str) -> tuple[int, int]:
 
 
 def job_name(connector: str, action: str, key: str) -> str:
-    """Of a short pod: `orders-in-plan-1a2b3c4d5e`."""
+    """The name of a job pod: `orders-in-plan-1a2b3c4d5e`."""
     return f"{connector}-{action}-{key[:_SHORT]}"
 
 
 def request_name(job: str) -> str:
-    """Of the ConfigMap that a short pod reads."""
+    """The name of the ConfigMap with the request of a job pod."""
     return f"{job}-request"
 
 
 def plan_name(connector: str, plan: str) -> str:
-    """Of the ConfigMap that holds a plan."""
+    """The name of the ConfigMap that keeps a plan."""
     return f"{connector}-plan-{plan[:_SHORT]}"
 
 
 def label(manifest: Mapping[str, Any], name: str) -> str | None:
     """The value of a label."""
-    found = (manifest.get("metadata", {}).get("labels") or {}).get(name)
-    return None if found is None else str(found)
+    value = (manifest.get("metadata", {}).get("labels") or {}).get(name)
+    return None if value is None else str(value)
 
 
 def operator_of(objects: Iterable[Mapping[str, Any]]) -> str | None:
-    """The operator that made the oldest of these pods and plans of one Connector; None: nobody has made any.
+    """The operator that made the oldest of these pods and plans of one Connector; None: there are none.
 
-    Of two releases that watch one namespace by mistake, each finds the same.
+    Where two releases watch one namespace by mistake, both come to the same answer.
     """
 
     def age(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The pods of a connector and what they read: manifests, with the secure defaults of `resources.md`. Pure."""
+"""Renders the manifests of a connector's pods and of what they read, with secure defaults. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,26 +20,26 @@ from penstock_operator.settings import Settings
 __all__ = ["LIFE_FORM", "Maker", "metadata"]
 
 LIFE_FORM: Final = "2."
-"""How lives begin that are made as `Maker.life` does; those of an earlier release, of whole manifests, have no beginning."""
+"""The beginning of hashes that `Maker.life` makes; those of an earlier release, of whole manifests, do not have it."""
 
 _CONTAINER_FIELDS: Final = frozenset(
     ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
 )
-"""Of `spec.template`, what belongs to the task's container; the rest belongs to the pod."""
+"""Fields of `spec.template` that belong to the container; the others belong to the pod."""
 _OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
-"""Of `spec.template`, what a task may need and a job pod does not."""
+"""Fields of `spec.template` that a job pod does not take over."""
 _SCRATCH: Final = "scratch"
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
-"""Else the autoscaler keeps a node for each: it does not know their owner's kind, and they have a local volume."""
+"""Without it the autoscaler keeps the node of each pod: it does not know the kind of the owner, and sees a local volume."""
 
 
 def metadata(
     connector: Connector, name: str, *, operator: str, role: str, task: int | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The metadata of an object that belongs to a connector, and goes with it."""
+    """The metadata of an object of a Connector, which Kubernetes deletes together with the Connector."""
     own = connector.metadata
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "name": name,
         "namespace": own.namespace,
         "labels": names.labels(operator=operator, connector=own.name, uid=own.uid or "", role=role, task=task),
@@ -55,18 +55,18 @@ def metadata(
         ],
     }
     if annotations:
-        found["annotations"] = dict(annotations)
-    return found
+        result["annotations"] = dict(annotations)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes the pods of one connector.
+    """Makes the manifests of one Connector.
 
     Attributes:
         connector: the resource.
         settings: of the release.
-        shape: of pods that are asked for now; a pod of a plan has the plan's.
+        shape: of pods that are asked for now; a pod of a plan has that of the plan.
     """
 
     connector: Connector
@@ -75,14 +75,14 @@ class Maker:
 
     @property
     def operator(self) -> str:
-        """The release."""
+        """The label of the release."""
         return self.settings.release.label
 
     def life(self, plan: Plan, task: int) -> str:
-        """What a task's pod is made from, as a hash: a pod of another one is out of date.
+        """A hash of what the pod of a task is made from: a pod with another hash is outdated.
 
-        It is made of what the task itself notices. Whatever else a manifest holds (labels, tolerations, how an image is
-        pulled, what a later operator writes besides) comes with the next pod, and ends none.
+        Only what the task itself notices is hashed. A change of anything else in the manifest (labels, tolerations, how an
+        image is pulled, what a later operator adds) comes with the next pod, and ends no running one.
         """
         shape = plan.shape or self.shape
         template = dict(self.connector.spec.template)
@@ -95,7 +95,16 @@ class Maker:
         self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState,
         status: StatusSnapshot | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """A task's pod, which need not read again what `status` holds."""
+        """The pod of a task.
+
+        Args:
+            plan: that the task belongs to.
+            task: its number.
+            incarnation: which start of the task it is.
+            standing: of the last preparation.
+            state: what the task does first.
+            status: what the operator has read of the status topic, so that the task need not read it again.
+        """
         own = self.connector.metadata
         life = Life(
             connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
@@ -109,25 +118,27 @@ class Maker:
             names.GENERATION_ANNOTATION: str(own.generation),
             names.STATE_ANNOTATION: state.value,
         }
-        found = pod["metadata"]
-        return {**pod, "metadata": {**found, "annotations": {**found.get("annotations", {}), **annotations}}}
+        meta = pod["metadata"]
+        return {**pod, "metadata": {**meta, "annotations": {**meta.get("annotations", {}), **annotations}}}
 
     def job(
         self, name: str, action: Action, key: str, plan: Plan | None = None, *, plain: bool = False
     ) -> dict[str, Any]:
-        """A short pod, which works on its request.
+        """A job pod.
 
         Args:
-            name: its own.
+            name: of the pod.
             action: what it is to do.
-            key: echoed in its answer.
-            plan: for whose tasks it works, and whose image it has.
-            plain: without anything of the Connector's template.
+            key: what for; its answer repeats it.
+            plan: whose image it runs; None: the image that is asked for now.
+            plain: without anything of `spec.template`.
         """
         settings = self.settings
         resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
         shape = self.shape_of(plan)
-        secrets = tuple(sorted({*shape.secrets, *self.shape.secrets}))  # its request is of what is asked for now
+        secrets = tuple(
+            sorted({*shape.secrets, *self.shape.secrets})
+        )  # its request may hold references of what is asked for now
         shape = replace(shape, resources=resources, secrets=secrets)
         spec = self._spec(layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, shape, tells_missing=True)
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
@@ -145,11 +156,11 @@ class Maker:
         return {**whole, "spec": sharable(whole["spec"])}
 
     def shape_of(self, plan: Plan | None) -> Shape:
-        """Of a plan's pods; of what is asked for now where there is no plan, or none with a shape."""
+        """The shape of the pods of a plan; where the plan has none, that of pods that are asked for now."""
         return plan.shape if plan is not None and plan.shape is not None else self.shape
 
     def request(self, name: str, request: JobRequest) -> dict[str, Any]:
-        """The ConfigMap of a short pod's request."""
+        """The ConfigMap with the request of a job pod."""
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -159,16 +170,16 @@ class Maker:
         }
 
     def plan_metadata(self, plan: Plan) -> dict[str, Any]:
-        """Of the ConfigMap that keeps a plan."""
+        """The metadata of the ConfigMap that keeps a plan."""
         name = names.plan_name(self.connector.metadata.name, plan.hash)
         return metadata(self.connector, name, operator=self.operator, role="plan")
 
     def document(self) -> dict[str, Any]:
-        """The connector as a short pod reads it: a Running one, since a stopped one has no tasks."""
-        found = self.connector.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"status"})
-        found["spec"]["state"] = "Running"
-        found["metadata"] = {k: found["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
-        return dict(found)
+        """The Connector as a job pod reads it: always Running, since a stopped connector has no tasks to plan."""
+        document = self.connector.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"status"})
+        document["spec"]["state"] = "Running"
+        document["metadata"] = {k: document["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
+        return dict(document)
 
     def _task_pod(self, plan: Plan, task: int, name: str, life: Life) -> dict[str, Any]:
         settings = self.settings
@@ -198,7 +209,7 @@ class Maker:
         return self._with_template(pod, layout.TASK_CONTAINER)
 
     def _lost_node(self) -> list[dict[str, Any]]:
-        """How long a pod stays on a node of which nothing is heard."""
+        """The tolerations that say how long a pod stays on a node that is not ready or not reachable."""
         lost = self.settings.task.node_lost_seconds
         return [
             {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lost}
@@ -247,19 +258,19 @@ class Maker:
         if inner:
             spec = merged(spec, {"containers": [{"name": container, **inner}]})
         meta = dict(pod["metadata"])
-        meta["labels"] = {**labels, **meta["labels"]}  # ours select the pods: they are not for the taking
+        meta["labels"] = {**labels, **meta["labels"]}  # labels of Penstock select the pods: users cannot replace them
         meta["annotations"] = {**_REPLACEABLE, **annotations, **meta.get("annotations", {})}
         return {**pod, "metadata": meta, "spec": spec}
 
 
 def _probes(*, ends: bool) -> dict[str, Any]:
-    """What the kubelet asks a task: patient, since a loaded node or a long pause of the garbage collector are no fault.
+    """The probes of a task, with long limits: a loaded node or a long pause of the garbage collector is no fault.
 
-    A task whose process stands still is ended after three minutes without an answer; one that answers that its loop
-    stands still as well. Ready is a task that has told that it runs or is paused.
+    The kubelet ends a task that for three minutes gives no answer, or answers that its loop makes no progress. A task is
+    ready once it has reported that it runs or is paused.
 
     Args:
-        ends: whether the kubelet may end a task (`task.livenessProbe`); else it only says whether it is ready.
+        ends: whether the kubelet may end a task (`task.livenessProbe`); otherwise it only sees whether the task is ready.
     """
     health = {"httpGet": {"path": layout.HEALTH_PATH, "port": "metrics"}, "timeoutSeconds": 10}
     readiness = {"httpGet": {"path": layout.READY_PATH, "port": "metrics"}, "timeoutSeconds": 10, "periodSeconds": 10}

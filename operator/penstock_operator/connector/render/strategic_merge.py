@@ -1,6 +1,6 @@
-"""Strategic merge, as `kubectl patch` does it for pods: lists of named things are merged by their key. Pure.
+"""Strategic merge of pods, as `kubectl patch` does it: lists with a merge key are merged by it. Pure.
 
-The rules are those of Kubernetes' own types (`patchMergeKey`); a list without a key is replaced. `null` removes.
+The keys are those of the types of Kubernetes (`patchMergeKey`); a list without a key is replaced. `null` removes a field.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +29,12 @@ _DEFAULTS: Final = {"protocol": "TCP"}
 def merged(base: Any, patch: Any, field: str = "") -> Any:
     """`base` with `patch` over it; neither is changed."""
     if isinstance(base, Mapping) and isinstance(patch, Mapping):
-        found = {name: value for name, value in base.items() if name not in patch}
+        result = {name: value for name, value in base.items() if name not in patch}
         for name, value in patch.items():
             if value is not None:
-                found[name] = merged(base.get(name), value, name)
-        # In the base's order, what is new behind it, so that equal patches give equal texts.
-        return {name: found[name] for name in (*base, *(n for n in patch if n not in base)) if name in found}
+                result[name] = merged(base.get(name), value, name)
+        # Fields of the base keep their order and new ones follow, so that equal patches give equal texts.
+        return {name: result[name] for name in (*base, *(n for n in patch if n not in base)) if name in result}
     keys = _KEYS.get(field)
     if keys is not None and isinstance(base, Sequence) and isinstance(patch, Sequence) and not isinstance(patch, str):
         return _by_key(base, patch, keys)
@@ -42,19 +42,19 @@ def merged(base: Any, patch: Any, field: str = "") -> Any:
 
 
 def _by_key(base: Sequence[Any], patch: Sequence[Any], keys: tuple[str, ...]) -> list[Any]:
-    found: dict[tuple[Any, ...], Any] = {_key(item, keys): item for item in base}
+    by_key: dict[tuple[Any, ...], Any] = {_key(item, keys): item for item in base}
     for item in patch:
         key = _key(item, keys)
         if isinstance(item, Mapping) and item.get("$patch") == "delete":
-            found.pop(key, None)
+            by_key.pop(key, None)
         else:
-            found[key] = merged(found[key], item) if key in found else item
-    return list(found.values())
+            by_key[key] = merged(by_key[key], item) if key in by_key else item
+    return list(by_key.values())
 
 
 def _key(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
     if not isinstance(item, Mapping):
         return (repr(item),)
     values = (item.get(k, _DEFAULTS.get(k)) for k in keys)
-    # Users may write values of any type; the API server tells what is wrong.
+    # Users may write values of any type; the API server reports what is wrong.
     return tuple(v if v is None or isinstance(v, (str, int)) else repr(v) for v in values)

@@ -1,4 +1,4 @@
-"""A connector's state and verdict from the states of its tasks. Pure."""
+"""Sums up the states of a connector's tasks as the state and the verdict of the connector. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,73 +10,75 @@ from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.reasons import Reason
 
-__all__ = ["Summary", "summary"]
+__all__ = ["Summary", "summarize"]
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Of all tasks."""
+    """The state and the verdict of a connector."""
 
     state: str
     verdict: Verdict
 
 
-def summary(facts: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
-    """The connector as its tasks make it out."""
+def summarize(facts: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
+    """Sum up the tasks of a plan."""
     paused = facts.connector.spec.state is State.PAUSED
-    wanted = "Paused" if paused else "Running"
+    target = "Paused" if paused else "Running"
     if not plan.tasks:
-        return Summary(wanted, Verdict(Kind.READY, wanted, "the connector's plugin asks for no task"))
+        return Summary(target, Verdict(Kind.READY, target, "the connector's plugin asks for no task"))
     every = [tasks[n] for n in range(len(plan.tasks)) if n in tasks]
-    there = [t for t in every if t.state == wanted]
+    on_target = [t for t in every if t.state == target]
     over = [t for t in every if t.over]
     failed = [t for t in over if t.state == "Failed"]
-    state = _state(every, there, failed, wanted)
-    return Summary(state, _verdict(facts, every, there, over, wanted))
+    state = _state(every, on_target, failed, target)
+    return Summary(state, _verdict(facts, every, on_target, over, target))
 
 
-def _state(every: list[TaskMemory], there: list[TaskMemory], failed: list[TaskMemory], wanted: str) -> str:
+def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[TaskMemory], target: str) -> str:
     if failed:
         return "Failed" if len(failed) == len(every) else "Degraded"
-    if len(there) == len(every):
-        return wanted
+    if len(on_target) == len(every):
+        return target
     moving = [t for t in every if t.state in ("Running", "Paused")]
     if moving and len(moving) == len(every):
-        return moving[0].state  # on its way from paused to running, or back
+        return moving[0].state  # they change from paused to running, or back
     return "Degraded" if moving else "Pending"
 
 
 def _verdict(
-    facts: Observation, every: list[TaskMemory], there: list[TaskMemory], over: list[TaskMemory], wanted: str
+    facts: Observation, every: list[TaskMemory], on_target: list[TaskMemory], over: list[TaskMemory], target: str
 ) -> Verdict:
     final = [t for t in over if t.retry_at is None]
     if final:
-        return Verdict(Kind.STALLED, Reason.TASKS_FAILED, _told(final))
+        return Verdict(Kind.STALLED, Reason.TASKS_FAILED, _messages(final))
     if over:
         reason = Reason.TASKS_FAILED if any(t.state == "Failed" for t in over) else Reason.TASKS_LOST
         only = {t.reason for t in over}
-        return Verdict(Kind.UNDER_WAY, Reason.UNAVAILABLE if only == {Reason.UNAVAILABLE} else reason, _told(over))
+        return Verdict(Kind.UNDER_WAY, Reason.UNAVAILABLE if only == {Reason.UNAVAILABLE} else reason, _messages(over))
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
-        return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _told(hindered))
+        return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _messages(hindered))
     if facts.kafka_trouble is not None:
         text = f"the operator cannot read the tasks' reports, which may go on: {facts.kafka_trouble}"
         return Verdict(Kind.UNKNOWN, Reason.KAFKA_UNAVAILABLE, text)
-    if len(there) < len(every):
-        behind = [t for t in every if t not in there]
+    if len(on_target) < len(every):
+        behind = [t for t in every if t not in on_target]
         doing = Reason.RESTARTING if any(t.state == "Restarting" for t in behind) else Reason.STARTING
         if all(t.state in ("Running", "Paused") for t in behind):
-            doing = Reason.PAUSING if wanted == "Paused" else Reason.RESUMING
+            doing = Reason.PAUSING if target == "Paused" else Reason.RESUMING
         rest = ", ".join(str(t.id) for t in behind)
-        return Verdict(Kind.UNDER_WAY, doing, f"{len(there)} of {len(every)} tasks are {wanted}; waits for task {rest}")
+        return Verdict(
+            Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waits for task {rest}"
+        )
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
     most = facts.connector.spec.tasks_max
     fewer = f"; its plugin asks for {len(every)} of at most {most}" if len(every) < most else ""
-    return Verdict(Kind.READY, wanted, f"{number} {wanted}{fewer}")
+    return Verdict(Kind.READY, target, f"{number} {target}{fewer}")
 
 
-def _told(tasks: list[TaskMemory]) -> str:
-    """Each task's message once; tasks that say the same together."""
+def _messages(tasks: list[TaskMemory]) -> str:
+    """Each message once, with the tasks that have it."""
     by_message: dict[str, list[int]] = {}
     for task in tasks:
         by_message.setdefault(task.message or task.reason, []).append(task.id)

@@ -11,7 +11,7 @@ from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.observe.connect_names import conflict
-from penstock_operator.connector.render.connect_states import connect_states
+from penstock_operator.connector.render.connect_states import state_records
 
 from .world import Killed, World
 
@@ -28,7 +28,7 @@ class Topic(World):
 
     def reconcile(self) -> Decision:
         facts = self.facts()
-        for key, value in connect_states(facts, decide(facts, self.life), self.known, worker_id="ours"):
+        for key, value in state_records(facts, decide(facts, self.life), self.known, worker_id="ours"):
             self.put(key.decode(), value)
         return super().reconcile()
 
@@ -128,7 +128,7 @@ def test_the_end_of_a_task_that_could_not_tell_it_is_told(
         world.known[f"status-task-{NAME}-0".encode()] = Status("RUNNING", pod.name, 1)  # the rest is not read yet
     world.end(pod.name, code, reason, "the disk is full", "Traceback")
     facts = world.facts()
-    entries = connect_states(facts, decide(facts, world.life), world.known, worker_id="ours")
+    entries = state_records(facts, decide(facts, world.life), world.known, worker_id="ours")
     written = [json.loads(v) for k, v in entries if k == f"status-task-{NAME}-0".encode() and v is not None]
     assert [(w["state"], w["trace"]) for w in written] == ([] if tells else [(state, trace)])
 

@@ -25,10 +25,10 @@ from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPo
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan, Shape, asked, due, in_force, manifest, own, release, stored
-from penstock_operator.connector.render.events import Note, notes
+from penstock_operator.connector.render.events import ConnectorEvent, events_between
 from penstock_operator.connector.render.names import pod_name
 from penstock_operator.connector.render.pod_manifests import Maker
-from penstock_operator.connector.render.status import same, status
+from penstock_operator.connector.render.status import connector_status, is_unchanged
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.rollout.share import OPEN, Place
 from penstock_operator.settings import Settings
@@ -105,7 +105,7 @@ class World:
     writes: int = 0
     status_writes: int = 0
     kill_after: int | None = None
-    events: list[Note] = field(default_factory=list)
+    events: list[ConnectorEvent] = field(default_factory=list)
     lives: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     deaf: bool = False
@@ -194,11 +194,11 @@ class World:
                 kept = stored(manifest(plan, {"creationTimestamp": timestamp(self.now)}))
                 assert kept is not None
                 self.plans.append(kept)
-        found = status(facts, decision)
-        if not same(found, self.status):
+        found = connector_status(facts, decision)
+        if not is_unchanged(found, self.status):
             self._write()
             self.status, self.status_writes = json.loads(json.dumps(found)), self.status_writes + 1
-            self.events += notes(facts.memory, decision)
+            self.events += events_between(facts.memory, decision)
         if decision.finalizer is not None:
             self._write()
             self.finalizer = decision.finalizer
