@@ -1,6 +1,7 @@
-"""Penstock's plugin API: what the author of a connector, transform, predicate or converter imports.
+"""Penstock's plugin API: the base classes, data and errors for connectors, transforms, predicates and converters.
 
-Everything that is listed in `__all__` is public and versioned by `API_VERSION`; nothing else is.
+Public are the names in `__all__` here and in each submodule without a leading underscore. docs/plugins.md lists all of them.
+`API_VERSION` versions them.
 """
 
 from penstock.batch import RecordBatch

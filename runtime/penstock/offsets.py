@@ -13,7 +13,10 @@ from penstock.errors import DataError
 __all__ = ["Offset", "OffsetUpdates", "Offsets", "Primitive", "SourcePartition", "updated"]
 
 Primitive: TypeAlias = str | int | float | bool | None
+"""A value in a source partition or an offset."""
+
 Offset: TypeAlias = Mapping[str, Primitive]
+"""A place in a source partition, flat, as Kafka keeps it in JSON."""
 
 
 class SourcePartition(Mapping[str, Primitive]):
@@ -56,9 +59,10 @@ class SourcePartition(Mapping[str, Primitive]):
 
 
 Offsets: TypeAlias = Mapping[SourcePartition, Offset]
-"""What Kafka knows."""
+"""The offset of each source partition, as Kafka holds them."""
+
 OffsetUpdates: TypeAlias = Mapping[SourcePartition, Offset | None]
-"""What a source says: None forgets where a source partition stood (a tombstone, as a null offset in Kafka Connect)."""
+"""Changes to `Offsets`. None removes the source partition (a tombstone in Kafka, as for Connect's null offset)."""
 
 
 def updated(offsets: Offsets, updates: OffsetUpdates) -> dict[SourcePartition, Offset]:

@@ -125,17 +125,22 @@ FLOAT64 = Schema(Type.FLOAT64)
 BOOLEAN = Schema(Type.BOOLEAN)
 STRING = Schema(Type.STRING)
 BYTES = Schema(Type.BYTES)
+"""Required, without a name: the schemas of Connect's primitive types."""
+
 OPTIONAL_STRING = Schema(Type.STRING, optional=True)
 OPTIONAL_BYTES = Schema(Type.BYTES, optional=True)
+"""The same, with null allowed. `Schema.as_optional` gives this of any schema."""
 
 DECIMAL_NAME = "org.apache.kafka.connect.data.Decimal"
 DATE_NAME = "org.apache.kafka.connect.data.Date"
 TIME_NAME = "org.apache.kafka.connect.data.Time"
 TIMESTAMP_NAME = "org.apache.kafka.connect.data.Timestamp"
+"""Names by which Kafka Connect marks its logical types (`Schema.name`)."""
 
 DATE = Schema(Type.INT32, name=DATE_NAME, version=1)
 TIME = Schema(Type.INT32, name=TIME_NAME, version=1)
 TIMESTAMP = Schema(Type.INT64, name=TIMESTAMP_NAME, version=1)
+"""The logical types whose values are `Instant`s, required. See `decimal` for the fourth one."""
 
 
 def decimal(scale: int, *, optional: bool = False) -> Schema:
