@@ -18,7 +18,7 @@ from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
 from penstock_operator.errors import OperatorError
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.cluster import in_this_cluster
+from penstock_operator.kubernetes.cluster import with_cluster_id
 from penstock_operator.metrics import Metrics
 from penstock_operator.operator import Operator
 from penstock_operator.release_key import release_key
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kube = Kube.connect(
             kubeconfig=_kubeconfig(options.kubeconfig), context=options.context, on_request=metrics.requested
         )
-        settings = in_this_cluster(settings, kube)
+        settings = with_cluster_id(settings, kube)
         key = release_key(options.key, settings, kube)
     except ConfigError as e:
         for problem in e.problems:

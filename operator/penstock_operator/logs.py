@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from penstock_operator.kubernetes.optional_kinds import LATE_THREAD
+from penstock_operator.kubernetes.optional_kinds import OPTIONAL_THREAD
 from penstock_operator.queue.workqueue import current_key
 
 __all__ = ["JsonLines", "Seldom", "configure"]
@@ -61,7 +61,7 @@ class Seldom(logging.Filter):
         """Whether this one is ours, or new."""
         if not record.name.startswith(_REPEATING):
             return True
-        if record.threadName == LATE_THREAD and record.levelno >= logging.ERROR:  # `late_kinds` says it
+        if record.threadName == OPTIONAL_THREAD and record.levelno >= logging.ERROR:  # `optional_kinds` reports it
             return False
         text = re.sub(r"[0-9]+", "0", record.getMessage())
         now = self._clock()

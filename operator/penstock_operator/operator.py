@@ -24,9 +24,9 @@ from penstock_operator.kafka import StatusTopic
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
 from penstock_operator.kubernetes.lease import Lease, LeaseLost
-from penstock_operator.kubernetes.optional_kinds import LateKinds
-from penstock_operator.kubernetes.watch import Events, Watching
-from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.kubernetes.optional_kinds import OptionalKinds
+from penstock_operator.kubernetes.watch import EventKeys, KopfWatch
+from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
 from penstock_operator.probes import Heart, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
@@ -89,8 +89,8 @@ class Operator:
         self._index = ConnectorIndex(settings.worker)
         self._loop_heart = Heart("event loop", _STILL)
         self._kopf_heart = Heart("event loop of kopf", _STILL)
-        self._streams: Streams | None = None
-        self._late: LateKinds | None = None
+        self._watch_health: WatchHealth | None = None
+        self._optional_kinds: OptionalKinds | None = None
         self._status: StatusTopic | None = None
         self._context: Context | None = None
         self._failure: BaseException | None = None
@@ -119,7 +119,7 @@ class Operator:
             ),
             Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.page)}),
         ]
-        watching: Watching | None = None
+        watching: KopfWatch | None = None
         tasks = [self._task("heart", self._live())]
         try:
             if await self._take_lease():
@@ -129,8 +129,9 @@ class Operator:
                     watching = self._begin(kinds)
                     tasks.append(self._task("resync", self._after_first_list()))
                     tasks.append(self._task("rollout", self._count_places()))
-                    assert self._late is not None
-                    tasks += (self._task(kind.plural, self._late.follow(kind)) for kind in (POLICY, PLUGIN_VERSION))
+                    assert self._optional_kinds is not None
+                    follow = self._optional_kinds.follow
+                    tasks += (self._task(kind.plural, follow(kind)) for kind in (POLICY, PLUGIN_VERSION))
                     await self._stopping.wait()
         finally:
             await self._end(watching, tasks)
@@ -187,8 +188,8 @@ class Operator:
                 return True
         return False
 
-    def _begin(self, kinds: list[Kind]) -> Watching:
-        self._streams = Streams(
+    def _begin(self, kinds: list[Kind]) -> KopfWatch:
+        self._watch_health = WatchHealth(
             kinds, self._settings.watch_namespaces,
             on_gap=lambda: self._from_thread(self._all_soon), on_listed=lambda: self._from_thread(self._listed),
         )  # fmt: skip
@@ -210,24 +211,24 @@ class Operator:
         )  # fmt: skip
         for queue in (self.queue, *self._unused.values()):
             queue.start()
-        events = Events(
+        events = EventKeys(
             self._index, self.queue.add, self.queue.hurry, self._settings.plugins.shared_namespaces,
             lambda kind, key: self._unused[kind].add(key),
         )  # fmt: skip
-        watching = Watching(
-            self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, streams=self._streams,
+        watching = KopfWatch(
+            self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, health=self._watch_health,
             beat=self._kopf_heart.beat,
         )  # fmt: skip
         watching.start(lambda: self._from_thread(self._watching_ended, watching))
 
-        def watch(kind: Kind) -> Watching:
-            streams = Streams([kind], self._settings.watch_namespaces)
-            return Watching(
-                self._kube.server, self._settings, events, deliver=self._from_thread, kinds=[kind], streams=streams,
-                is_late=True,
+        def watch(kind: Kind) -> KopfWatch:
+            health = WatchHealth([kind], self._settings.watch_namespaces)
+            return KopfWatch(
+                self._kube.server, self._settings, events, deliver=self._from_thread, kinds=[kind], health=health,
+                is_optional=True,
             )  # fmt: skip
 
-        self._late = LateKinds(lambda kind: self._pool(self._kube.serves, kind), watch)
+        self._optional_kinds = OptionalKinds(lambda kind: self._pool(self._kube.serves, kind), watch)
         return watching
 
     # While it runs
@@ -318,7 +319,7 @@ class Operator:
     def _find_orphans(self) -> None:
         if self._status is None or not self._status.caught_up:
             return
-        if self._streams is not None and self._streams.check_ready() is None:
+        if self._watch_health is not None and self._watch_health.check_ready() is None:
             for key in orphans(self._status, self._index, self._settings):
                 self.queue.add(key)
 
@@ -327,7 +328,7 @@ class Operator:
         for key, delay in spread(keys, 0.0 if len(keys) <= _MANY else _SOON):
             self.queue.add(key, delay)
 
-    def _watching_ended(self, watching: Watching) -> None:
+    def _watching_ended(self, watching: KopfWatch) -> None:
         if not self._stopping.is_set():
             self._fail(watching.error or RuntimeError("kopf has ended; its errors are in the log"))
 
@@ -357,15 +358,16 @@ class Operator:
 
     # Ending
 
-    async def _end(self, watching: Watching | None, tasks: list[asyncio.Task[None]]) -> None:
+    async def _end(self, watching: KopfWatch | None, tasks: list[asyncio.Task[None]]) -> None:
         if watching is not None:
             ending = self._loop.run_in_executor(None, watching.stop)
-            late = self._loop.run_in_executor(None, self._late.stop) if self._late is not None else None
+            optional = self._optional_kinds
+            stopped = self._loop.run_in_executor(None, optional.stop) if optional is not None else None
             grace = _STOP_SECONDS if self._lease.is_held else 0.0
             await asyncio.gather(*(queue.stop(grace) for queue in (self.queue, *self._unused.values())))
             await ending
-            if late is not None:
-                await late
+            if stopped is not None:
+                await stopped
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
@@ -390,14 +392,14 @@ class Operator:
             "loop": self._loop_heart.check,
             "kopf": self._kopf_heart.check,
             "queue": self._queue_stuck,
-            "watches": lambda: self._streams.check_alive() if self._streams is not None else None,
+            "watches": lambda: self._watch_health.check_alive() if self._watch_health is not None else None,
             "statusTopic": self._status_stuck,
         }
 
     def _ready(self) -> Mapping[str, Callable[[], str | None]]:
         def begun() -> str | None:
-            if self._streams is not None:
-                return self._streams.check_ready()
+            if self._watch_health is not None:
+                return self._watch_health.check_ready()
             if self._lease.stands_by:  # ready for what it is there for: to take over
                 return None
             if not self._lease.is_held:

@@ -1,4 +1,4 @@
-"""The API server: how it is reached, and what it answers. The only module that calls the `kubernetes` package.
+"""HTTP requests to the API server. The only module that calls the client of the `kubernetes` package.
 
 Calls block, with time limits, and may come from many threads.
 """
@@ -24,10 +24,10 @@ from penstock_operator.kubernetes.kinds import Kind
 __all__ = ["COMPONENT", "JSON", "METADATA", "METADATA_LIST", "ApiServer", "Connection"]
 
 COMPONENT: Final = "penstock-operator"
-"""As what this process makes itself known."""
+"""The name of this process in requests and Events."""
 JSON: Final = "application/json"
 METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-"""An object without its body."""
+"""The media type of an object without its body."""
 METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 _CONNECT_SECONDS: Final = 5.0
@@ -61,7 +61,7 @@ class ApiServer:
 
     Args:
         configuration: of the client.
-        on_request: told of every answer: verb, kind, HTTP status or 0.
+        on_request: called after each request with its verb, its kind, and the HTTP status (0: no answer).
         timeouts: seconds to connect, seconds to wait for an answer.
     """
 
@@ -73,8 +73,8 @@ class ApiServer:
         timeouts: tuple[float, float] = (_CONNECT_SECONDS, _READ_SECONDS),
     ) -> None:
         self._configuration = configuration
-        # One more try on a connection that was closed while it lay idle; of requests that change something only where
-        # nothing had been sent. Everything else is tried again by who asked.
+        # A connection may have been closed while it was idle, so that one more try is made; for requests that change
+        # something only where nothing was sent. All other tries are up to the caller.
         configuration.retries = urllib3.Retry(
             total=1, status=0, redirect=0, allowed_methods={"GET"}, respect_retry_after_header=False
         )
@@ -86,10 +86,15 @@ class ApiServer:
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "ApiServer":
-        """That of the cluster that this pod runs in, or of a kubeconfig file; `more` as the constructor takes it.
+        """The API server of the cluster that this pod runs in, or of a kubeconfig file.
+
+        Args:
+            kubeconfig: the file; None: this pod's service account.
+            context: of the file; None: its current one.
+            more: as for the constructor.
 
         Raises:
-            ConfigError: there is neither, or the file does not say enough.
+            ConfigError: there is neither, or the file is incomplete.
         """
         configuration = Configuration()
         try:
@@ -111,14 +116,13 @@ class ApiServer:
 
     @property
     def connection(self) -> Connection:
-        """How it is reached."""
         c = self._configuration
         return Connection(
             c.host, c.ssl_ca_cert, c.cert_file, c.key_file, bool(c.verify_ssl), c.tls_server_name, c.proxy
         )
 
     def authorization(self) -> str | None:
-        """The `Authorization` header as of now; a service account's token is read again every minute."""
+        """The present `Authorization` header; the token of a service account is read again every minute."""
         with self._credentials:
             token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         if token is not None:
@@ -138,18 +142,18 @@ class ApiServer:
         verb: str = "",
         accept: str = JSON,
     ) -> Answer:
-        """Ask; whatever was answered, an error as well.
+        """Send a request, and return any answer, also an error.
 
         Args:
             method: of HTTP.
-            kind: of object that it is about, for who counts.
+            kind: of the object, for `on_request`.
             path: from the root.
-            doing: what this is, for errors: `Reading Pod a/b`.
+            doing: begins the message of an error: `Reading Pod a/b`.
             body: sent as JSON.
             content_type: of the body.
             query: not yet quoted.
-            verb: for who counts; empty: the method's.
-            accept: in which form the answer is wanted.
+            verb: for `on_request`; empty: that of the method.
+            accept: the media type of the answer.
 
         Raises:
             Unavailable: there was no answer.
@@ -177,16 +181,15 @@ class ApiServer:
         return answer
 
     def count(self, verb: str, kind: str, code: int) -> None:
-        """Tell of a request that another client of this process made."""
+        """Count a request of another client of this process."""
         self._on_request(verb, kind, code)
 
     def close(self) -> None:
-        """Let go of the connections."""
         self._rest.close()
 
 
 def _cause(error: BaseException) -> str:
-    """What lies under urllib3's layers, without the URL and the names of its classes."""
+    """The innermost cause in an error of urllib3, without the URL and the names of classes."""
     inner: object = error
     while isinstance(getattr(inner, "reason", None), BaseException):
         inner = inner.reason  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
-"""Kubernetes objects: plain JSON in and out, errors of ours.
+"""Reads and writes objects of Kubernetes as plain JSON, with the operator's errors.
 
-Calls block, with time limits, and may come from many threads. Nothing is cached: what is read is what is.
+Calls block, with time limits, and may come from many threads. Nothing is cached.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Final
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Unavailable
 from penstock_operator.kubernetes.api_errors import Answer, error_of, status_of
 from penstock_operator.kubernetes.api_server import COMPONENT, JSON, METADATA_LIST, ApiServer
-from penstock_operator.kubernetes.event_recorder import EventMemory, event
+from penstock_operator.kubernetes.event_recorder import RecentEvents, event_manifest
 from penstock_operator.kubernetes.kinds import POD, Kind, kind_of
 
 __all__ = ["Kube"]
@@ -28,40 +28,40 @@ Objects = list[Object]
 
 
 class Kube:
-    """The objects of an API server.
+    """A client for the objects of an API server.
 
     Attributes:
-        server: that one, for other clients of the same process.
+        server: the API server, for other clients of the same process.
 
     Args:
-        server: likewise.
-        permit: asked before every request that changes something; raises where it must not be sent.
+        server: the API server.
+        permit: called before each request that changes something; raises where that must not be sent.
     """
 
     def __init__(self, server: ApiServer, permit: Callable[[], None] = lambda: None) -> None:
         self.server = server
         self._permit = permit
         self._instance = os.environ.get("HOSTNAME", COMPONENT)
-        self._events = EventMemory()
+        self._events = RecentEvents()
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "Kube":
-        """That of the cluster that this pod runs in, or of a kubeconfig file; `more` as `ApiServer` takes it.
+        """A client for the cluster that this pod runs in, or for a kubeconfig file; arguments as for `ApiServer.connect`.
 
         Raises:
-            ConfigError: there is neither, or the file does not say enough.
+            ConfigError: there is neither, or the file is incomplete.
         """
         return cls(ApiServer.connect(kubeconfig=kubeconfig, context=context, **more))
 
     def within(self, permit: Callable[[], None]) -> "Kube":
-        """The same API server, which is written to only where `permit` does not raise."""
+        """A client for the same API server that sends changes only where `permit` does not raise."""
         return Kube(self.server, permit)
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
-        """An object; None: there is none.
+        """An object; None: it does not exist.
 
         Raises:
-            NotYet, Unavailable, Refused: as everywhere here.
+            NotYet, Unavailable, Refused: as all methods of this class.
         """
         doing = f"Reading {_named(kind, namespace, name)}"
         answer = self._request("GET", kind, kind.path(namespace, name), doing)
@@ -73,15 +73,15 @@ class Kube:
         self, kind: Kind, namespace: str | None, *, labels: Mapping[str, str] | None = None, fields: str = "",
         bodies: bool = True, most: int | None = None,
     ) -> Objects:  # fmt: skip
-        """All objects of a kind, of one namespace or (None) of all; each with `apiVersion` and `kind`.
+        """The objects of a kind, each with `apiVersion` and `kind`.
 
         Args:
-            kind: of object.
-            namespace: None: all.
-            labels: that they must carry.
+            kind: of the objects.
+            namespace: None: all namespaces.
+            labels: a label selector.
             fields: a field selector.
             bodies: False: only their metadata.
-            most: no more than so many, by name.
+            most: at most so many, the first ones by name.
         """
         doing = f"Listing {kind.plural} of {namespace or 'all namespaces'}"
         query = {"limit": str(min(_PAGE, most or _PAGE))}
@@ -90,13 +90,13 @@ class Kube:
         if fields:
             query["fieldSelector"] = fields
         for _ in range(2):
-            found = self._pages(kind, namespace, query, doing, JSON if bodies else METADATA_LIST, most)
-            if found is not None:
-                return found
+            objects = self._pages(kind, namespace, query, doing, JSON if bodies else METADATA_LIST, most)
+            if objects is not None:
+                return objects
         raise Unavailable(f"{doing}: the list changed faster than it could be read")
 
     def create(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Make an object; None: there is one of that name.
+        """Create an object; None: there is one of that name.
 
         Raises:
             Refused: also where its namespace is being deleted (`namespace_ends`) or over quota (`over_quota`).
@@ -110,7 +110,7 @@ class Kube:
         return _object(answer, doing)
 
     def replace(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Put an object in the place of what was read (its `resourceVersion`); None: it is gone.
+        """Replace an object that was read with this `resourceVersion`; None: it is gone.
 
         Raises:
             Conflict: it was changed since.
@@ -122,10 +122,10 @@ class Kube:
         return None if _absent(answer, kind) else _object(answer, doing)
 
     def apply(self, manifest: Mapping[str, Any], *, manager: str) -> Object:
-        """Server-side apply; fields of others that stand in the manifest are taken over.
+        """Apply a manifest server-side; fields in it that belong to other managers are taken over.
 
         Raises:
-            Conflict: the manifest names a uid or resourceVersion that is no longer.
+            Conflict: the manifest names a uid or resourceVersion that is outdated.
         """
         kind, namespace, name = _of(manifest)
         doing = f"Applying {_named(kind, namespace, name)}"
@@ -142,19 +142,19 @@ class Kube:
         manager: str,
         resource_version: str | None = None,
     ) -> Object | None:
-        """Server-side apply of the status of the object with that uid; None: it is gone, or another has its name.
+        """Apply the status of the object with this uid server-side; None: it is gone, or another one has its name.
 
-        The API server does not check the uid of an applied status, only a resourceVersion. So the object is read before,
+        The API server does not check the uid of an applied status, only a resourceVersion. So the object is read first,
         unless the caller has just done so.
 
         Args:
-            kind: of object.
-            namespace: its.
-            name: its.
-            status: all that this manager says of it.
-            uid: its.
-            manager: who says it.
-            resource_version: as the caller has read the object with that uid; saves a request while it is still true.
+            kind: of the object.
+            namespace: of the object.
+            name: of the object.
+            status: all fields of this manager.
+            uid: of the object.
+            manager: the field manager.
+            resource_version: of the object with this uid, as the caller has read it; saves a request if it is current.
 
         Raises:
             Conflict: it changed faster than it could be written.
@@ -183,14 +183,14 @@ class Kube:
     def delete(
         self, kind: Kind, namespace: str, name: str, *, uid: str | None = None, grace: int | None = None
     ) -> bool:
-        """Delete an object; False: it is not there, or (with `uid`) another has its name.
+        """Delete an object; False: it does not exist, or (with `uid`) another one has its name.
 
         Args:
-            kind: of object.
-            namespace: its.
-            name: its.
-            uid: only the object that has it.
-            grace: seconds that a pod is given to end, in place of its own.
+            kind: of the object.
+            namespace: of the object.
+            name: of the object.
+            uid: delete only the object with this uid.
+            grace: seconds that a pod has to end, in place of its own grace period.
         """
         doing = f"Deleting {_named(kind, namespace, name)}"
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
@@ -215,7 +215,7 @@ class Kube:
     def finalizers(
         self, kind: Kind, namespace: str, name: str, finalizers: Sequence[str], *, resource_version: str
     ) -> bool:
-        """Put these finalizers in the place of those that were read; False: changed meanwhile, or gone."""
+        """Replace the finalizers of an object that was read with this version; False: it was changed since, or is gone."""
         doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
         body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
         answer = self._request(
@@ -231,17 +231,17 @@ class Kube:
         return True
 
     def log(self, namespace: str, pod: str, container: str, *, limit_bytes: int, tail_lines: int = 1_000) -> str:
-        """What a container wrote, the last lines of it; empty when the pod is gone, or has no node yet.
+        """The last lines of a container's log; empty where the pod is gone, or has no node yet.
 
         Args:
-            namespace: the pod's.
+            namespace: of the pod.
             pod: its name.
-            container: one of its.
-            limit_bytes: counted from the first of those lines: what is beyond is cut.
-            tail_lines: as the container runtime counts them: a long line is several of 16 KiB.
+            container: its name.
+            limit_bytes: counted from the first of those lines; the rest is cut.
+            tail_lines: as the container runtime counts them: a long line is several lines of 16 KiB.
 
         Raises:
-            NotYet: the container has not been started.
+            NotYet: the container has not started.
         """
         doing = f"Reading the log of Pod {namespace}/{pod}"
         query = {"container": container, "limitBytes": str(limit_bytes), "tailLines": str(tail_lines)}
@@ -255,30 +255,30 @@ class Kube:
         return answer.body.decode("utf-8", "replace")
 
     def event(self, involved: Mapping[str, Any], *, type_: str, reason: str, message: str, action: str) -> None:
-        """Tell what happened to an object. The same of the same object is told once in ten minutes; never fails.
+        """Write an Event about an object. The same Event is written once in ten minutes. Never raises.
 
         Args:
             involved: the object, with `apiVersion`, `kind` and `metadata`.
             type_: Normal or Warning.
-            reason: a CamelCase word.
+            reason: a word of `penstock_operator.reasons`, or of Kubernetes.
             message: a sentence without secrets; cut at 1 KiB.
             action: what was done, a CamelCase word.
         """
         now = time.time()
-        mark = (involved["metadata"].get("uid", ""), reason, message)
-        if not self._events.is_new(mark, now):
+        identity = (involved["metadata"].get("uid", ""), reason, message)
+        if not self._events.add(identity, now):
             return
-        manifest = event(
+        manifest = event_manifest(
             involved, type_=type_, reason=reason, message=message, action=action,
             controller=COMPONENT, instance=self._instance, now=now,
         )  # fmt: skip
         try:
             self.create(manifest)
         except OperatorError:
-            self._events.forget(mark)
+            self._events.remove(identity)
 
     def serves(self, kind: Kind) -> bool:
-        """Whether the API server knows such objects: the CRD is there."""
+        """Whether the API server has this kind of object, that is, whether its CRD is installed."""
         doing = f"Asking for {kind.plural}"
         answer = self._request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
         if answer.code == 404:
@@ -286,7 +286,6 @@ class Kube:
         return any(r.get("name") == kind.plural for r in _object(answer, doing).get("resources") or ())
 
     def close(self) -> None:
-        """Let go of the connections."""
         self.server.close()
 
     def _request(self, method: str, kind: Kind, path: str, doing: str, **more: Any) -> Answer:
@@ -301,7 +300,7 @@ class Kube:
     def _pages(
         self, kind: Kind, namespace: str | None, query: Mapping[str, str], doing: str, accept: str, most: int | None
     ) -> Objects | None:
-        found: Objects = []
+        objects: Objects = []
         more = ""
         while True:
             page = {**query, "continue": more} if more else query
@@ -309,14 +308,14 @@ class Kube:
             if answer.code == 410 and more:
                 return None
             body = _object(answer, doing)
-            found += ({**item, "apiVersion": kind.api_version, "kind": kind.kind} for item in body.get("items") or ())
+            objects += ({**item, "apiVersion": kind.api_version, "kind": kind.kind} for item in body.get("items") or ())
             more = body.get("metadata", {}).get("continue") or ""
-            if not more or (most is not None and len(found) >= most):
-                return found[:most]
+            if not more or (most is not None and len(objects) >= most):
+                return objects[:most]
 
 
 def _absent(answer: Answer, kind: Kind) -> bool:
-    """Whether there is no such object; that its kind or its namespace is not there is something else."""
+    """Whether the object does not exist, although its kind and its namespace do."""
     details = status_of(answer).get("details") or {}
     return answer.code == 404 and bool(details.get("name")) and details.get("kind", kind.plural) == kind.plural
 
@@ -325,12 +324,12 @@ def _object(answer: Answer, doing: str) -> Object:
     if answer.code >= 300:
         raise error_of(answer, doing)
     try:
-        found = json.loads(answer.body)
+        document = json.loads(answer.body)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise Unavailable(f"{doing}: what answered is no API server")
-    return found
+    return document
 
 
 def _of(manifest: Mapping[str, Any]) -> tuple[Kind, str | None, str]:

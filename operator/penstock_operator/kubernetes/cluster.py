@@ -1,4 +1,4 @@
-"""Which Kubernetes cluster this is, as claims in Kafka say it: releases of the same name in two clusters are two."""
+"""Finds out the id of this Kubernetes cluster, which tells releases of the same name in two clusters apart in Kafka."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import NAMESPACE
 from penstock_operator.settings import Settings
 
-__all__ = ["in_this_cluster"]
+__all__ = ["with_cluster_id"]
 
 log = logging.getLogger(__name__)
 
@@ -18,25 +18,25 @@ _NAMESPACE: Final = "kube-system"
 _REMEDY: Final = (
     f"set clusterId of the release, or grant `get` on namespace {_NAMESPACE} (the chart does, with rbac.create)"
 )
-_PATIENCE: Final = 300.0  # seconds
+_TIMEOUT: Final = 300.0  # seconds
 _PAUSE: Final = 1.0
 
 
-def in_this_cluster(settings: Settings, kube: Kube) -> Settings:
-    """The settings with the cluster in them: as they name it, else by the uid of namespace `kube-system`.
+def with_cluster_id(settings: Settings, kube: Kube) -> Settings:
+    """The settings with the id of the cluster: `clusterId` where it is set, otherwise the uid of namespace `kube-system`.
 
-    Asks again each second while the API server is away, for five minutes.
+    While the API server does not answer it is asked again each second, for five minutes.
 
     Raises:
-        ConfigError: they do not name it, and the namespace may not be read.
-        OperatorError: the API server is away for longer.
+        ConfigError: `clusterId` is not set, and the namespace may not be read.
+        OperatorError: the API server did not answer for five minutes.
     """
     if settings.release.cluster:
         return settings
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while True:
         try:
-            found = kube.get(NAMESPACE, None, _NAMESPACE)
+            namespace = kube.get(NAMESPACE, None, _NAMESPACE)
             break
         except Refused as e:
             raise ConfigError(Problem("release.cluster", f"is not known: {e}; {_REMEDY}")) from e
@@ -45,8 +45,8 @@ def in_this_cluster(settings: Settings, kube: Kube) -> Settings:
                 raise
             log.warning("The operator cannot begin yet: %s", e)
             time.sleep(_PAUSE)
-    if found is None:
+    if namespace is None:
         raise Unavailable(
             f"There is no namespace {_NAMESPACE}, whose uid names the cluster; set clusterId of the release"
         )
-    return settings.in_cluster(str(found["metadata"]["uid"]))
+    return settings.in_cluster(str(namespace["metadata"]["uid"]))

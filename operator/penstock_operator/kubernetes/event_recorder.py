@@ -1,4 +1,4 @@
-"""Events about objects: what one is, and which were told already. Pure."""
+"""Renders Events, and keeps the same Event from being written again and again. Pure."""
 
 import random
 import threading
@@ -9,42 +9,42 @@ from typing import Any, Final
 
 from penstock_operator.kubernetes.kinds import EVENT
 
-__all__ = ["EventMemory", "event"]
+__all__ = ["RecentEvents", "event_manifest"]
 
 _SECONDS: Final = 600.0
-_REMEMBERED: Final = 2_000
+_MOST: Final = 2_000
 _NOTE_BYTES: Final = 1_024
 
-Mark = tuple[str, str, str]
-"""The uid of an object, reason, message."""
+Identity = tuple[str, str, str]
+"""The uid of the object, reason, message."""
 
 
-class EventMemory:
-    """Remembers what was told in the last ten minutes. Usable by many threads."""
+class RecentEvents:
+    """The Events of the last ten minutes. Usable by many threads."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
-        self._told: OrderedDict[Mark, float] = OrderedDict()
+        self._written: OrderedDict[Identity, float] = OrderedDict()
         self._lock = threading.Lock()
 
-    def is_new(self, mark: Mark, now: float) -> bool:
-        """Whether this is to be told now; it then counts as told."""
+    def add(self, identity: Identity, now: float) -> bool:
+        """Add an Event; False: it is there already, and is not to be written again."""
         with self._lock:
-            if now - self._told.get(mark, -self._seconds) < self._seconds:
+            if now - self._written.get(identity, -self._seconds) < self._seconds:
                 return False
-            self._told[mark] = now
-            self._told.move_to_end(mark)
-            while len(self._told) > _REMEMBERED:
-                self._told.popitem(last=False)
+            self._written[identity] = now
+            self._written.move_to_end(identity)
+            while len(self._written) > _MOST:
+                self._written.popitem(last=False)
             return True
 
-    def forget(self, mark: Mark) -> None:
-        """It could not be told."""
+    def remove(self, identity: Identity) -> None:
+        """Remove an Event that could not be written."""
         with self._lock:
-            self._told.pop(mark, None)
+            self._written.pop(identity, None)
 
 
-def event(
+def event_manifest(
     involved: Mapping[str, Any], *, type_: str, reason: str, message: str, action: str, controller: str, instance: str,
     now: float,
 ) -> dict[str, Any]:  # fmt: skip

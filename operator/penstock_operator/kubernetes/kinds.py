@@ -11,15 +11,13 @@ __all__ = ["CONFIG_MAP", "CONNECTOR", "CRD", "EVENT", "LEASE", "NAMESPACE", "NOD
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of object of the API server."""
-
     api_version: str
     kind: str
     plural: str
     namespaced: bool = True
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
-        """Of one object; without a name of all, without a namespace of all namespaces."""
+        """The path of an object; without a name of all objects, without a namespace of all namespaces."""
         root = "api" if "/" not in self.api_version else "apis"
         parts = [root, *self.api_version.split("/")]
         if self.namespaced and namespace:
@@ -54,11 +52,11 @@ def kind_of(manifest: Mapping[str, Any]) -> Kind:
     """The kind of a manifest.
 
     Raises:
-        KeyError: not one that the operator works with.
+        KeyError: the operator does not work with this kind.
     """
     return _ALL[manifest["apiVersion"], manifest["kind"]]
 
 
 def name_of_plural(plural: str) -> str:
-    """The name of the kind that stands so in paths; the word itself where it is none of ours."""
+    """The kind with this plural; the plural itself where the operator does not work with the kind."""
     return next((k.kind for k in _ALL.values() if k.plural == plural), plural)

@@ -1,11 +1,10 @@
-"""One operator per release at a time: a Lease (coordination.k8s.io/v1) that is written only when somebody asks.
+"""Leader election by a Lease (coordination.k8s.io/v1) that is written only when it is challenged.
 
-Leader election as client-go does it writes every few seconds for ever. Here a holder only reads its Lease, and holds it
-for so many seconds after each reading that finds no challenge. Whoever wants it writes a challenge into it, or waits on
-one that another has written: there is one challenge at a time, and it is nobody's own. A holder that lives finds the
-challenge and answers it by a write. A challenge that has stood for longer than a Lease holds, by the clock of the one
-who waits and from when that one first saw it, ends the Lease: the holder's last reading without it was before it was
-written. No time of another machine is ever compared.
+Leader election as client-go does it writes every few seconds. Here the holder only reads its Lease, and holds it for some
+seconds after each reading without a challenge. A candidate writes a challenge into the Lease, or waits for one that another
+candidate has written: there is one challenge at a time, for all candidates. A live holder sees the challenge and removes it.
+A challenge that a candidate has seen for longer than the Lease holds, by its own clock, ends the Lease: the holder's last
+reading without the challenge was before the challenge was written. Times of other machines are never compared.
 """
 
 import time
@@ -22,9 +21,9 @@ __all__ = ["Election", "Lease", "LeaseLost", "Move"]
 
 _SECONDS: Final = 15
 _DRIFT: Final = 1.0
-"""Seconds for which whoever waits waits longer: clocks of two machines do not go at quite the same rate."""
-_ASK_AGAIN: Final = 5.0
-"""Seconds after an answer before the holder is asked anew: so long may its end be unknown to those who wait."""
+"""Seconds that a candidate waits longer, since the clocks of two machines differ a little in rate."""
+_CHALLENGE_AGAIN: Final = 5.0
+"""Seconds from an answer of the holder to the next challenge; for so long the end of the holder may go unnoticed."""
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 _CHALLENGE: Final = "penstock.dev/challenged-by"
 
@@ -32,16 +31,17 @@ Object = dict[str, Any]
 
 
 class LeaseLost(OperatorError):
-    """Another operator has taken over; this one must end."""
+    """Another operator has taken over, and this one must end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What to write after a reading.
+    """What to do after a reading.
 
     Attributes:
-        aim: `take` or keep the Lease, `ask` whether its holder lives, or `wait`: nothing is written.
-        manifest: to be created, where it has no `resourceVersion`, else to replace what was read.
+        aim: `take` or keep the Lease, challenge its holder (`ask`), or `wait`.
+        manifest: what to write: to create where it has no `resourceVersion`, otherwise to replace what was read. None:
+            nothing is written.
     """
 
     aim: Literal["take", "ask", "wait"]
@@ -49,11 +49,11 @@ class Move:
 
 
 class Election:
-    """What one process makes of what it reads. No input, no output: times are given, of one monotonic clock.
+    """The decisions of one process about the Lease. Pure: all times are arguments, of one monotonic clock.
 
     Args:
-        namespace: the Lease's.
-        name: likewise.
+        namespace: of the Lease.
+        name: of the Lease.
         identity: of this process.
         seconds: how long the Lease holds after it was read.
     """
@@ -63,36 +63,38 @@ class Election:
         self._name = name
         self._identity = identity
         self._seconds = seconds
-        self._challenge: tuple[str, float] | None = None  # its resourceVersion, and when it was first seen
+        self._challenge: tuple[str, float] | None = (
+            None  # the Lease's resourceVersion with it, and when it was first seen
+        )
         self._ask_at: float | None = None
         self._absent_since: float | None = None
         self._known = False
         self.held_until: float | None = None
-        """Until when it is ours; None: it never was, or was given back."""
+        """Until when this process holds it; None: it never did, or gave it back."""
         self.holder: str | None = None
-        """Who had it when it was looked at last."""
+        """The holder at the last reading."""
         self.uid = ""
-        """The Lease's own, as it was read or written last."""
+        """The uid of the Lease, as it was last read or written."""
         self.answers = False
-        """Whether the holder has answered since we watch, and the last challenge has not stood for too long."""
+        """Whether the holder has answered a challenge, and no challenge has stood for too long since."""
 
-    def look(self, found: Object | None, *, now: float) -> Move:
-        """What follows from a reading.
+    def look(self, lease: Object | None, *, now: float) -> Move:
+        """Decide what follows from a reading.
 
         Args:
-            found: the Lease; None: there is none.
+            lease: what was read; None: there is no Lease.
             now: when the reading had ended.
 
         Raises:
-            LeaseLost: it was ours, and now is somebody else's.
+            LeaseLost: this process held it, and now another one does.
         """
-        before, self.holder = self.holder, ((found or {}).get("spec") or {}).get("holderIdentity") or None
-        if found is None:
+        before, self.holder = self.holder, ((lease or {}).get("spec") or {}).get("holderIdentity") or None
+        if lease is None:
             return self._absent(now)
-        self.uid = found["metadata"].get("uid", "")
+        self.uid = lease["metadata"].get("uid", "")
         self._known, self._absent_since = True, None
         if self.holder == self._identity:
-            return Move("take", self._manifest(found) if _challenged(found) else None)
+            return Move("take", self._manifest(lease) if _is_challenged(lease) else None)
         if self.held_until is not None:
             raise LeaseLost(
                 f"The operator {self.holder or '(none now)'} has taken the Lease {self._namespace}/{self._name}; this one "
@@ -100,25 +102,25 @@ class Election:
             )
         if self.holder != before:
             self.answers = False
-        if self._stands_too_long(found, now):
+        if self._stands_too_long(lease, now):
             self.answers = False
-            return Move("take", self._manifest(found))
+            return Move("take", self._manifest(lease))
         if self.holder is None:
-            return Move("take", self._manifest(found))
+            return Move("take", self._manifest(lease))
         if self._challenge is None and (self._ask_at is None or now >= self._ask_at):
-            metadata = found["metadata"]
+            metadata = lease["metadata"]
             annotations = {**(metadata.get("annotations") or {}), _CHALLENGE: self._identity}
-            return Move("ask", {**found, "metadata": {**metadata, "annotations": annotations}})
+            return Move("ask", {**lease, "metadata": {**metadata, "annotations": annotations}})
         return Move("wait")
 
     def wrote(self, move: Move, written: Object | None, *, asked: float, now: float) -> bool:
-        """Learn what became of a move; whether the Lease is ours now.
+        """Take in the result of a move, and return whether this process holds the Lease now.
 
         Args:
-            move: what `look` has said.
-            written: the Lease as it was written; None: it was not, somebody else was faster.
+            move: what `look` has returned.
+            written: the Lease as it was written; None: it was not, since another process was faster.
             asked: when the reading began that `move` followed from.
-            now: when the answer to the write was there.
+            now: when the answer to the write arrived.
         """
         if move.manifest is not None and written is None:
             return False
@@ -132,16 +134,16 @@ class Election:
             self._challenge = (written["metadata"]["resourceVersion"], now)
         return False
 
-    def give_back(self, found: Object | None) -> Object | None:
-        """It is ours no more from now on; what to write so that the next need not wait, None: nothing."""
+    def give_back(self, lease: Object | None) -> Object | None:
+        """Give the Lease up, and return what to write so that the next holder need not wait; None: nothing."""
         self.held_until = None
-        if found is None or found["spec"].get("holderIdentity") != self._identity:
+        if lease is None or lease["spec"].get("holderIdentity") != self._identity:
             return None
-        spec = {**found["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
-        return {**found, "metadata": _without_challenge(found["metadata"]), "spec": spec}
+        spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+        return {**lease, "metadata": _without_challenge(lease["metadata"]), "spec": spec}
 
     def _absent(self, now: float) -> Move:
-        """There is none: at the first start of a release. One that was deleted may be held by whoever has read it."""
+        """Decide where there is no Lease: before the first start, or deleted while its last reader may still hold it."""
         self._challenge, self.answers = None, False
         if self._absent_since is None:
             self._absent_since = now
@@ -150,33 +152,33 @@ class Election:
             return Move("take", self._manifest(None))
         return Move("wait")
 
-    def _stands_too_long(self, found: Object, now: float) -> bool:
-        """Whether a challenge, ours or another's, stands there unanswered for longer than anybody may hold on."""
-        if not _challenged(found):
+    def _stands_too_long(self, lease: Object, now: float) -> bool:
+        """Whether a challenge has been there for longer than the Lease holds without an answer."""
+        if not _is_challenged(lease):
             if self._challenge is not None:
-                self._challenge, self._ask_at, self.answers = None, now + _ASK_AGAIN, True
+                self._challenge, self._ask_at, self.answers = None, now + _CHALLENGE_AGAIN, True
             return False
-        version = found["metadata"]["resourceVersion"]
+        version = lease["metadata"]["resourceVersion"]
         if self._challenge is None or self._challenge[0] != version:
             self._challenge = (version, now)
             return False
-        most = max(self._seconds, found["spec"].get("leaseDurationSeconds") or 0)
+        most = max(self._seconds, lease["spec"].get("leaseDurationSeconds") or 0)
         return now - self._challenge[1] > most + _DRIFT
 
-    def _manifest(self, found: Object | None) -> Object:
+    def _manifest(self, lease: Object | None) -> Object:
         now = datetime.now(UTC).strftime(_FORMAT)
-        before = (found or {}).get("spec") or {}
+        before = (lease or {}).get("spec") or {}
         is_new = before.get("holderIdentity") != self._identity
         return {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,
-            "metadata": _without_challenge(found["metadata"]) if found else self._named(),
+            "metadata": _without_challenge(lease["metadata"]) if lease else self._named(),
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": self._seconds,
                 "acquireTime": now if is_new else before.get("acquireTime", now),
                 "renewTime": now,
-                "leaseTransitions": (before.get("leaseTransitions") or 0) + (1 if is_new and found else 0),
+                "leaseTransitions": (before.get("leaseTransitions") or 0) + (1 if is_new and lease else 0),
             },
         }
 
@@ -188,11 +190,11 @@ class Lease:
     """The right to act for a release. `attempt` and `release` are for one thread, the rest for any.
 
     Args:
-        kube: the API server.
-        namespace: the release's.
-        name: the Lease's.
-        identity: of this process; a container that is started again in its pod has the same.
-        seconds: how long it holds after it was last read.
+        kube: of the API server.
+        namespace: of the release.
+        name: of the Lease.
+        identity: of this process; a container that restarts in its pod keeps it.
+        seconds: how long the Lease holds after it was last read.
         clock: monotonic.
     """
 
@@ -208,59 +210,59 @@ class Lease:
 
     @property
     def holder(self) -> str | None:
-        """Who had it when it was looked at last."""
+        """The holder at the last reading."""
         return self._election.holder
 
     @property
     def uid(self) -> str:
-        """The Lease's own, as it was read or written last; empty before that."""
+        """The uid of the Lease, as it was last read or written; empty before that."""
         return self._election.uid
 
     @property
     def stands_by(self) -> bool:
-        """Whether another operator has it, has shown that it lives, and this one would take over."""
+        """Whether another operator holds the Lease and is known to live, so that this one would take over from it."""
         return not self.is_held and self._election.answers
 
     @property
     def is_held(self) -> bool:
-        """Whether it is ours at this moment, whatever others do."""
+        """Whether this process holds the Lease now, whatever others do."""
         return self.covers(0.0)
 
     def covers(self, seconds: float) -> bool:
-        """Whether it is ours for so many seconds from now, whatever others do."""
+        """Whether this process holds the Lease for so many more seconds, whatever others do."""
         until = self._election.held_until
         return until is not None and self._clock() + seconds < until
 
     def check(self, seconds: float = 0.0) -> None:
-        """Ask before every write that may take so many seconds to arrive.
+        """Check before a write that may take so many seconds to arrive.
 
         Raises:
-            Unavailable: it is not ours for so long.
+            Unavailable: this process does not hold the Lease for so long.
         """
         if not self.covers(seconds):
             raise Unavailable("Nothing is written: this operator does not hold the Lease of its release now")
 
     def attempt(self) -> bool:
-        """Take it, or see that it is still ours; False: somebody else has it, and is asked whether it lives.
+        """Take the Lease, or see that it is still held; False: another process holds it, and is challenged.
 
         Raises:
-            LeaseLost: it was ours, and now is somebody else's.
-            Unavailable, NotYet, Refused: no use in an answer.
+            LeaseLost: this process held it, and now another one does.
+            Unavailable, NotYet, Refused: the API server did not do it.
         """
         asked = self._clock()
-        found = self._kube.get(LEASE, self._namespace, self._name)
-        move = self._election.look(found, now=self._clock())
+        lease = self._kube.get(LEASE, self._namespace, self._name)
+        move = self._election.look(lease, now=self._clock())
         written = None
         try:
             if move.manifest is not None:
-                write = self._kube.create if found is None else self._kube.replace
+                write = self._kube.create if lease is None else self._kube.replace
                 written = write(move.manifest)
         except Conflict:
-            pass  # somebody was faster; the next attempt sees who
+            pass  # another process was faster; the next attempt sees which
         return self._election.wrote(move, written, asked=asked, now=self._clock())
 
     def release(self) -> None:
-        """Give it back, so that the next operator need not wait."""
+        """Give the Lease back, so that the next operator need not wait."""
         if not self.is_held:
             return
         manifest = self._election.give_back(self._kube.get(LEASE, self._namespace, self._name))
@@ -271,8 +273,8 @@ class Lease:
                 return
 
 
-def _challenged(found: Object) -> bool:
-    return _CHALLENGE in (found["metadata"].get("annotations") or {})
+def _is_challenged(lease: Object) -> bool:
+    return _CHALLENGE in (lease["metadata"].get("annotations") or {})
 
 
 def _without_challenge(metadata: Object) -> Object:

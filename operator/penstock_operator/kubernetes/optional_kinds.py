@@ -1,4 +1,4 @@
-"""Kinds of objects whose definitions may come, and go, while the operator runs: each is watched as long as it is there."""
+"""Watches kinds whose CRDs may come and go while the operator runs: each as long as its CRD is installed."""
 
 import asyncio
 import logging
@@ -9,25 +9,23 @@ from typing import Final, Protocol
 from penstock_operator.errors import OperatorError
 from penstock_operator.kubernetes.kinds import Kind
 
-__all__ = ["LATE_THREAD", "LateKinds", "Watch"]
+__all__ = ["OPTIONAL_THREAD", "OptionalKinds", "Watch"]
 
 log = logging.getLogger(__name__)
 
-LATE_THREAD: Final = "kopf-late"
-"""The name of threads that watch such kinds: what libraries say there of the end of a watch is no fault."""
-_LOOK: Final = 10.0
-"""Seconds between two looks for a definition that is not there. One that is there costs no request but its watch."""
-
-
-_AFTER: Final = 3.0
-"""Seconds after the end of a watch: a definition that goes is known for a moment longer."""
+OPTIONAL_THREAD: Final = "kopf-optional"
+"""The name of threads that watch such kinds; errors that libraries log there at the end of a watch are no faults."""
+_CHECK: Final = 10.0
+"""Seconds between two checks for a missing CRD. A kind that is watched costs no further request."""
+_AFTER_END: Final = 3.0
+"""Seconds from the end of a watch to the next check, since the API server serves a deleted CRD for a moment longer."""
 
 
 class Watch(Protocol):
-    """Of one kind. It ends by itself when the kind is no more."""
+    """The watch of one kind. It ends by itself when the CRD is deleted."""
 
     def start(self, on_end: Callable[[], None]) -> None:
-        """Begin; `on_end` is called from another thread, perhaps twice."""
+        """Start it; `on_end` is called from another thread, perhaps twice."""
         ...
 
     def stop(self) -> None:
@@ -35,14 +33,14 @@ class Watch(Protocol):
         ...
 
 
-class LateKinds:
-    """Used in one event loop.
+class OptionalKinds:
+    """The watches of all optional kinds, for one event loop.
 
     Args:
-        serves: whether the API server knows a kind.
-        watch: makes the watch of one.
-        look: seconds between two looks.
-        after: seconds from the end of a watch to the next look.
+        serves: whether the API server serves a kind.
+        watch: makes the watch of a kind.
+        look: seconds between two checks for a missing CRD.
+        after: seconds from the end of a watch to the next check.
     """
 
     def __init__(
@@ -50,8 +48,8 @@ class LateKinds:
         serves: Callable[[Kind], Awaitable[bool]],
         watch: Callable[[Kind], Watch],
         *,
-        look: float = _LOOK,
-        after: float = _AFTER,
+        look: float = _CHECK,
+        after: float = _AFTER_END,
     ) -> None:
         self._serves = serves
         self._watch = watch
@@ -61,21 +59,21 @@ class LateKinds:
         self._stopping = False
 
     async def follow(self, kind: Kind) -> None:
-        """Watch a kind whenever it is there, until `stop`."""
-        loop, told = asyncio.get_running_loop(), False
+        """Watch a kind whenever the API server serves it, until `stop`."""
+        loop, has_warned = asyncio.get_running_loop(), False
         while not self._stopping:
             try:
-                is_there = await self._serves(kind)
+                is_served = await self._serves(kind)
             except OperatorError as e:
                 log.debug("%s", e)
             else:
-                if is_there:
+                if is_served:
                     log.info("Watching %s", kind.plural)
                     await self._until_it_ends(kind, loop)
-                    told = False
+                    has_warned = False
                     continue
-                if not told:
-                    told = True
+                if not has_warned:
+                    has_warned = True
                     log.warning(
                         "The API server knows no %s: their CRD is not there. They are watched as soon as it is, without a "
                         "restart", kind.plural,

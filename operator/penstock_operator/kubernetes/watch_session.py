@@ -1,6 +1,6 @@
-"""The HTTP session that kopf watches with: it can only read, says what it hears, and asks for no more than is needed.
+"""The HTTP session of kopf: it can only read, reports what it hears, and requests no more than is needed.
 
-Of Secrets and pods it asks for the metadata alone, so that no value of a Secret comes into the operator by a watch.
+It requests only the metadata of Secrets and pods, so that no watch brings a value of a Secret into the operator.
 """
 
 import ssl
@@ -15,7 +15,7 @@ from yarl import URL
 from penstock_operator.errors import Refused
 from penstock_operator.kubernetes.api_server import METADATA, METADATA_LIST, ApiServer, Connection
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POD, SECRET, name_of_plural
-from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.kubernetes.watch_health import WatchHealth
 
 __all__ = ["open_session"]
 
@@ -23,10 +23,10 @@ _METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET, PLUGIN_VER
 
 
 class _Content:
-    """What a response holds, as kopf reads it: every part is a sign of life; a connection that was closed here is closed.
+    """The content of a response, as kopf reads it: each part is reported, and a closed connection is an error of aiohttp.
 
-    aiohttp tells its traces of parts only where a whole body is read, which of a watch is never. And a watch that begins
-    while new credentials close its session meets a bare RuntimeError, at which kopf would end, and the operator with it.
+    aiohttp's own traces report parts only where a whole body is read, which a watch never does. A watch that starts while
+    new credentials close its session gets a bare RuntimeError, which would end kopf, and the operator with it.
     """
 
     def __init__(self, inner: aiohttp.StreamReader, heard: Callable[[], None]) -> None:
@@ -38,13 +38,13 @@ class _Content:
 
     async def read(self, n: int = -1) -> bytes:
         try:
-            found = await self._inner.read(n)
+            part = await self._inner.read(n)
         except RuntimeError as e:
             if self._inner._protocol.connected:  # noqa: SLF001
                 raise
             raise aiohttp.ClientConnectionError(str(e)) from e
         self._heard()
-        return found
+        return part
 
     async def iter_chunked(self, n: int) -> AsyncIterator[bytes]:
         while part := await self.read(n):
@@ -52,52 +52,52 @@ class _Content:
 
 
 class _Response(aiohttp.ClientResponse):
-    """A response that tells of what it hears, and holds no `items: null`, Go's empty list, which kopf does not expect."""
+    """A response that reports its parts, and has no `items: null`, Go's empty list, which kopf does not expect."""
 
-    streams: Streams
+    health: WatchHealth
 
     async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
         started = await super().start(connection)
-        self.content = cast("Any", _Content(self.content, lambda: self.streams.sign(self.url.path)))
+        self.content = cast("Any", _Content(self.content, lambda: self.health.heard(self.url.path)))
         return started
 
     async def json(self, **how: Any) -> Any:
-        found = await super().json(**how)
-        if isinstance(found, dict) and found.get("items", ()) is None:
-            found["items"] = []
-        return found
+        document = await super().json(**how)
+        if isinstance(document, dict) and document.get("items", ()) is None:
+            document["items"] = []
+        return document
 
 
-def open_session(server: ApiServer, streams: Streams) -> aiohttp.ClientSession:
+def open_session(server: ApiServer, health: WatchHealth) -> aiohttp.ClientSession:
     """A session for one event loop; its owner closes it."""
     connection = server.connection
     tls = _ssl(connection)
-    response = type("Response", (_Response,), {"streams": streams})
+    response = type("Response", (_Response,), {"health": health})
     tracing = aiohttp.TraceConfig()
 
     async def begins(_: Any, __: Any, request: aiohttp.TraceRequestStartParams) -> None:
         path, is_watch = request.url.path, "watch" in request.url.query
         if request.method.upper() != "GET":
-            raise Refused(f"{request.method} {path}", answer="whoever watches may only read")
+            raise Refused(f"{request.method} {path}", answer="the session of watches may only read")
         if (authorization := server.authorization()) is not None:
             request.headers["Authorization"] = authorization
         if path.rpartition("/")[2] in _METADATA_OF:
             request.headers["Accept"] = METADATA if is_watch else METADATA_LIST
         if is_watch:
-            streams.watches(path)
+            health.watches(path)
         elif "continue" not in request.url.query:
-            streams.lists(path)
+            health.lists(path)
 
     async def answered(_: Any, __: Any, end: aiohttp.TraceRequestEndParams) -> None:
-        streams.sign(end.url.path)
+        health.heard(end.url.path)
         if end.response.status == HTTPStatus.FORBIDDEN:
-            streams.refuses(end.url.path)
+            health.refuses(end.url.path)
         server.count(_verb(end.url), _kind(end.url.path), end.response.status)
 
     async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:
         server.count(_verb(end.url), _kind(end.url.path), 0)
         if isinstance(end.exception, aiohttp.ClientSSLError) and connection.ca is not None:
-            with suppress(OSError):  # the cluster's authority may have changed since; kopf would ask in vain for ever
+            with suppress(OSError):  # the CA of the cluster may have changed; without this kopf would fail for ever
                 tls.load_verify_locations(connection.ca)
 
     tracing.on_request_start.append(begins)
@@ -129,7 +129,7 @@ def _verb(url: URL) -> str:
 
 
 def _kind(path: str) -> str:
-    """The kind that a path lists; of what kopf asks to find out which kinds there are: API."""
+    """The kind that a path lists; `API` for the requests by which kopf finds out which kinds there are."""
     plural = path.rpartition("/")[2]
     name = name_of_plural(plural)
     return name if name != plural else "API"

@@ -12,7 +12,7 @@ import pytest
 from kubernetes.client.configuration import Configuration
 
 from penstock_operator.kubernetes.api_server import ApiServer
-from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.kubernetes.watch_session import open_session
 
 
@@ -74,7 +74,7 @@ def test_a_new_authority_of_the_cluster_is_trusted_once_the_file_names_it(tmp_pa
     api = ApiServer(configuration)
 
     async def ask() -> None:
-        async with open_session(api, Streams([])) as session:
+        async with open_session(api, WatchHealth([])) as session:
 
             async def status() -> int:
                 async with session.get(f"{server.url}/api/v1/pods") as response:

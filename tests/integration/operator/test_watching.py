@@ -14,8 +14,8 @@ import pytest
 from penstock_operator.errors import Refused
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET
-from penstock_operator.kubernetes.watch import Event, Events, Watching
-from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.kubernetes.watch import Event, EventKeys, KopfWatch
+from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.kubernetes.watch_session import open_session
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
@@ -31,7 +31,7 @@ SECONDS = 60.0
 
 
 class Watcher:
-    """A `Watching` through the proxy, and what it told."""
+    """A `KopfWatch` through the proxy, and what it told."""
 
     def __init__(self, faults: FaultProxy, namespaces: tuple[str, ...], metrics: Metrics) -> None:
         self._faults = faults
@@ -51,12 +51,13 @@ class Watcher:
             }
         )
         self.index = ConnectorIndex({})
-        self.streams = Streams(
+        self.streams = WatchHealth(
             KINDS, namespaces, on_gap=lambda: self.gaps.put(None), on_listed=lambda: self.listed.put(None)
         )
-        self.watching = Watching(
-            self.kube.server, settings, Events(self.index, self.keys.put, self.keys.put), deliver=self._deliver, kinds=KINDS,
-            streams=self.streams,
+        self.watching = KopfWatch(
+            self.kube.server, settings, EventKeys(self.index, self.keys.put, self.keys.put), deliver=self._deliver,
+            kinds=KINDS,
+            health=self.streams,
         )  # fmt: skip
         self.watching.start(lambda: self.ended.put(None))
 
@@ -281,7 +282,7 @@ def test_every_event_of_a_watch_is_a_sign_of_life(
     """A watch lasts for ten minutes. One that is told of changes all the time must not count as dead after four."""
     kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
     now = 0.0
-    streams = Streams([POD], (namespace,), clock=lambda: now)
+    streams = WatchHealth([POD], (namespace,), clock=lambda: now)
 
     async def watch() -> None:
         nonlocal now
@@ -309,7 +310,7 @@ def test_a_watch_whose_session_was_closed_says_that_its_connection_is_gone(
     kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
 
     async def read() -> None:
-        session = open_session(kube.server, Streams([POD], (namespace,)))
+        session = open_session(kube.server, WatchHealth([POD], (namespace,)))
         path = f"{faults.url}{POD.path(namespace)}"
         async with session.get(f"{path}?watch=true") as watch, session.get(f"{path}?watch=true") as body:
             assert watch.status == body.status == 200
@@ -337,7 +338,7 @@ def test_the_session_refuses_to_write(faults: FaultProxy, metrics: Metrics, tmp_
     kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
 
     async def write() -> None:
-        async with open_session(kube.server, Streams([])) as session:
+        async with open_session(kube.server, WatchHealth([])) as session:
             await session.patch(f"{faults.url}/api/v1/namespaces/default/configmaps/a", json={})
 
     with pytest.raises(Refused, match="may only read"):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from penstock_operator.errors import Unavailable
 from penstock_operator.kubernetes.kinds import POLICY, Kind
-from penstock_operator.kubernetes.optional_kinds import LateKinds
+from penstock_operator.kubernetes.optional_kinds import OptionalKinds
 
 
 class Cluster:
@@ -43,7 +43,7 @@ async def until(claim: Callable[[], bool]) -> None:
 def test_a_kind_is_watched_when_it_comes_and_when_it_comes_again() -> None:
     async def run() -> None:
         cluster = Cluster()
-        late = LateKinds(cluster.serves, cluster.watch, look=0.01, after=0.01)
+        late = OptionalKinds(cluster.serves, cluster.watch, look=0.01, after=0.01)
         following = asyncio.create_task(late.follow(POLICY))
         await asyncio.sleep(0.05)
         assert cluster.begun == 0

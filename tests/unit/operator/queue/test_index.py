@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.kubernetes.watch import Events
+from penstock_operator.kubernetes.watch import EventKeys
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
 
@@ -30,7 +30,7 @@ class Told:
         self.keys: list[Key] = []
         self.hurried: list[Key] = []
         self.index = ConnectorIndex(worker or {})
-        self.events = Events(self.index, self.keys.append, self._hurry, shared)
+        self.events = EventKeys(self.index, self.keys.append, self._hurry, shared)
 
     def _hurry(self, key: Key) -> None:
         self.keys.append(key)

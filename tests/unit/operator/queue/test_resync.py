@@ -13,9 +13,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock_operator import logs, probes
-from penstock_operator.kubernetes.event_recorder import EventMemory, event
+from penstock_operator.kubernetes.event_recorder import RecentEvents, event_manifest
 from penstock_operator.kubernetes.kinds import CONNECTOR, NODE, POD, SECRET, kind_of
-from penstock_operator.kubernetes.watch_health import Streams
+from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import ConnectorFigures, Metrics, QueueFigures
 from penstock_operator.operator import identity
 from penstock_operator.probes import Heart, Server, metrics_page, probe_page
@@ -42,25 +42,25 @@ def test_paths_are_the_api_s() -> None:
 
 
 def test_an_event_is_told_once_in_ten_minutes() -> None:
-    memory = EventMemory()
+    memory = RecentEvents()
     mark = ("uid", "TaskFailed", "boom")
-    assert memory.is_new(mark, 1000.0)
-    assert not memory.is_new(mark, 1599.0)
-    assert memory.is_new(mark, 1600.0)
-    memory.forget(mark)
-    assert memory.is_new(mark, 1601.0)
+    assert memory.add(mark, 1000.0)
+    assert not memory.add(mark, 1599.0)
+    assert memory.add(mark, 1600.0)
+    memory.remove(mark)
+    assert memory.add(mark, 1601.0)
 
 
 def test_events_that_are_remembered_are_bounded() -> None:
-    memory = EventMemory()
+    memory = RecentEvents()
     for n in range(10_000):
-        memory.is_new((str(n), "", ""), 0.0)
-    assert len(memory._told) == 2_000
+        memory.add((str(n), "", ""), 0.0)
+    assert len(memory._written) == 2_000
 
 
 def test_a_note_keeps_to_a_kibibyte_of_whole_characters() -> None:
     involved = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "shop", "uid": "u"}}
-    note = event(
+    note = event_manifest(
         involved, type_="Warning", reason="R", message="ü" * 2_000, action="A", controller="c", instance="i", now=0.0
     )["note"]
     assert len(note.encode()) <= 1_024
@@ -69,7 +69,7 @@ def test_a_note_keeps_to_a_kibibyte_of_whole_characters() -> None:
 
 def test_streams_are_ready_when_each_has_been_listed() -> None:
     done: list[str] = []
-    streams = Streams([POD, CONNECTOR], ["shop"], on_listed=lambda: done.append("listed"))
+    streams = WatchHealth([POD, CONNECTOR], ["shop"], on_listed=lambda: done.append("listed"))
     pods, connectors = POD.path("shop"), CONNECTOR.path("shop")
     streams.lists(pods)
     streams.lists(connectors)
@@ -84,7 +84,7 @@ def test_streams_are_ready_when_each_has_been_listed() -> None:
 
 def test_a_list_that_is_read_again_is_a_gap() -> None:
     gaps: list[str] = []
-    streams = Streams([POD], on_gap=lambda: gaps.append("gap"))
+    streams = WatchHealth([POD], on_gap=lambda: gaps.append("gap"))
     streams.lists(POD.path())
     streams.lists(POD.path())  # the first attempt failed
     streams.watches(POD.path())
@@ -95,7 +95,7 @@ def test_a_list_that_is_read_again_is_a_gap() -> None:
 
 def test_a_namespace_that_may_not_be_listed_is_not_waited_for() -> None:
     clock, done = Clock(), list[str]()
-    streams = Streams([CONNECTOR], ["shop", "gone"], clock=clock, on_listed=lambda: done.append("listed"))
+    streams = WatchHealth([CONNECTOR], ["shop", "gone"], clock=clock, on_listed=lambda: done.append("listed"))
     shop, gone = CONNECTOR.path("shop"), CONNECTOR.path("gone")
     streams.refuses(gone)
     streams.watches(shop)
@@ -111,7 +111,7 @@ def test_a_namespace_that_may_not_be_listed_is_not_waited_for() -> None:
 
 def test_an_operator_that_may_list_nothing_is_not_ready() -> None:
     clock, done = Clock(), list[str]()
-    streams = Streams([CONNECTOR, POD], clock=clock, on_listed=lambda: done.append("listed"))
+    streams = WatchHealth([CONNECTOR, POD], clock=clock, on_listed=lambda: done.append("listed"))
     for clock.now in (0.0, 20.0, 40.0):
         for kind in (CONNECTOR, POD):
             streams.refuses(kind.path())
@@ -127,10 +127,10 @@ def test_an_operator_that_may_list_nothing_is_not_ready() -> None:
 
 def test_a_stream_without_a_sign_of_life_is_told() -> None:
     clock = Clock()
-    streams = Streams([POD, SECRET], clock=clock, most=240.0)
+    streams = WatchHealth([POD, SECRET], clock=clock, most=240.0)
     clock.now = 200.0
-    streams.sign(POD.path())
-    streams.sign("/somewhere/else")
+    streams.heard(POD.path())
+    streams.heard("/somewhere/else")
     clock.now = 300.0
     assert streams.check_alive() == "no sign of life from /api/v1/secrets for 300 s"
 
