@@ -15,7 +15,7 @@ from penstock_operator.rollout.share import Record
 __all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
 
 EXPECTED: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
-"""Reasons for which the operator itself ends a pod: its end is no loss."""
+"""Reasons for which the operator itself ends a pod; such an end is no loss."""
 
 
 _PLACES: Final = {"connector": "connector", "key.converter": "keyConverter", "value.converter": "valueConverter",
@@ -48,24 +48,24 @@ def _by_place(groups: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TaskMemory:
-    """One task.
+    """One task. Times are in seconds since 1970.
 
     Attributes:
         id: its number.
-        state: Pending, Running, Paused, Restarting, Failed or Stopping.
-        since: when the state began, seconds since 1970.
-        incarnation: the lives so far; raised before the pod is created.
-        pod, pod_uid: of the present life; the uid is unknown until the pod was seen.
-        over: the present life has ended, and what follows is decided (`retry_at`).
+        state: Pending, Running, Paused, Restarting, Failed, Stopping or Stopped.
+        since: when the state began.
+        incarnation: of the present pod; raised before the pod is created.
+        pod, pod_uid: of the present incarnation; the uid is empty until the pod was seen.
+        over: the incarnation has ended, and `retry_at` says what follows.
         restarts: how often it was started again after a failure or a loss.
-        failures, losses, unavailable: ends in a row: by its own fault, by the infrastructure's, for want of what it needs.
-        retry_at: when the next life may begin; None with `over`: not by itself.
-        reason: in one word, why it is not running.
-        message: in a sentence; no secret in it.
+        failures, losses, unavailable: ends in a row: by its own fault, by the infrastructure, since a service was away.
+        retry_at: when the next incarnation may start; None with `over`: not by itself.
+        reason: why it does not run, in one word.
+        message: the same in a sentence without secrets.
         trace: of the last failure.
-        life: what the present life was made from.
-        started: when its container started.
-        versions: of its plugins, by place.
+        life: the hash of what the present pod was made from.
+        started: when the container of the present pod started.
+        versions: of its plugins, by the property that names each.
     """
 
     id: int
@@ -95,7 +95,7 @@ class TaskMemory:
 
 @dataclass(frozen=True, slots=True)
 class JobMemory:
-    """The last short pods for one key that brought no answer: how many, when the next may start, and why."""
+    """The job pods of one key that ended without an answer: how many, when the next one may start, and why."""
 
     key: str = ""
     attempts: int = 0
@@ -122,22 +122,22 @@ def last_restart(handled: Sequence[Handled]) -> Handled | None:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A connector.
+    """One Connector.
 
     Attributes:
         plan: the hash of the plan that its tasks are made from.
-        standing, fence: of the last preparation, and what it was for (`Plan.fence`).
+        standing, fence: of the last preparation, and what that was for (`Plan.fence`).
         tasks: by number.
-        refused: the hash of the facts that a plan was refused for.
-        refusal: the sentences.
-        job: short pods that failed.
+        refused: the hash of a configuration that was refused.
+        refusal: its problems.
+        job: job pods that failed.
         handled: restarts, the latest last.
-        offsets: actions on offsets and topics, likewise.
-        conditions: by type, as they stand.
+        offsets: actions on offsets and topics, the latest last.
+        conditions: the present ones, by type.
         state: of the connector.
-        own: the hash of what was the Connector's own in what its tasks are made from (`plans.own`).
-        rollout: its last restart for a change of the release, as long as that is followed.
-        observed: the generation that was decided for last.
+        own: the hash of the Connector's own part of what its tasks are made from (`plans.own`).
+        rollout: its last restart for a change of the release, until its result is known.
+        observed: the `metadata.generation` that was decided for last.
     """
 
     plan: str = ""
@@ -162,11 +162,10 @@ class Memory:
 
     @property
     def reason(self) -> str:
-        """Of the condition Ready, as it stands."""
+        """The reason of the present condition `Ready`."""
         return str(self.conditions.get(ConditionType.READY, {}).get("reason", ""))
 
     def task(self, number: int) -> TaskMemory:
-        """One task, whatever is known of it."""
         return self.tasks.get(number, TaskMemory(number))
 
     @property

@@ -1,4 +1,4 @@
-"""The status of a Connector: what the operator tells, and what it remembers from one run to the next. Pure."""
+"""The status of a Connector: what the operator reports, and what it keeps from one run to the next. Pure."""
 
 from typing import Annotated, Final, Literal
 
@@ -25,17 +25,19 @@ __all__ = [
 Conditions = Annotated[list[Condition], Mark(**list_of("map", "type"))]
 """By type."""
 
-_GENERATION: Final = "The metadata.generation that this status is of; behind it, a change is still being worked on."
+_GENERATION: Final = (
+    "The metadata.generation that this status is of; while it is lower, a change is still being worked on."
+)
 
 
 class ResolvedConnector(StatusPart):
-    """The plugin that spec.class and spec.version came to."""
+    """The plugin that spec.class and spec.version resolve to."""
 
-    class_name: str = Field(alias="class", description="The class that runs, whatever name spec.class gives it.")
+    class_name: str = Field(alias="class", description="The class that runs, by its own name.")
     type: Literal["source", "sink"] | None = Field(None, description="source or sink.")
     version: str | None = Field(None, description="The version that was chosen.")
     plugin_version: str | None = Field(
-        None, description="The PluginVersion that it comes from; absent for what the runtime brings along."
+        None, description="The PluginVersion that it comes from; absent for plugins of the runtime image."
     )
 
 
@@ -55,33 +57,33 @@ class TaskStatus(StatusPart):
 
     id: int = Field(ge=0, description="Its number, from 0.")
     state: Literal["Pending", "Running", "Paused", "Restarting", "Failed", "Stopping", "Stopped"] = Field(
-        description="Pending: its pod is on its way. Restarting: it gets a new pod after a loss or a restart. Failed: "
+        description="Pending: its pod has not started yet. Restarting: it gets a new pod after a loss or a restart. Failed: "
         "it has failed; retryAt says when it starts again, if it does by itself."
     )
-    reason: str | None = Field(None, description="Why it is not simply running, in one word such as ImagePullBackOff.")
+    reason: str | None = Field(
+        None, description="Why it does not run, or not as it should, in one word such as ImagePullBackOff."
+    )
     message: str | None = Field(None, description="Why, in a sentence.")
     since: Time | None = Field(None, description="When this state began.")
     pod: str | None = Field(None, description="The name of its pod.")
     pod_uid: str | None = Field(None, description="The uid of its pod.")
     incarnation: int | None = Field(
-        None, ge=0, description="How many lives it has had; raised before the pod of the next one is created."
+        None, ge=0, description="How often it was started; raised before the pod of the next start is created."
     )
-    over: bool | None = Field(None, description="The present life has ended; retryAt says when the next one begins.")
+    over: bool | None = Field(None, description="Its pod has ended; retryAt says when the next one starts.")
     restarts: int | None = Field(
         None, ge=0, description="How often it was started again after a failure or a lost pod."
     )
     failures: int | None = Field(None, ge=0, description="Failures in a row; spec.restart bounds them.")
     losses: int | None = Field(None, ge=0, description="Lost pods in a row (node gone, evicted, out of memory).")
     unavailable: int | None = Field(
-        None, ge=0, description="How often in a row it ended because Kafka or another service was away."
+        None, ge=0, description="How often in a row it ended since Kafka or another service could not be reached."
     )
     retry_at: Time | None = Field(None, description="When it is started again.")
     life: str | None = Field(None, description="What the present pod was made from, as a hash.")
-    started_at: Time | None = Field(None, description="When the present life began.")
+    started_at: Time | None = Field(None, description="When the container of its pod started.")
     versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
-    trace: str | None = Field(
-        None, description="The trace of its last failure, shortened, with secrets taken out of it."
-    )
+    trace: str | None = Field(None, description="The trace of its last failure, shortened and without secrets.")
 
 
 class ActiveTopic(StatusPart):
@@ -97,7 +99,7 @@ class OffsetsAction(StatusPart):
 
     token: str = Field(description="The annotation's value; the same value never acts twice.")
     action: str = Field(description="What was asked for: list, alter, reset or reset-topics.")
-    result: str = Field(description="What came of it, in one word: Succeeded, Failed or Refused.")
+    result: str = Field(description="The result, in one word: Succeeded, Failed or Refused.")
     message: str | None = Field(None, description="In a sentence.")
     at: Time | None = Field(None, description="When.")
 
@@ -110,56 +112,62 @@ class RestartAction(StatusPart):
     tasks: Annotated[list[int], Mark(**list_of("atomic"))] | None = Field(
         None, description="The tasks that were restarted."
     )
-    result: str | None = Field(None, description="What came of it, in one word.")
+    result: str | None = Field(None, description="The result, in one word: Succeeded or Refused.")
     message: str | None = Field(None, description="In a sentence.")
     at: Time | None = Field(None, description="When.")
 
 
 class PlanStanding(StatusPart):
-    """A plan's place among the plans of this connector: tasks of a lower one are shut out of Kafka."""
+    """The place of a plan among the plans of its connector; Kafka refuses what tasks of a lower one send."""
 
     generation: int = Field(description="Rises with every plan.")
     plan: str = Field(description="Unique per plan.")
 
 
 class PlanStatus(StatusPart):
-    """What the tasks are made from: the last configuration that was found good."""
+    """What the tasks are made from: the last configuration that was accepted."""
 
     hash: str | None = Field(
         None,
-        description="Of configuration, plugin versions, tasksMax and the pods' image and resources. The plan is the "
+        description="The hash of configuration, plugin versions, tasksMax, and image and resources of pods. The plan is the "
         "ConfigMap <connector>-plan-<its first 10 characters>.",
     )
-    standing: PlanStanding | None = Field(None, description="Its place among the plans of this connector.")
-    fence: str | None = Field(None, description="What the last preparation in Kafka was made for.")
+    standing: PlanStanding | None = Field(None, description="Its place among the plans of its connector.")
+    fence: str | None = Field(
+        None, description="The plan and the Connect name that the last preparation in Kafka was for."
+    )
     own: str | None = Field(
-        None, description="Of what is the connector's own in it: a change of that waits for no other connector."
+        None,
+        description="The hash of the part of it that is the connector's own; a change of that part waits for no other "
+        "connector.",
     )
     refused: str | None = Field(
-        None, description="Of a configuration that was refused; it is not looked at again until something changes."
+        None,
+        description="The hash of a configuration that was refused; it is not checked again until something changes.",
     )
     problems: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="What is wrong with that one, each with its property."
+        None, description="What is wrong with the refused configuration, each problem with its property."
     )
 
 
 class JobStatus(StatusPart):
-    """A short pod (plan, prepare, offsets) that brought no answer."""
+    """A job pod (plan, prepare, reset offsets) that ended without an answer."""
 
-    key: str = Field(description="What it was for.")
+    key: str = Field(description="The name of the job pod.")
     attempts: int | None = Field(None, ge=0, description="How often it was tried.")
     retry_at: Time | None = Field(None, description="When it is tried again.")
-    reason: str | None = Field(None, description="Why it brought none, in one word.")
+    reason: str | None = Field(None, description="Why there was no answer, in one word.")
     message: str | None = Field(None, description="In a sentence.")
 
 
 class RolloutStatus(StatusPart):
-    """The last restart for a change of the release, as long as it is watched whether it gets the connector Ready."""
+    """The last restart for a change of the release, until it is known whether the connector gets Ready again."""
 
-    release: str | None = Field(None, description="Which release, as a hash of what it gives to every plan.")
+    release: str | None = Field(None, description="The release, as a hash of what it gives to every plan.")
     since: Time | None = Field(None, description="When it began.")
     was_ready: bool | None = Field(
-        None, description="It was Ready before: the release's rollout may stop when it does not get so again."
+        None,
+        description="The connector was Ready before; the rollout of the release may stop if it does not get Ready again.",
     )
 
 
@@ -174,16 +182,18 @@ class ConnectorStatus(StatusPart):
     )
     conditions: Conditions | None = Field(
         None,
-        description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: somebody must change "
+        description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: a person must change "
         "something. ConfigValid: the configuration is good. UpdatePending: a change of the release has not reached it.",
     )
-    connector: ResolvedConnector | None = Field(None, description="What spec.class and spec.version came to.")
+    connector: ResolvedConnector | None = Field(
+        None, description="The plugin that spec.class and spec.version resolve to."
+    )
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
     )
     task_summary: str | None = Field(None, description="How many tasks run of how many: 2/2.")
-    replicas: int | None = Field(None, ge=0, description="How many task pods there are, for kubectl scale and HPA.")
-    label_selector: str | None = Field(None, description="Which pods those are, for autoscalers.")
+    replicas: int | None = Field(None, ge=0, description="How many task pods exist, for kubectl scale and HPA.")
+    label_selector: str | None = Field(None, description="The labels of those pods, for autoscalers.")
     active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
         None, description="The topics that it has used (KIP-558), by name; as many as fit, see activeTopicCount."
     )
@@ -198,4 +208,4 @@ class ConnectorStatus(StatusPart):
     rollout: RolloutStatus | None = Field(
         None, description="The last restart for a change of the release. For the operator itself."
     )
-    job: JobStatus | None = Field(None, description="The short pod that failed last. For the operator itself.")
+    job: JobStatus | None = Field(None, description="The job pod that failed last. For the operator itself.")
