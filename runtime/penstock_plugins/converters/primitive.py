@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from penstock import Converter, DataError, Schema, Type
 from penstock.schema import BOOLEAN, FLOAT32, FLOAT64, INT16, INT32, INT64
 from penstock_plugins.connect.values import BOUNDS, java_class
-from penstock_plugins.converters.base import ConverterConfig
+from penstock_plugins.converters._base import ConverterConfig
 
 __all__ = [
     "BooleanConverter",

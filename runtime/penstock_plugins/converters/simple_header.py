@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from penstock import Header, HeaderConverter, Schema
 from penstock.schema import STRING
+from penstock_plugins.connect.literals.reader import parsed
+from penstock_plugins.connect.literals.writer import shown
 from penstock_plugins.connect.text import utf8_text
-from penstock_plugins.converters.literals.reader import parsed
-from penstock_plugins.converters.literals.writer import shown
 
 __all__ = ["SimpleHeaderConverter"]
 

@@ -7,8 +7,8 @@ from penstock import Converter, DataError, Fields, Importance, Schema, Type, pro
 from penstock.schema import OPTIONAL_BYTES, OPTIONAL_STRING
 from penstock_plugins.connect import text
 from penstock_plugins.connect.values import java_class
-from penstock_plugins.converters.base import ConverterConfig
-from penstock_plugins.converters.charsets import Charset
+from penstock_plugins.converters._base import ConverterConfig
+from penstock_plugins.converters._charsets import Charset
 
 __all__ = ["ByteArrayConverter", "StringConverter"]
 

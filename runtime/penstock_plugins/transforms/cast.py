@@ -14,8 +14,8 @@ from penstock_plugins.structs.field_changes import FieldChanges
 from penstock_plugins.structs.key_value import Values
 from penstock_plugins.structs.key_value_transform import Made
 from penstock_plugins.structs.schema_cache import SchemaCache
-from penstock_plugins.transforms.cast_columns import cast_column
-from penstock_plugins.transforms.cast_values import CASTABLE, cast
+from penstock_plugins.transforms._cast_columns import cast_column
+from penstock_plugins.transforms._cast_values import CASTABLE, cast
 
 __all__ = ["Cast"]
 

@@ -1,7 +1,7 @@
 """InsertHeader: add one header, the same on every record."""
 
 from penstock import Config, Header, Importance, Record, RecordBatch, Transform, prop
-from penstock_plugins.converters.literals.reader import parsed
+from penstock_plugins.connect.literals.reader import parsed
 
 __all__ = ["InsertHeader"]
 

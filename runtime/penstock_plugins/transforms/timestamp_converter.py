@@ -11,8 +11,8 @@ from penstock_plugins.structs.copy import Change, Move, StructCopy
 from penstock_plugins.structs.field_changes import FieldChanges
 from penstock_plugins.structs.key_value import Values
 from penstock_plugins.structs.key_value_transform import Made
-from penstock_plugins.transforms.timestamp_converter_config import TimestampConverterConfig
-from penstock_plugins.transforms.timestamp_forms import SCHEMAS, Timestamps, form_of_schema
+from penstock_plugins.transforms._timestamp_converter_config import TimestampConverterConfig
+from penstock_plugins.transforms._timestamp_forms import SCHEMAS, Timestamps, form_of_schema
 
 __all__ = ["TimestampConverter"]
 

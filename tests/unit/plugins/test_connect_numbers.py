@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from penstock import Type
 from penstock.schema import INT8, STRING
+from penstock_plugins.connect.literals.reader import parsed
 from penstock_plugins.connect.numbers import (
     big_decimal,
     double,
@@ -22,7 +23,6 @@ from penstock_plugins.connect.numbers import (
     truncated,
     unbounded,
 )
-from penstock_plugins.converters.literals.reader import parsed
 
 plain_numbers = st.from_regex(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", fullmatch=True)
 

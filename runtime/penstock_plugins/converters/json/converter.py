@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import field_validator
 
 from penstock import ConfigError, Converter, DataError, Fields, Importance, Int, Problem, Schema, prop
-from penstock_plugins.converters.base import ConverterConfig
+from penstock_plugins.converters._base import ConverterConfig
 from penstock_plugins.converters.json.batch import encoded, is_plain
 from penstock_plugins.converters.json.columns import ColumnWriter
 from penstock_plugins.converters.json.reader import JsonReader

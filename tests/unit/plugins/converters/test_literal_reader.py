@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from penstock import Header, Type
 from penstock.schema import STRING
+from penstock_plugins.connect.literals.reader import _Parser, parsed
 from penstock_plugins.connect.text import utf8_text
-from penstock_plugins.converters.literals.reader import _Parser, parsed
 from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 
 _PIECES = st.sampled_from(

@@ -39,9 +39,9 @@ from penstock.schema import (
     struct,
 )
 from penstock.testing import TransformSuite
+from penstock_plugins.transforms._cast_columns import cast_column
+from penstock_plugins.transforms._cast_values import CASTABLE, cast
 from penstock_plugins.transforms.cast import Cast
-from penstock_plugins.transforms.cast_columns import cast_column
-from penstock_plugins.transforms.cast_values import CASTABLE, cast
 
 DAY = 86_400_000
 ROW = struct(

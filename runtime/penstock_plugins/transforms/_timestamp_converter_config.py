@@ -9,7 +9,7 @@ from penstock.rules import words
 from penstock_java.date_format import PatternError, SimpleDateFormat
 from penstock_java.property_text import trimmed
 from penstock_plugins.structs.copy import replace_null_with_default
-from penstock_plugins.transforms.timestamp_forms import PRECISIONS, SCHEMAS
+from penstock_plugins.transforms._timestamp_forms import PRECISIONS, SCHEMAS
 
 __all__ = ["TimestampConverterConfig"]
 

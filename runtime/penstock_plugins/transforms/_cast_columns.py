@@ -1,4 +1,4 @@
-"""Columns of one type's values as another type's: what `cast_values.cast` does, in a few passes over all of them."""
+"""Columns of one type's values as another type's: what `_cast_values.cast` does, in a few passes over all of them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from penstock.schema import TIMESTAMP_NAME
 from penstock_java.floats import double_text, float_text, plain_ranges
 from penstock_plugins.connect.numbers import doubles, floats32, integers, narrowed, singles, truncated
 from penstock_plugins.connect.values import BOUNDS
-from penstock_plugins.transforms.cast_values import MOMENTS, boxed, cast, encoded, moment_text
+from penstock_plugins.transforms._cast_values import MOMENTS, boxed, cast, encoded, moment_text
 
 __all__ = ["cast_column"]
 

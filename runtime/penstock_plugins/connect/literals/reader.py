@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from penstock import DataError, Schema, Type
 from penstock.schema import BOOLEAN, STRING
-from penstock_plugins.converters.literals.types import Common, NotALiteralError, Typed, aligned, moment_of, number_of
+from penstock_plugins.connect.literals.types import Common, NotALiteralError, Typed, aligned, moment_of, number_of
 
 __all__ = ["parsed"]
 
