@@ -1,7 +1,7 @@
-"""Java's numbers from texts and from each other: `parseInt`, `parseDouble`, `new BigDecimal`, and narrowing casts.
+"""Numbers from texts, as Java reads them: `parseInt`, `parseDouble`, `new BigDecimal`.
 
-A text that is no number is a ValueError here, a NumberFormatException in Java. Both languages round to the nearest, so
-Python's own conversions give the value wherever they take the same texts.
+Where Java raises NumberFormatException, these functions raise ValueError. Both languages round to the nearest number, so
+Python's own conversions give the same value wherever they accept the same texts.
 """
 
 import math
@@ -13,13 +13,10 @@ from typing import Final
 
 from penstock import Type
 from penstock_java.property_text import trimmed
+from penstock_plugins.connect.number_casts import float32, float32_of, floats32
 from penstock_plugins.connect.values import BOUNDS
-from penstock_plugins.converters.json.nodes import float32_of
 
-__all__ = ["big_decimal", "double", "doubles", "float32", "floats32", "integer", "integers", "narrowed",
-           "single", "singles", "truncated", "unbounded"]  # fmt: skip
-
-"""What Java's `trim` cuts."""
+__all__ = ["big_decimal", "double", "doubles", "integer", "integers", "single", "singles", "unbounded"]
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _DECIMAL: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -27,7 +24,6 @@ _HEX: Final = re.compile(r"([+-]?)0[xX](?:([0-9a-fA-F]+)\.?|([0-9a-fA-F]*)\.([0-
 _WORD: Final = re.compile(r"([+-]?)(NaN|Infinity)")
 _BIG_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _LAST_CHAR: Final = "\uffff"  # Java looks at 16 bits at a time, and sees no digit in half of a character
-_EXACT: Final = 2**53
 _REST: Final = 2**29 - 1  # the bits of a double's fraction that a float does not have
 _HALF: Final = 2**28
 _LEAST_NORMAL: Final = 2.0**-126
@@ -177,32 +173,3 @@ def big_decimal(text: str) -> Decimal:
     if not -(2**31) < int(number.as_tuple().exponent) <= 2**31:
         raise ValueError("scale out of range")
     return number or number.copy_abs()
-
-
-def narrowed(number: int, kind: Type) -> int:
-    """The low bits of an integer, as a cast to a narrower type leaves them."""
-    low, high = BOUNDS[kind]
-    return number if low <= number <= high else (number - low) % (high - low + 1) + low
-
-
-def truncated(number: float, kind: Type) -> int:
-    """A float as an integer: toward zero, the nearest bound beyond, NaN 0; less than 32 bits are the low bits of 32."""
-    if number != number:
-        return 0
-    wide = Type.INT64 if kind is Type.INT64 else Type.INT32
-    low, high = BOUNDS[wide]
-    return narrowed(low if number <= low else high if number >= high else int(number), kind)
-
-
-def float32(number: float) -> float:
-    """`(float) number` of an int or float: the nearest of 32 bits, infinite beyond."""
-    if isinstance(number, int) and not -_EXACT <= number <= _EXACT:
-        return float32_of(int(number))
-    return float(array("f", (number,))[0])
-
-
-def floats32(numbers: Sequence[float]) -> list[float]:
-    """`float32` of many."""
-    if isinstance(numbers[0], int) and (min(numbers) < -_EXACT or max(numbers) > _EXACT):
-        return list(map(float32, numbers))
-    return array("f", numbers).tolist()

@@ -10,7 +10,8 @@ import msgspec
 from penstock import Instant, Schema, Type
 from penstock.schema import TIMESTAMP_NAME
 from penstock_java.floats import double_text, float_text, plain_ranges
-from penstock_plugins.connect.numbers import doubles, floats32, integers, narrowed, singles, truncated
+from penstock_plugins.connect.number_casts import floats32, narrowed, truncated
+from penstock_plugins.connect.numbers import doubles, integers, singles
 from penstock_plugins.connect.values import BOUNDS
 from penstock_plugins.transforms._cast_values import MOMENTS, boxed, cast, encoded, moment_text
 

@@ -11,10 +11,10 @@ from penstock.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
 from penstock_java.floats import double_text, float_text
 from penstock_plugins.connect.literals.writer import shown
-from penstock_plugins.connect.numbers import double, float32, integer, narrowed, single, truncated
+from penstock_plugins.connect.number_casts import float32, float32_of, float64_of, low_bits, narrowed, truncated
+from penstock_plugins.connect.numbers import double, integer, single
 from penstock_plugins.connect.text import decimal_text
 from penstock_plugins.connect.values import BOUNDS, CLASSES, java_class, type_of
-from penstock_plugins.converters.json.nodes import float32_of, float64_of, low_bits
 
 __all__ = ["CASTABLE", "MOMENTS", "boxed", "cast", "encoded", "moment_text"]
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 from penstock import Config, DataError, Field, Float32, Importance, Instant, Same, Schema, Type, prop
 from penstock.fields import Column
 from penstock.rules import not_blank
-from penstock_plugins.connect.numbers import big_decimal, float32, unbounded
+from penstock_plugins.connect.number_casts import float32, float64_of, low_bits
+from penstock_plugins.connect.numbers import big_decimal, unbounded
 from penstock_plugins.connect.values import CLASSES, java_class
-from penstock_plugins.converters.json.nodes import float64_of, low_bits
 from penstock_plugins.structs.copy import Change, Move, replace_null_with_default
 from penstock_plugins.structs.field_changes import FieldChanges
 from penstock_plugins.structs.field_names import SomeDistinctNames

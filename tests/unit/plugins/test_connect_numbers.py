@@ -9,20 +9,8 @@ from hypothesis import strategies as st
 from penstock import Type
 from penstock.schema import INT8, STRING
 from penstock_plugins.connect.literals.reader import parsed
-from penstock_plugins.connect.numbers import (
-    big_decimal,
-    double,
-    doubles,
-    float32,
-    floats32,
-    integer,
-    integers,
-    narrowed,
-    single,
-    singles,
-    truncated,
-    unbounded,
-)
+from penstock_plugins.connect.number_casts import float32, floats32, narrowed, truncated
+from penstock_plugins.connect.numbers import big_decimal, double, doubles, integer, integers, single, singles, unbounded
 
 plain_numbers = st.from_regex(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", fullmatch=True)
 

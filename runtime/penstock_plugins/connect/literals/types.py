@@ -6,9 +6,9 @@ from typing import Any, Final
 from penstock import Float32, Instant, Int8, Int16, Int32, Int64, Schema, Type
 from penstock.schema import DATE, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TIME, TIMESTAMP, decimal
 from penstock_java.calendar import DAY, millis_of
+from penstock_plugins.connect.number_casts import float32_of, float64_of
 from penstock_plugins.connect.numbers import big_decimal
 from penstock_plugins.connect.values import BOUNDS
-from penstock_plugins.converters.json.nodes import float32_of, float64_of
 
 __all__ = ["Common", "NotALiteralError", "Typed", "aligned", "moment_of", "number_of"]
 

@@ -5,60 +5,22 @@ Kinds are not checked where Jackson's accessors do not: a text under a number ty
 
 import base64
 import copy
-import math
 import re
-import struct
 from decimal import Decimal
 from typing import Any, Final
 
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
+from penstock_plugins.connect.number_casts import float32_of, float64_of, low_bits
 from penstock_plugins.connect.values import BOUNDS, check
 from penstock_plugins.converters.json.parser import MISSING
 
-__all__ = ["NodeReader", "float32_of", "float64_of", "low_bits"]
+__all__ = ["NodeReader"]
 
 _UNIT: Final = r"(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)"
 _BASE64: Final = re.compile(rf"(?:[\0-\x20]*{_UNIT})*[\0-\x20]*")
 _BASE64_UNIT: Final = re.compile(_UNIT)
-
-
-def low_bits(node: Any, kind: Type) -> int:
-    """`intValue`/`longValue` narrowed to a width: the low bits of the integer part, 0 for what is no number."""
-    if isinstance(node, bool) or not isinstance(node, (int, Decimal)):
-        return 0
-    if isinstance(node, Decimal):
-        exponent = int(node.as_tuple().exponent)
-        # Java cuts to 64 bits; a power of ten beyond 10^64 has none of them.
-        node = 0 if exponent > 64 or node.adjusted() < 0 else int(node)
-    low, high = BOUNDS[kind]
-    span = high - low + 1
-    return int((node - low) % span + low)
-
-
-def float64_of(node: Any) -> float:
-    """`doubleValue`: rounded to the nearest, infinite beyond; 0 for what is no number."""
-    if isinstance(node, bool) or not isinstance(node, (int, Decimal)) or not node:
-        return 0.0
-    try:
-        return float(node)
-    except OverflowError:
-        return -math.inf if node < 0 else math.inf
-
-
-def float32_of(node: Any) -> float:
-    """`floatValue`: rounded once, from the exact number."""
-    near = float64_of(node)
-    if not near or math.isinf(near):
-        return near
-    if near != node and struct.pack(">d", near)[-1] & 1 == 0:
-        # Rounding to odd keeps what is lost, so that the second rounding is right.
-        near = math.nextafter(near, math.inf if node > near else -math.inf)
-    try:
-        return float(struct.unpack(">f", struct.pack(">f", near))[0])
-    except OverflowError:
-        return math.copysign(math.inf, near)
 
 
 def _node_type(node: Any) -> str:

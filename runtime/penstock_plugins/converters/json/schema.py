@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 from penstock import DataError, Field, Schema, SchemaBuilderError, Type
+from penstock_plugins.connect.number_casts import low_bits
 from penstock_plugins.connect.values import check
-from penstock_plugins.converters.json.nodes import NodeReader, low_bits
+from penstock_plugins.converters.json.nodes import NodeReader
 from penstock_plugins.converters.json.writer import JsonWriter, quoted
 
 __all__ = ["read_schema", "schema_json"]
