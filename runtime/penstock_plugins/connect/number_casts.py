@@ -10,38 +10,38 @@ from typing import Any, Final
 from penstock import Type
 from penstock_plugins.connect.values import BOUNDS
 
-__all__ = ["float32", "float32_of", "float64_of", "floats32", "low_bits", "narrowed", "truncated"]
+__all__ = ["double_value", "float_value", "low_bits", "narrow", "to_float32", "to_float32s", "truncate"]
 
 _EXACT: Final = 2**53
 """Up to here each integer is a float64."""
 
 
-def narrowed(number: int, kind: Type) -> int:
+def narrow(number: int, kind: Type) -> int:
     """The low bits of an integer, as a cast to a narrower type leaves them."""
     low, high = BOUNDS[kind]
     return number if low <= number <= high else (number - low) % (high - low + 1) + low
 
 
-def truncated(number: float, kind: Type) -> int:
+def truncate(number: float, kind: Type) -> int:
     """A float as an integer: toward zero, the nearest bound beyond, NaN 0; less than 32 bits are the low bits of 32."""
     if number != number:
         return 0
     wide = Type.INT64 if kind is Type.INT64 else Type.INT32
     low, high = BOUNDS[wide]
-    return narrowed(low if number <= low else high if number >= high else int(number), kind)
+    return narrow(low if number <= low else high if number >= high else int(number), kind)
 
 
-def float32(number: float) -> float:
+def to_float32(number: float) -> float:
     """`(float) number` of an int or float: the nearest of 32 bits, infinite beyond."""
     if isinstance(number, int) and not -_EXACT <= number <= _EXACT:
-        return float32_of(int(number))
+        return float_value(int(number))
     return float(array("f", (number,))[0])
 
 
-def floats32(numbers: Sequence[float]) -> list[float]:
-    """`float32` of many."""
+def to_float32s(numbers: Sequence[float]) -> list[float]:
+    """`to_float32` of many."""
     if isinstance(numbers[0], int) and (min(numbers) < -_EXACT or max(numbers) > _EXACT):
-        return list(map(float32, numbers))
+        return list(map(to_float32, numbers))
     return array("f", numbers).tolist()
 
 
@@ -58,7 +58,7 @@ def low_bits(node: Any, kind: Type) -> int:
     return int((node - low) % span + low)
 
 
-def float64_of(node: Any) -> float:
+def double_value(node: Any) -> float:
     """`doubleValue`: rounded to the nearest, infinite beyond; 0 for what is no number."""
     if isinstance(node, bool) or not isinstance(node, (int, Decimal)) or not node:
         return 0.0
@@ -68,9 +68,9 @@ def float64_of(node: Any) -> float:
         return -math.inf if node < 0 else math.inf
 
 
-def float32_of(node: Any) -> float:
+def float_value(node: Any) -> float:
     """`floatValue`: rounded once, from the exact number."""
-    near = float64_of(node)
+    near = double_value(node)
     if not near or math.isinf(near):
         return near
     if near != node and struct.pack(">d", near)[-1] & 1 == 0:

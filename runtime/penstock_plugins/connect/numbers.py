@@ -13,10 +13,19 @@ from typing import Final
 
 from penstock import Type
 from penstock_java.property_text import trimmed
-from penstock_plugins.connect.number_casts import float32, float32_of, floats32
+from penstock_plugins.connect.number_casts import float_value, to_float32, to_float32s
 from penstock_plugins.connect.values import BOUNDS
 
-__all__ = ["big_decimal", "double", "doubles", "integer", "integers", "single", "singles", "unbounded"]
+__all__ = [
+    "parse_big_decimal",
+    "parse_big_integer",
+    "parse_double",
+    "parse_doubles",
+    "parse_float",
+    "parse_floats",
+    "parse_integer",
+    "parse_integers",
+]
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _DECIMAL: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -30,20 +39,20 @@ _LEAST_NORMAL: Final = 2.0**-126
 _SHORT: Final = 20  # the digits of 64 bits, and a sign
 
 
-def integer(text: str, kind: Type) -> int:
+def parse_integer(text: str, kind: Type) -> int:
     """`Byte.parseByte` to `Long.parseLong`: a sign and digits of any script, in range, without blanks.
 
     Raises:
         ValueError: it is no such text.
     """
-    number = unbounded(text)
+    number = parse_big_integer(text)
     low, high = BOUNDS[kind]
     if not low <= number <= high:
         raise ValueError("out of range")
     return number
 
 
-def unbounded(text: str) -> int:
+def parse_big_integer(text: str) -> int:
     """`new BigInteger(text)`: a sign and digits of any script, without blanks.
 
     Raises:
@@ -58,10 +67,10 @@ def unbounded(text: str) -> int:
     return sign * int(Decimal(digits or "0"))  # of a text, `int` takes only so many digits
 
 
-def integers(texts: Sequence[str], kind: Type) -> list[int]:
-    """`integer` of many texts, of which most are plain digits."""
-    if not _only(texts, b"0123456789+-"):
-        return [integer(t, kind) for t in texts]
+def parse_integers(texts: Sequence[str], kind: Type) -> list[int]:
+    """`parse_integer` of many texts, of which most are plain digits."""
+    if not _have_only(texts, b"0123456789+-"):
+        return [parse_integer(t, kind) for t in texts]
     numbers = list(map(int, texts))
     low, high = BOUNDS[kind]
     if min(numbers) < low or max(numbers) > high:
@@ -69,7 +78,7 @@ def integers(texts: Sequence[str], kind: Type) -> list[int]:
     return numbers
 
 
-def double(text: str) -> float:
+def parse_double(text: str) -> float:
     """`Double.parseDouble`: blanks around, an exponent, a suffix `f` or `d`, hex, `NaN`, `Infinity`.
 
     Raises:
@@ -78,10 +87,10 @@ def double(text: str) -> float:
     text = trimmed(text)
     if found := _DECIMAL.fullmatch(text):
         return float(found[1])
-    return _unusual(text, _hex_double)
+    return _parse_word_or_hex(text, _hex_double)
 
 
-def single(text: str) -> float:
+def parse_float(text: str) -> float:
     """`Float.parseFloat`: the nearest of 32 bits, rounded once.
 
     Raises:
@@ -92,34 +101,34 @@ def single(text: str) -> float:
         near = float(found[1])
         if not near or math.isinf(near):
             return near
-        return float32_of(Decimal(found[1]))
-    return _unusual(text, _hex_single)
+        return float_value(Decimal(found[1]))
+    return _parse_word_or_hex(text, _hex_float)
 
 
-def doubles(texts: Sequence[str]) -> list[float]:
-    """`double` of many texts, of which most are plain."""
+def parse_doubles(texts: Sequence[str]) -> list[float]:
+    """`parse_double` of many texts, of which most are plain."""
     # Of these characters `float` makes no other number than Java does, and refuses the same.
-    return list(map(float if _only(texts, b"0123456789+-.eE") else double, texts))
+    return list(map(float if _have_only(texts, b"0123456789+-.eE") else parse_double, texts))
 
 
-def singles(texts: Sequence[str]) -> list[float]:
-    """`single` of many texts, of which most are plain."""
-    near = doubles(texts)
+def parse_floats(texts: Sequence[str]) -> list[float]:
+    """`parse_float` of many texts, of which most are plain."""
+    near = parse_doubles(texts)
     # What was rounded to 64 bits is rounded to 32 as the text itself, but for what now lies half way between two floats.
     return [
-        single(text) if bits & _REST == _HALF or 0 < abs(number) < _LEAST_NORMAL else rounded
+        parse_float(text) if bits & _REST == _HALF or 0 < abs(number) < _LEAST_NORMAL else rounded
         for text, number, bits, rounded in zip(
-            texts, near, memoryview(array("d", near)).cast("B").cast("Q"), floats32(near), strict=True
+            texts, near, memoryview(array("d", near)).cast("B").cast("Q"), to_float32s(near), strict=True
         )
     ]
 
 
-def _only(texts: Sequence[str], allowed: bytes) -> bool:
+def _have_only(texts: Sequence[str], allowed: bytes) -> bool:
     joined = "".join(texts)
     return joined.isascii() and not joined.encode().translate(None, allowed)
 
 
-def _unusual(text: str, of_hex: Callable[[int, int], float]) -> float:
+def _parse_word_or_hex(text: str, of_hex: Callable[[int, int], float]) -> float:
     if word := _WORD.fullmatch(text):
         return math.nan if word[2] == "NaN" else -math.inf if word[1] == "-" else math.inf
     if (found := _HEX.fullmatch(text)) is None:
@@ -128,12 +137,12 @@ def _unusual(text: str, of_hex: Callable[[int, int], float]) -> float:
     mantissa = int(plain or whole + fraction, 16)
     # Beyond this many binary places, a number is infinite or zero however many digits the mantissa has.
     limit = 4 * len(text) + 5000
-    exponent = max(-limit, min(limit, _bounded(power))) - 4 * len(fraction or "")
+    exponent = max(-limit, min(limit, _bounded_exponent(power))) - 4 * len(fraction or "")
     number = of_hex(mantissa, exponent)
     return -number if sign == "-" else number
 
 
-def _bounded(power: str) -> int:
+def _bounded_exponent(power: str) -> int:
     digits = power.lstrip("+-").lstrip("0") or "0"
     number = int(digits) if len(digits) < 19 else 10**18
     return -number if power[0] == "-" else number
@@ -146,19 +155,19 @@ def _hex_double(mantissa: int, exponent: int) -> float:
         return math.inf
 
 
-def _hex_single(mantissa: int, exponent: int) -> float:
+def _hex_float(mantissa: int, exponent: int) -> float:
     spare = mantissa.bit_length() - 40
     if spare > 0:
         # The bits that no rounding to 24 can see but for their being there.
         mantissa = mantissa >> spare << 1 | (mantissa & ((1 << spare) - 1) != 0)
         exponent += spare - 1
     try:
-        return float32(math.ldexp(mantissa, max(exponent, -400)))
+        return to_float32(math.ldexp(mantissa, max(exponent, -400)))
     except OverflowError:
         return math.inf
 
 
-def big_decimal(text: str) -> Decimal:
+def parse_big_decimal(text: str) -> Decimal:
     """`new BigDecimal(text)`: digits of any script, a scale of 32 bits, no blanks; it has no negative zero.
 
     Raises:

@@ -14,7 +14,7 @@ from penstock import Fields, Float32, Instant, Same, Schema, Type
 from penstock_java.calendar import date_text
 from penstock_java.floats import double_text, float_text, plain_ranges
 
-__all__ = ["decimal_text", "text", "texts", "utf8_text"]
+__all__ = ["decimal_text", "java_text", "java_texts", "utf8_text"]
 
 _SURROGATE_BYTES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
@@ -40,7 +40,7 @@ def utf8_text(data: bytes) -> str:
         return _SURROGATE_BYTES.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
 
 
-def text(schema: Schema | None, value: object) -> str:
+def java_text(schema: Schema | None, value: object) -> str:
     """The text of one value; the schema tells structs from maps and floats from doubles.
 
     Bytes have no content in their Java text (it is an address), so theirs is `[B@` and the length in hex here.
@@ -65,39 +65,43 @@ def text(schema: Schema | None, value: object) -> str:
         case bytes():
             return f"[B@{len(value):x}"
         case dict():
-            return _struct(schema, value) if schema is not None and schema.type is Type.STRUCT else _map(schema, value)
+            return (
+                _struct_text(schema, value)
+                if schema is not None and schema.type is Type.STRUCT
+                else _map_text(schema, value)
+            )
         case list() | tuple():
             items = schema.items if schema is not None else None
-            return f"[{', '.join(text(items, v) for v in value)}]"
+            return f"[{', '.join(java_text(items, v) for v in value)}]"
         case _:
             return str(value)
 
 
-def _struct(schema: Schema, value: Mapping[str, Any]) -> str:
-    shown = (f"{f.name}={text(f.schema, value[f.name])}" for f in schema.fields if value.get(f.name) is not None)
+def _struct_text(schema: Schema, value: Mapping[str, Any]) -> str:
+    shown = (f"{f.name}={java_text(f.schema, value[f.name])}" for f in schema.fields if value.get(f.name) is not None)
     return f"Struct{{{','.join(shown)}}}"
 
 
-def _map(schema: Schema | None, value: Mapping[Any, Any]) -> str:
+def _map_text(schema: Schema | None, value: Mapping[Any, Any]) -> str:
     keys, values = (schema.keys, schema.values) if schema is not None else (None, None)
-    return "{" + ", ".join(f"{text(keys, k)}={text(values, v)}" for k, v in value.items()) + "}"
+    return "{" + ", ".join(f"{java_text(keys, k)}={java_text(values, v)}" for k, v in value.items()) + "}"
 
 
-def texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
-    """`text` of many values of one schema, with short ways for texts, numbers and dicts of the same names."""
+def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
+    """`java_text` of many values of one schema, with short ways for texts, numbers and dicts of the same names."""
     fields = Fields.of(values)
     if fields is None:
-        return list(map(str, _column(schema, values, frozenset(map(type, values)))))
-    return _rows(schema, fields)
+        return list(map(str, _column_texts(schema, values, frozenset(map(type, values)))))
+    return _row_texts(schema, fields)
 
 
-def _rows(schema: Schema | None, fields: Fields) -> list[str]:
+def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
     """The texts of rows: one template for all, filled from the columns."""
     struct = schema is not None and schema.type is Type.STRUCT
     schemas: Sequence[Schema | None] = [None] * len(fields.columns)
     if schema is not None and struct:
         if tuple(fields.columns) != tuple(f.name for f in schema.fields):
-            return [text(schema, row) for row in fields.rows()]
+            return [java_text(schema, row) for row in fields.rows()]
         schemas = [f.schema for f in schema.fields]
     elif schema is not None:
         schemas = [schema.values] * len(fields.columns)
@@ -108,15 +112,15 @@ def _rows(schema: Schema | None, fields: Fields) -> list[str]:
         head = f"{separator}{name}="
         if isinstance(column, Same):
             if column.value is not None or not struct:
-                shown.append((head + text(of, column.value)).replace("%", "%%"))
+                shown.append((head + java_text(of, column.value)).replace("%", "%%"))
             continue
         types = fields.types(name)
         if struct and _NULL in types:  # a null field of a struct is left out
-            there = iter(_column(of, [v for v in column if v is not None], types - {_NULL}))
+            there = iter(_column_texts(of, [v for v in column if v is not None], types - {_NULL}))
             columns.append(["" if v is None else f"{head}{next(there)}" for v in column])
             shown.append("%s")
         else:
-            columns.append(_column(of, column, types))
+            columns.append(_column_texts(of, column, types))
             shown.append(head.replace("%", "%%") + "%s")
     start, end = ("Struct{", "}") if struct else ("{", "}")
     template = "".join(shown)
@@ -127,7 +131,7 @@ def _rows(schema: Schema | None, fields: Fields) -> list[str]:
     return [start + row[cut:] + end for row in rows] if cut else rows  # each begins with the field that it has first
 
 
-def _column(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any]:
+def _column_texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any]:
     """A column ready for `%s`. Numbers are written by msgspec, at once."""
     if types == _STR:
         return column
@@ -140,4 +144,4 @@ def _column(schema: Schema | None, column: Sequence[Any], types: frozenset[type]
     if types <= _SHORT:
         return [v if type(v) is str or type(v) is int else _EXACT[v] for v in column]
     inner = Fields.of(column) if types == _DICT else None
-    return [text(schema, v) for v in column] if inner is None else _rows(schema, inner)
+    return [java_text(schema, v) for v in column] if inner is None else _row_texts(schema, inner)

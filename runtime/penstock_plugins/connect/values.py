@@ -11,7 +11,17 @@ from typing import Any, Final
 from penstock import DataError, Fields, Float32, Instant, Int8, Int16, Int32, Int64, Same, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 
-__all__ = ["BOUNDS", "CLASSES", "LOGICAL", "check", "java_class", "null_of", "stands_under", "surely_under", "type_of"]
+__all__ = [
+    "BOUNDS",
+    "CLASSES",
+    "LOGICAL",
+    "all_valid",
+    "is_of_type",
+    "java_class",
+    "null_error",
+    "type_of",
+    "validate_value",
+]
 
 BOUNDS: Final[Mapping[Type, tuple[int, int]]] = {
     Type.INT8: (-(2**7), 2**7 - 1),
@@ -85,9 +95,9 @@ _BOXED: Final[Mapping[Type, str]] = {
 def java_class(schema: Schema | None, value: object) -> str:
     """The class that this value has in Kafka Connect, as its messages name it (without the word `class`)."""
     if type(value) is int:
-        if schema is not None and schema.type in BOUNDS and stands_under(schema.type, value):
+        if schema is not None and schema.type in BOUNDS and is_of_type(schema.type, value):
             return _BOXED[schema.type]
-        return "java.lang.Long" if stands_under(Type.INT64, value) else "java.math.BigInteger"
+        return "java.lang.Long" if is_of_type(Type.INT64, value) else "java.math.BigInteger"
     if type(value) is dict and schema is not None and schema.type is Type.STRUCT:
         return "org.apache.kafka.connect.data.Struct"
     if type(value) is float and schema is not None and schema.type is Type.FLOAT32:
@@ -103,7 +113,7 @@ def type_of(value: object) -> Type | None:
     return found
 
 
-def stands_under(kind: Type, value: object) -> bool:
+def is_of_type(kind: Type, value: object) -> bool:
     """Whether the value is of the class that this schema type asks for; what is inside it is not looked at."""
     bounds = BOUNDS.get(kind)
     if bounds is not None:
@@ -117,7 +127,7 @@ def stands_under(kind: Type, value: object) -> bool:
     return kind is Type.STRING and isinstance(value, str)
 
 
-def surely_under(schema: Schema, values: Sequence[Any]) -> bool:
+def all_valid(schema: Schema, values: Sequence[Any]) -> bool:
     """Whether C-speed means show that every one of these values may stand under the schema; False is no answer."""
     kind = schema.type
     if schema.name in LOGICAL or kind in (Type.ARRAY, Type.MAP):
@@ -128,7 +138,7 @@ def surely_under(schema: Schema, values: Sequence[Any]) -> bool:
             fields is not None
             and tuple(fields.columns) == tuple(f.name for f in schema.fields)
             and all(
-                surely_under(field.schema, [column.value] if isinstance(column, Same) else column)
+                all_valid(field.schema, [column.value] if isinstance(column, Same) else column)
                 for field, column in zip(schema.fields, fields.columns.values(), strict=True)
             )
         )
@@ -144,12 +154,12 @@ def surely_under(schema: Schema, values: Sequence[Any]) -> bool:
     return types <= {_PLAIN[kind]}
 
 
-def null_of(name: str, schema: Schema) -> DataError:
+def null_error(name: str, schema: Schema) -> DataError:
     """The error of a null under a required schema."""
     return DataError(f'Invalid value: null used for required field: "{name}", schema type: {schema.type.upper()}')
 
 
-def check(name: str, schema: Schema, value: object) -> None:
+def validate_value(name: str, schema: Schema, value: object) -> None:
     """Look whether a field may hold a value, as `Struct.put` does.
 
     Raises:
@@ -157,10 +167,10 @@ def check(name: str, schema: Schema, value: object) -> None:
     """
     if value is None:
         if not schema.optional:
-            raise null_of(name, schema)
+            raise null_error(name, schema)
         return
     wanted = LOGICAL.get(schema.name) if schema.name is not None else None
-    if not (type(value) is wanted if wanted is not None else stands_under(schema.type, value)):
+    if not (type(value) is wanted if wanted is not None else is_of_type(schema.type, value)):
         shown = f'"{schema.name}" with type ' if schema.name is not None else "with type "
         raise DataError(
             f"Invalid Java object for schema {shown}{schema.type.upper()}: class {java_class(None, value)}"
@@ -170,19 +180,19 @@ def check(name: str, schema: Schema, value: object) -> None:
         return
     if isinstance(value, list) and schema.items is not None:
         for item in value:
-            check(name, schema.items, item)
+            validate_value(name, schema.items, item)
     elif isinstance(value, dict):
-        _check_entries(name, schema, value)
+        _validate_entries(name, schema, value)
 
 
-def _check_entries(name: str, schema: Schema, value: Mapping[Any, Any]) -> None:
+def _validate_entries(name: str, schema: Schema, value: Mapping[Any, Any]) -> None:
     if schema.type is Type.MAP:
         if schema.keys is not None and schema.values is not None:
             for key, item in value.items():
-                check(name, schema.keys, key)
-                check(name, schema.values, item)
+                validate_value(name, schema.keys, key)
+                validate_value(name, schema.values, item)
         return
     for field in schema.fields:
         item = value.get(field.name)
         if item is not None or not (field.schema.optional or field.schema.default is not None):
-            check(field.name, field.schema, item)
+            validate_value(field.name, field.schema, item)

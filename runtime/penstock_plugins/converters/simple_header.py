@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from penstock import Header, HeaderConverter, Schema
 from penstock.schema import STRING
-from penstock_plugins.connect.literals.reader import parsed
-from penstock_plugins.connect.literals.writer import shown
+from penstock_plugins.connect.literals.reader import parse_literal
+from penstock_plugins.connect.literals.writer import write_literal
 from penstock_plugins.connect.text import utf8_text
 
 __all__ = ["SimpleHeaderConverter"]
@@ -28,7 +28,7 @@ class SimpleHeaderConverter(HeaderConverter):
 
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
         """The literal as UTF-8; None for null."""
-        return None if value is None else shown(schema, value).encode("utf-8", "replace")
+        return None if value is None else write_literal(schema, value).encode("utf-8", "replace")
 
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
         """The header with the type that its text suggests."""
@@ -37,5 +37,5 @@ class SimpleHeaderConverter(HeaderConverter):
         if _WORDS.match(data) is not None:
             return _made(Header, (name, data.decode(), STRING))
         text = utf8_text(data)
-        schema, value = parsed(text) if text else (STRING, text)
+        schema, value = parse_literal(text) if text else (STRING, text)
         return Header(name, value, schema)

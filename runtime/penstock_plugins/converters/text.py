@@ -53,7 +53,7 @@ class StringConverter(Converter):
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """The value's Java text as bytes; None for null. A character that the encoding lacks becomes `?`."""
-        return None if value is None else self._writing.encode(text.text(schema, value))
+        return None if value is None else self._writing.encode(text.java_text(schema, value))
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
         """An optional string; malformed bytes become U+FFFD."""
@@ -89,7 +89,7 @@ class StringConverter(Converter):
         return OPTIONAL_STRING, [None if d is None else decode(d) for d in data]
 
     def _encoded(self, schema: Schema | None, values: Sequence[Any]) -> list[bytes]:
-        texts = text.texts(schema, values)
+        texts = text.java_texts(schema, values)
         if self._writing.codec == "utf-8":
             try:
                 return list(map(str.encode, texts))

@@ -18,17 +18,17 @@ from typing import Any, Final, NamedTuple
 
 from penstock import DataError, Field, Fields, Importance, Same, Schema, Type, prop
 from penstock.fields import Column
-from penstock_plugins.connect.values import LOGICAL, java_class, null_of
+from penstock_plugins.connect.values import LOGICAL, java_class, null_error
 
 __all__ = [
-    "Change",
-    "Move",
+    "FieldChange",
+    "FieldCopy",
     "StructCopy",
-    "as_rows",
-    "basics",
+    "copy_schema_basics",
     "replace_null_with_default",
     "require_map",
     "require_struct",
+    "with_columns",
 ]
 
 _NULL: Final = type(None)
@@ -74,7 +74,7 @@ def _class_of(schema: Schema | None, value: Any) -> str:
     return "null" if value is None else java_class(schema, value)
 
 
-def basics(schema: Schema, fields: Iterable[Field]) -> Schema:
+def copy_schema_basics(schema: Schema, fields: Iterable[Field]) -> Schema:
     """A struct schema with these fields and the name, version, doc and parameters of another.
 
     It is required and has no default, whatever the other was (`SchemaUtil.copySchemaBasics`).
@@ -92,26 +92,26 @@ def basics(schema: Schema, fields: Iterable[Field]) -> Schema:
     )
 
 
-class Change(NamedTuple):
+class FieldChange(NamedTuple):
     """What a transform does to the values of a field."""
 
     value: Callable[[Any], Any]
     column: Callable[[list[Any], frozenset[type]], Column]
     """The same for many values, of these types."""
 
-    def of(self, column: Column, types: frozenset[type] | None = None) -> Column:
+    def apply(self, column: Column, types: frozenset[type] | None = None) -> Column:
         """What becomes of a column; the types of its values where they are known."""
         if isinstance(column, Same):
             return Same(self.value(column.value))
         return self.column(column, frozenset(map(type, column)) if types is None else types)
 
 
-class Move(NamedTuple):
+class FieldCopy(NamedTuple):
     """One field of the new struct: where it is read, where it is put, and what is done to it in between."""
 
     source: Field
     target: Field
-    change: Change | None = None
+    change: FieldChange | None = None
 
 
 class _Put(NamedTuple):
@@ -119,7 +119,7 @@ class _Put(NamedTuple):
 
     source: Field
     target: Field
-    change: Change | None
+    change: FieldChange | None
     fill: Any
     foreign: bool
     busy: bool
@@ -138,9 +138,9 @@ class _Put(NamedTuple):
             value = self.change.value(value)
         if value is None:
             if not self.target.schema.optional:
-                raise null_of(self.target.name, self.target.schema)
+                raise null_error(self.target.name, self.target.schema)
         elif self.foreign:
-            _check_class(self.target.name, self.source.schema, self.target.schema, value)
+            _validate_class(self.target.name, self.source.schema, self.target.schema, value)
         return value
 
     def column(self, column: Column, types: frozenset[type]) -> Column:
@@ -153,7 +153,7 @@ class _Put(NamedTuple):
                     types = types - {_NULL} | {type(self.fill)}
                     column = [self.fill if v is None else v for v in column]
                 elif not self.target.schema.optional:
-                    raise null_of(self.target.name, self.target.schema)
+                    raise null_error(self.target.name, self.target.schema)
             return self.change.column(column, types)
         if self.foreign:
             return [self.value(v) for v in column]
@@ -175,14 +175,14 @@ class StructCopy:
         schema: that of the new struct.
     """
 
-    def __init__(self, schema: Schema, moves: Iterable[Move], *, replace_null: bool) -> None:
+    def __init__(self, schema: Schema, moves: Iterable[FieldCopy], *, replace_null: bool) -> None:
         self.schema = schema
         there = tuple(moves)
         self._names = [(m.target.name, m.source.name) for m in there]
         kept = [new for new, old in self._names if new == old]
         self._kept = kept if len(kept) == len(there) else None
         self._puts = tuple(
-            put for put in (_put(m, replace_null=replace_null) for m in there)
+            put for put in (_put_of(m, replace_null=replace_null) for m in there)
             if put.busy or put.fill is not None or not put.target.schema.optional
         )  # fmt: skip
         self._busy = tuple(put for put in self._puts if put.busy)
@@ -202,7 +202,7 @@ class StructCopy:
                 new[name] = put.value(item)
         return new
 
-    def filled(self, struct: dict[str, Any]) -> dict[str, Any]:
+    def row_with_defaults(self, struct: dict[str, Any]) -> dict[str, Any]:
         """As `row`, for a copy that keeps all names: the same object where no null is replaced."""
         for put in self._puts:
             if struct.get(put.source.name) is None:
@@ -221,9 +221,9 @@ class StructCopy:
         columns = {name: fields.columns[old] for name, old in self._names}
         for put in self._puts:
             columns[put.target.name] = put.column(columns[put.target.name], fields.types(put.source.name))
-        return as_rows(fields, columns)
+        return with_columns(fields, columns)
 
-    def hands_on(self, structs: Sequence[Any]) -> bool:
+    def keeps_values(self, structs: Sequence[Any]) -> bool:
         """Whether it is sure that each of these is a struct in which no null is replaced or refused."""
         if isinstance(structs, Fields):
             there = structs.columns
@@ -246,28 +246,28 @@ class StructCopy:
             return None
 
 
-def as_rows(fields: Fields, columns: Mapping[str, Column]) -> list[dict[str, Any]] | Fields:
+def with_columns(fields: Fields, columns: Mapping[str, Column]) -> list[dict[str, Any]] | Fields:
     """As many rows as there are in `fields`, with these columns, if any."""
     return fields.having(columns) if columns else [{} for _ in range(len(fields))]
 
 
-def _put(move: Move, *, replace_null: bool) -> _Put:
+def _put_of(move: FieldCopy, *, replace_null: bool) -> _Put:
     source, target, change = move
     fill = source.schema.default if replace_null else None
     foreign = change is None and source.schema is not target.schema and source.schema != target.schema
     return _Put(source, target, change, fill, foreign, busy=foreign or change is not None)
 
 
-def _check_class(name: str, source: Schema, target: Schema, value: Any) -> None:
+def _validate_class(name: str, source: Schema, target: Schema, value: Any) -> None:
     """`ConnectSchema.validateValue` for a value whose class its old schema tells.
 
     A plain `int` would fit any width, but Java's boxed numbers do not.
     """
     if value is None:
         if not target.optional:
-            raise null_of(name, target)
+            raise null_error(name, target)
         return
-    if _takes(target) != _takes(source):
+    if _accepted_class(target) != _accepted_class(source):
         shown = f'"{target.name}" with type ' if target.name is not None else "with type "
         raise DataError(
             f"Invalid Java object for schema {shown}{target.type.upper()}: class {java_class(source, value)} "
@@ -279,14 +279,14 @@ def _check_class(name: str, source: Schema, target: Schema, value: Any) -> None:
         raise DataError(f'Struct schemas do not match for field: "{name}"')
     if target.type is Type.ARRAY and source.items is not None and target.items is not None:
         for item in value:
-            _check_class(name, source.items, target.items, item)
+            _validate_class(name, source.items, target.items, item)
     elif target.type is Type.MAP and None not in (source.keys, source.values, target.keys, target.values):
         for key, item in value.items():
-            _check_class(name, source.keys, target.keys, key)  # type: ignore[arg-type]
-            _check_class(name, source.values, target.values, item)  # type: ignore[arg-type]
+            _validate_class(name, source.keys, target.keys, key)  # type: ignore[arg-type]
+            _validate_class(name, source.values, target.values, item)  # type: ignore[arg-type]
 
 
-def _takes(schema: Schema) -> type | Type:
+def _accepted_class(schema: Schema) -> type | Type:
     """What decides about the class of a value: the logical type's class, else the schema type."""
     logical = LOGICAL.get(schema.name) if schema.name is not None else None
     return schema.type if logical is None else logical

@@ -8,24 +8,24 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from penstock import Field, Fields, Same, Schema, Type
 from penstock_java.hash_map import in_hash_order
-from penstock_plugins.structs.copy import Change, Move, StructCopy, require_map, require_struct
+from penstock_plugins.structs.copy import FieldChange, FieldCopy, StructCopy, require_map, require_struct
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 
-__all__ = ["FieldChanges"]
+__all__ = ["FieldValueTransform"]
 
 V = TypeVar("V")
 _DICT: Final = {dict}
 
 
-class FieldChanges(SideTransform):
+class FieldValueTransform(KeyValueTransform):
     """The common part; subclasses say what is done to a field, and call `change_fields` in `configure`."""
 
     purpose: ClassVar[str]
     """What it does, for messages."""
 
-    def change_fields(self, of_maps: Mapping[str, Change], *, replace_null: bool) -> None:
+    def change_fields(self, of_maps: Mapping[str, FieldChange], *, replace_null: bool) -> None:
         """Take what is configured.
 
         Args:
@@ -37,7 +37,7 @@ class FieldChanges(SideTransform):
         self.copies = SchemaCache(self.copy_of)
 
     @abstractmethod
-    def move(self, field: Field) -> Move:
+    def move(self, field: Field) -> FieldCopy:
         """The new form of a struct's field, and what is done to its values."""
 
     def copy_of(self, schema: Schema) -> StructCopy:
@@ -47,7 +47,7 @@ class FieldChanges(SideTransform):
         new = schema if same else replace(schema, fields=tuple(m.target for m in moves))
         return StructCopy(new, moves, replace_null=self._replace_null)
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The struct or map with its fields changed.
 
         Raises:
@@ -61,10 +61,10 @@ class FieldChanges(SideTransform):
         new = dict(there)
         for name, change in self._of_maps.items():
             new[name] = change.value(new.get(name))
-        return None, new if len(new) == len(there) else _as_added(new)
+        return None, new if len(new) == len(there) else _in_java_order(new)
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`, one column after the other."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`, one column after the other."""
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return None
@@ -75,24 +75,28 @@ class FieldChanges(SideTransform):
             columns = dict(values.columns)
             for name, change in self._of_maps.items():
                 columns[name] = (
-                    change.of(columns[name], values.types(name)) if name in columns else change.of(Same(None))
+                    change.apply(columns[name], values.types(name)) if name in columns else change.apply(Same(None))
                 )
-            return None, values.having(columns if len(columns) == len(values.columns) else _as_added(columns)), True
+            return (
+                None,
+                values.having(columns if len(columns) == len(values.columns) else _in_java_order(columns)),
+                True,
+            )
         if set(map(type, values)) != _DICT:
             return None
         rows = list(map(dict.copy, values))
         for name, change in self._of_maps.items():
-            new = change.of([row.get(name) for row in rows])
+            new = change.apply([row.get(name) for row in rows])
             for row, item in zip(rows, repeat(new.value) if isinstance(new, Same) else new, strict=False):
                 row[name] = item
         return (
             None,
-            [row if len(row) == len(old) else _as_added(row) for row, old in zip(rows, values, strict=True)],
+            [row if len(row) == len(old) else _in_java_order(row) for row, old in zip(rows, values, strict=True)],
             True,
         )
 
 
-def _as_added(entries: dict[str, V]) -> dict[str, V]:
+def _in_java_order(entries: dict[str, V]) -> dict[str, V]:
     """The entries of a map to which some were added, in the order of Java's maps.
 
     A later transform may give two entries one name (Flatten), and the last one counts: an added null would hide a value.

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from penstock.rules import Rule
 
-__all__ = ["DistinctNames", "SomeDistinctNames", "SomeNames"]
+__all__ = ["DistinctNames", "NonEmptyDistinctNames", "NonEmptyNames"]
 
 
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+def _require_distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     if "" in names:
         raise ValueError("values must not be empty. Take out the comma that nothing stands beside.")
     if len(set(names)) != len(names):
@@ -16,17 +16,19 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _some(names: tuple[str, ...]) -> tuple[str, ...]:
+def _require_any(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         raise ValueError("must not be empty. Name at least one.")
     return names
 
 
-DistinctNames = Annotated[tuple[str, ...], Rule(_distinct, "each once, none empty")]
+DistinctNames = Annotated[tuple[str, ...], Rule(_require_distinct, "each once, none empty")]
 """Names, each once, none of them empty; perhaps no name at all."""
 
-SomeNames = Annotated[tuple[str, ...], Rule(_some, "at least one")]
+NonEmptyNames = Annotated[tuple[str, ...], Rule(_require_any, "at least one")]
 """At least one name."""
 
-SomeDistinctNames = Annotated[tuple[str, ...], Rule(_some, "at least one"), Rule(_distinct, "each once, none empty")]
+NonEmptyDistinctNames = Annotated[
+    tuple[str, ...], Rule(_require_any, "at least one"), Rule(_require_distinct, "each once, none empty")
+]
 """At least one name, each once, none of them empty."""

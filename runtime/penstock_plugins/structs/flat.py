@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from penstock import DataError, Field, Fields, Same, Schema, SchemaBuilderError, Type
 from penstock.fields import Column
-from penstock_plugins.connect.values import null_of
-from penstock_plugins.structs.copy import basics
+from penstock_plugins.connect.values import null_error
+from penstock_plugins.structs.copy import copy_schema_basics
 
 __all__ = ["FlatStruct"]
 
@@ -29,15 +29,15 @@ class _Leaf(NamedTuple):
         if value is None:
             value = self.fill
             if value is None and not self.target.schema.optional:
-                raise null_of(self.target.name, self.target.schema)
+                raise null_error(self.target.name, self.target.schema)
         return value
 
-    def of(self, parents: Column, *, holes: bool) -> Column:
+    def column(self, parents: Column, *, holes: bool) -> Column:
         """The field in each of these structs; null where the struct is, which is so in some if there are `holes`."""
         name, value = self.name, self.value
         if isinstance(parents, Same):
             return Same(None if parents.value is None else value(parents.value[name]))
-        column = _inside(name, parents, holes=holes)
+        column = _field_of_each(name, parents, holes=holes)
         if (self.fill is None and self.target.schema.optional) or _NULL not in set(map(type, column)):
             return column
         return [None if p is None else value(p[name]) for p in parents]
@@ -65,7 +65,7 @@ class FlatStruct:
         self._delimiter = delimiter
         targets: dict[str, Field] = {}
         self._nodes = self._read(schema, "", targets, optional=schema.optional, default=schema.default)
-        self.schema = basics(schema, targets.values())
+        self.schema = copy_schema_basics(schema, targets.values())
 
     def row(self, struct: dict[str, Any]) -> dict[str, Any]:
         """The flat struct of one.
@@ -146,14 +146,14 @@ def _flatten_columns(nodes: Sequence[_Leaf | _Branch], structs: Column, flat: di
     holes = not isinstance(structs, Same) and _NULL in set(map(type, structs))
     for node in nodes:
         if isinstance(node, _Leaf):
-            flat[node.target.name] = node.of(structs, holes=holes)
+            flat[node.target.name] = node.column(structs, holes=holes)
         elif isinstance(structs, Same):
             _flatten_columns(node.nodes, Same(None if structs.value is None else structs.value[node.name]), flat)
         else:
-            _flatten_columns(node.nodes, _inside(node.name, structs, holes=holes), flat)
+            _flatten_columns(node.nodes, _field_of_each(node.name, structs, holes=holes), flat)
 
 
-def _inside(name: str, structs: list[Any], *, holes: bool) -> list[Any]:
+def _field_of_each(name: str, structs: list[Any], *, holes: bool) -> list[Any]:
     """That field of each struct; null where the struct is."""
     if holes:
         return [None if s is None else s[name] for s in structs]

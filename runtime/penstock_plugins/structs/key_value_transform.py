@@ -6,30 +6,30 @@ from typing import Any
 from penstock import Record, RecordBatch, Schema, Transform
 from penstock_plugins.structs.key_value import Values, column_of, with_column
 
-__all__ = ["Made", "SideTransform"]
+__all__ = ["KeyValueTransform", "TransformedColumn"]
 
-Made = tuple[Schema | None, Values, bool]
+TransformedColumn = tuple[Schema | None, Values, bool]
 """A schema, values of it, and whether the containers among them are new, so that the batch owns them."""
 
 
-class SideTransform(Transform):
+class KeyValueTransform(Transform):
     """The common part: which side it is, and how a batch falls back to single values."""
 
     variants = ("Key", "Value")
 
     @abstractmethod
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The side's next schema and value. Leaves the value as it is.
 
         Raises:
             Exception: as `apply`.
         """
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """The same for many values of one schema, for speed; None where `changed` has to tell for each.
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """The same for many values of one schema, for speed; None where `change_value` has to tell for each.
 
         Raises:
-            Exception: `changed` fails for one of them, or may do so.
+            Exception: `change_value` fails for one of them, or may do so.
         """
 
     def apply(self, record: Record) -> Record:
@@ -39,9 +39,9 @@ class SideTransform(Transform):
             DataError: the side is of another kind.
         """
         if self.side == "key":
-            schema, value = self.changed(record.key_schema, record.key)
+            schema, value = self.change_value(record.key_schema, record.key)
             return record.replace(key=value, key_schema=schema)
-        schema, value = self.changed(record.value_schema, record.value)
+        schema, value = self.change_value(record.value_schema, record.value)
         return record.replace(value=value, value_schema=schema)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
@@ -50,9 +50,9 @@ class SideTransform(Transform):
         if isinstance(schema, list):
             return self._one_by_one(batch)
         if values is None:
-            new_schema, value = self.changed(schema, None)
+            new_schema, value = self.change_value(schema, None)
             return self._with(batch, new_schema, None if value is None else [value] * batch.length)
-        made = self.changed_rows(schema, values)
+        made = self.change_values(schema, values)
         if made is None:
             return self._one_by_one(batch)
         new_schema, new_values, new = made
@@ -60,7 +60,7 @@ class SideTransform(Transform):
 
     def _one_by_one(self, batch: RecordBatch) -> RecordBatch:
         pairs = [
-            self.changed(schema, value)
+            self.change_value(schema, value)
             for schema, value in zip(batch.column(f"{self.side}_schema"), batch.column(self.side), strict=True)
         ]
         schemas = [schema for schema, _ in pairs]

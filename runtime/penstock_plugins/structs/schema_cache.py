@@ -9,7 +9,7 @@ __all__ = ["SchemaCache"]
 
 T = TypeVar("T")
 
-_MOST: Final = 256
+_MAX_SCHEMAS: Final = 256
 
 
 class SchemaCache(Generic[T]):
@@ -31,7 +31,7 @@ class SchemaCache(Generic[T]):
             found = self._known[schema]
         else:
             found = self._make(schema)
-            if len(self._known) >= _MOST:  # a source that makes schemas without end
+            if len(self._known) >= _MAX_SCHEMAS:  # a source that makes schemas without end
                 self._known.clear()
             self._known[schema] = found
         self._last = (schema, found)

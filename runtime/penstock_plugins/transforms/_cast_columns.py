@@ -10,17 +10,17 @@ import msgspec
 from penstock import Instant, Schema, Type
 from penstock.schema import TIMESTAMP_NAME
 from penstock_java.floats import double_text, float_text, plain_ranges
-from penstock_plugins.connect.number_casts import floats32, narrowed, truncated
-from penstock_plugins.connect.numbers import doubles, integers, singles
+from penstock_plugins.connect.number_casts import narrow, to_float32s, truncate
+from penstock_plugins.connect.numbers import parse_doubles, parse_floats, parse_integers
 from penstock_plugins.connect.values import BOUNDS
-from penstock_plugins.transforms._cast_values import MOMENTS, boxed, cast, encoded, moment_text
+from penstock_plugins.transforms._cast_values import DATE_TIME_NAMES, cast, instant_text, logical_number, width_class
 
 __all__ = ["cast_column"]
 
 _NULL: Final = type(None)
 _INT32: Final = BOUNDS[Type.INT32]
 _INT64: Final = BOUNDS[Type.INT64]
-_Quick = Callable[[Type, list[Any]], list[Any]]
+_FastCast = Callable[[Type, list[Any]], list[Any]]
 
 
 def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: frozenset[type]) -> list[Any]:
@@ -33,15 +33,15 @@ def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: f
         there = [v for v in column if v is not None]
         made = iter(cast_column(schema, target, there, kinds - {_NULL}) if there else ())
         return [None if v is None else next(made) for v in column]
-    quick = _quick(schema, column, kinds)
+    quick = _fast_cast(schema, column, kinds)
     if quick is None:
         return [cast(schema, target, v) for v in column]
     found = quick(target, column)
-    width = boxed(target) if schema is None else None
+    width = width_class(target) if schema is None else None
     return found if width is None else list(map(width, found))
 
 
-def _quick(schema: Schema | None, column: Sequence[Any], kinds: frozenset[type]) -> _Quick | None:
+def _fast_cast(schema: Schema | None, column: Sequence[Any], kinds: frozenset[type]) -> _FastCast | None:
     """The short way for plain values of one type, which the schema says or which is clear without one."""
     if len(kinds) != 1 or not column:
         return None
@@ -49,32 +49,32 @@ def _quick(schema: Schema | None, column: Sequence[Any], kinds: frozenset[type])
     if schema is None:
         if kind is int and (min(column) < _INT64[0] or max(column) > _INT64[1]):
             return None
-        return _QUICK.get(kind)
-    if schema.name in MOMENTS:
-        return partial(_moments, schema.name) if kind is Instant else None
+        return _FAST_CASTS.get(kind)
+    if schema.name in DATE_TIME_NAMES:
+        return partial(_cast_instants, schema.name) if kind is Instant else None
     if kind is float and schema.type is Type.FLOAT32:
-        return _singles
+        return _cast_floats
     wanted = {int: schema.type in BOUNDS, float: schema.type is Type.FLOAT64, bool: schema.type is Type.BOOLEAN,
               str: schema.type is Type.STRING}  # fmt: skip
-    return _QUICK[kind] if wanted.get(kind) else None
+    return _FAST_CASTS[kind] if wanted.get(kind) else None
 
 
-def _integers(target: Type, column: list[Any]) -> list[Any]:
+def _cast_integers(target: Type, column: list[Any]) -> list[Any]:
     if target in BOUNDS:
         low, high = BOUNDS[target]
         if min(column) >= low and max(column) <= high:
             return column
-        return [narrowed(v, target) for v in column]
+        return [narrow(v, target) for v in column]
     if target is Type.FLOAT32:
-        return floats32(column)
+        return to_float32s(column)
     return list(map({Type.FLOAT64: float, Type.BOOLEAN: bool, Type.STRING: str}[target], column))
 
 
-def _floats(target: Type, column: list[Any]) -> list[Any]:
+def _cast_doubles(target: Type, column: list[Any]) -> list[Any]:
     if target is Type.FLOAT64:
         return column
     if target is Type.FLOAT32:
-        return floats32(column)
+        return to_float32s(column)
     if target is Type.BOOLEAN:
         return [v >= 1 or v <= -1 for v in column]
     if target is Type.STRING:
@@ -82,25 +82,27 @@ def _floats(target: Type, column: list[Any]) -> list[Any]:
             return msgspec.json.encode(column)[1:-1].decode().split(",")
         return list(map(double_text, column))
     if _INT32[0] <= min(column) and max(column) <= _INT32[1] and not any(map(math.isnan, column)):
-        return _integers(target, list(map(int, column)))
-    return [truncated(v, target) for v in column]
+        return _cast_integers(target, list(map(int, column)))
+    return [truncate(v, target) for v in column]
 
 
-def _singles(target: Type, column: list[Any]) -> list[Any]:
+def _cast_floats(target: Type, column: list[Any]) -> list[Any]:
     """Floats of 32 bits; what a plain float has beyond those is not there in Java."""
-    near = floats32(column)
+    near = to_float32s(column)
     if target is Type.STRING:
         return list(map(float_text, near))
-    return near if target is Type.FLOAT32 else _floats(target, near)
+    return near if target is Type.FLOAT32 else _cast_doubles(target, near)
 
 
-def _moments(name: str, target: Type, column: list[Any]) -> list[Any]:
+def _cast_instants(name: str, target: Type, column: list[Any]) -> list[Any]:
     if target is Type.STRING:
-        return list(map(moment_text, column))
-    return _integers(target, list(map(int, column)) if name == TIMESTAMP_NAME else [encoded(name, v) for v in column])
+        return list(map(instant_text, column))
+    return _cast_integers(
+        target, list(map(int, column)) if name == TIMESTAMP_NAME else [logical_number(name, v) for v in column]
+    )
 
 
-def _booleans(target: Type, column: list[Any]) -> list[Any]:
+def _cast_booleans(target: Type, column: list[Any]) -> list[Any]:
     if target is Type.BOOLEAN:
         return column
     if target is Type.STRING:
@@ -108,14 +110,19 @@ def _booleans(target: Type, column: list[Any]) -> list[Any]:
     return list(map(int if target in BOUNDS else float, column))
 
 
-def _texts(target: Type, column: list[Any]) -> list[Any]:
+def _cast_strings(target: Type, column: list[Any]) -> list[Any]:
     if target is Type.STRING:
         return column
     if target is Type.BOOLEAN:
         return [v == "true" or v.lower() == "true" for v in column]
     if target in BOUNDS:
-        return integers(column, target)
-    return singles(column) if target is Type.FLOAT32 else doubles(column)
+        return parse_integers(column, target)
+    return parse_floats(column) if target is Type.FLOAT32 else parse_doubles(column)
 
 
-_QUICK: Final[Mapping[type, _Quick]] = {int: _integers, float: _floats, bool: _booleans, str: _texts}
+_FAST_CASTS: Final[Mapping[type, _FastCast]] = {
+    int: _cast_integers,
+    float: _cast_doubles,
+    bool: _cast_booleans,
+    str: _cast_strings,
+}

@@ -10,21 +10,21 @@ from penstock import DataError, Float32, Instant, Schema, Type
 from penstock.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
 from penstock_java.floats import double_text, float_text
-from penstock_plugins.connect.literals.writer import shown
-from penstock_plugins.connect.number_casts import float32, float32_of, float64_of, low_bits, narrowed, truncated
-from penstock_plugins.connect.numbers import double, integer, single
+from penstock_plugins.connect.literals.writer import write_literal
+from penstock_plugins.connect.number_casts import double_value, float_value, low_bits, narrow, to_float32, truncate
+from penstock_plugins.connect.numbers import parse_double, parse_float, parse_integer
 from penstock_plugins.connect.text import decimal_text
 from penstock_plugins.connect.values import BOUNDS, CLASSES, java_class, type_of
 
-__all__ = ["CASTABLE", "MOMENTS", "boxed", "cast", "encoded", "moment_text"]
+__all__ = ["CASTABLE", "DATE_TIME_NAMES", "cast", "instant_text", "logical_number", "width_class"]
 
 CASTABLE: Final = (*BOUNDS, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRING)
 """The types that values can be cast to."""
 
-MOMENTS: Final = (DATE_NAME, TIME_NAME, TIMESTAMP_NAME)
+DATE_TIME_NAMES: Final = (DATE_NAME, TIME_NAME, TIMESTAMP_NAME)
 """The names of schemas whose values are moments, but are cast as the numbers that stand for them."""
 
-_READABLE: Final = frozenset((*CASTABLE, Type.BYTES))
+_CASTABLE_FROM: Final = frozenset((*CASTABLE, Type.BYTES))
 
 
 def cast(schema: Schema | None, target: Type, value: Any) -> Any:
@@ -36,34 +36,34 @@ def cast(schema: Schema | None, target: Type, value: Any) -> Any:
     """
     if value is None:
         return None
-    _readable(schema, value)
-    if schema is not None and schema.name in MOMENTS and target is not Type.STRING:
-        value = encoded(schema.name, value)
+    _require_castable(schema, value)
+    if schema is not None and schema.name in DATE_TIME_NAMES and target is not Type.STRING:
+        value = logical_number(schema.name, value)
     elif schema is not None and schema.type is Type.FLOAT32 and type(value) is float:
-        value = Float32(float32(value))
+        value = Float32(to_float32(value))
     try:
-        made = _made(target, value)
+        made = _cast_present(target, value)
     except ValueError as e:
         # Kafka Connect shows the value here. It may be a secret, so this does not.
         raise DataError(
             f"A text cannot be cast to {target}: it is no {target} as Java writes it, or out of range"
         ) from e
-    width = boxed(target) if schema is None else None
+    width = width_class(target) if schema is None else None
     return made if width is None else width(made)
 
 
-def _readable(schema: Schema | None, value: Any) -> None:
+def _require_castable(schema: Schema | None, value: Any) -> None:
     kind = schema.type if schema is not None else type_of(value)
-    if kind is None or (schema is None and type(value) is int and narrowed(value, Type.INT64) != value):
+    if kind is None or (schema is None and type(value) is int and narrow(value, Type.INT64) != value):
         raise DataError(
             f"Cast transformation was passed a value of type {java_class(schema, value)}"
             " which is not supported by Connect's data API"
         )
-    if kind not in _READABLE:
+    if kind not in _CASTABLE_FROM:
         raise DataError(f"Cast transformation does not support casting from {kind.upper()}; cast its parts before")
 
 
-def encoded(name: str, value: Any) -> int:
+def logical_number(name: str, value: Any) -> int:
     """The number that stands for a moment, as `Date.fromLogical` and its like have it.
 
     Raises:
@@ -75,24 +75,24 @@ def encoded(name: str, value: Any) -> int:
     if name == DATE_NAME:
         if value % DAY:
             raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
-        return narrowed(value // DAY, Type.INT32)
+        return narrow(value // DAY, Type.INT32)
     if name == TIME_NAME and not 0 <= value <= DAY:
         raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
     return int(value)
 
 
-def boxed(target: Type) -> Callable[[Any], Any] | None:
+def width_class(target: Type) -> Callable[[Any], Any] | None:
     """The class that tells the type of a value without a schema; None where a plain one does."""
     if target is Type.FLOAT32:
         return Float32
     return None if target is Type.INT64 else CLASSES.get(target)
 
 
-def _made(target: Type, value: Any) -> Any:
+def _cast_present(target: Type, value: Any) -> Any:
     if target is Type.STRING:
         return _text(value)
     if isinstance(value, str):
-        return _parsed(target, value)
+        return _parse(target, value)
     if isinstance(value, Instant) or not isinstance(value, (int, float, Decimal)):
         raise DataError(f"Unexpected type in Cast transformation: class {java_class(None, value)}")
     if target is Type.BOOLEAN:
@@ -100,22 +100,22 @@ def _made(target: Type, value: Any) -> Any:
     if target in BOUNDS:
         return _as_integer(target, value)
     if isinstance(value, Decimal):
-        return float32_of(value) if target is Type.FLOAT32 else float64_of(value)
-    return float32(value) if target is Type.FLOAT32 else float(value)
+        return float_value(value) if target is Type.FLOAT32 else double_value(value)
+    return to_float32(value) if target is Type.FLOAT32 else float(value)
 
 
 def _as_integer(target: Type, value: int | float | Decimal) -> int:
     if isinstance(value, Decimal):
         return low_bits(value, target)
-    return truncated(value, target) if isinstance(value, float) else narrowed(int(value), target)
+    return truncate(value, target) if isinstance(value, float) else narrow(int(value), target)
 
 
-def _parsed(target: Type, text: str) -> Any:
+def _parse(target: Type, text: str) -> Any:
     if target in BOUNDS:
-        return integer(text, target)
+        return parse_integer(text, target)
     if target is Type.BOOLEAN:
         return text.lower() == "true"
-    return single(text) if target is Type.FLOAT32 else double(text)
+    return parse_float(text) if target is Type.FLOAT32 else parse_double(text)
 
 
 def _text(value: Any) -> str:
@@ -125,7 +125,7 @@ def _text(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case Instant():
-            return moment_text(value)
+            return instant_text(value)
         case int():
             return str(int(value))
         case Float32():
@@ -140,15 +140,15 @@ def _text(value: Any) -> str:
             raise DataError(f"Unexpected type in Cast transformation: {java_class(None, value)}")
 
 
-def moment_text(value: int) -> str:
+def instant_text(value: int) -> str:
     """Time, date or both, by the moment alone; as header converters write it, with the text of a day made once."""
     days, millis = divmod(value, DAY)
     if days < 1 or not millis:
-        return shown(None, Instant(value))
+        return write_literal(None, Instant(value))
     seconds, millis = divmod(millis, 1000)
     return f"{_day_text(days)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millis:03}Z"
 
 
 @lru_cache(1024)
 def _day_text(days: int) -> str:
-    return shown(None, Instant(days * DAY))
+    return write_literal(None, Instant(days * DAY))

@@ -9,7 +9,7 @@ from penstock_java.calendar import DAY, int64
 from penstock_java.date_format import SimpleDateFormat, TextError
 from penstock_plugins.connect.values import java_class
 
-__all__ = ["PRECISIONS", "SCHEMAS", "Timestamps", "form_of_schema"]
+__all__ = ["PRECISIONS", "SCHEMAS", "TimestampFormat", "form_of_schema"]
 
 SCHEMAS: Final[Mapping[str, Schema]] = {
     "string": STRING, "unix": INT64, "Date": DATE, "Time": TIME, "Timestamp": TIMESTAMP,
@@ -44,7 +44,7 @@ PRECISIONS: Final[Mapping[str, tuple[int, int]]] = {
 """Units of Unix time: what to multiply by, and what to divide by, to have millis."""
 
 
-def _scaled(numbers: list[int], up: int, down: int) -> list[int]:
+def _scale(numbers: list[int], up: int, down: int) -> list[int]:
     """As Java's `TimeUnit`: cut toward zero, and at the bounds of 64 bits."""
     if up > 1:
         if min(numbers) * up >= _LEAST and max(numbers) * up <= _GREATEST:
@@ -85,7 +85,7 @@ def _form_of_class(value: object) -> str:
     raise DataError(f"TimestampConverter does not support class {java_class(None, value)} objects as timestamps")
 
 
-class Timestamps:
+class TimestampFormat:
     """Converts values to one form.
 
     Args:
@@ -100,7 +100,7 @@ class Timestamps:
         self._pattern = pattern
         self.format: Final = None if pattern is None else SimpleDateFormat(pattern)
 
-    def converted(self, value: Any, form: str | None) -> Any:
+    def convert(self, value: Any, form: str | None) -> Any:
         """One value; null stays null.
 
         Args:
@@ -119,17 +119,15 @@ class Timestamps:
             raise DataError(f"Expected {_EXPECTED[form]}, but found class {java_class(None, value)}")
         return self._write(self._read([value], form))[0]
 
-    def column(self, values: Sequence[Any], form: str | None) -> list[Any]:
-        """Many values of one form, or of any when None; as `converted`, which tells where one fails."""
+    def convert_column(self, values: Sequence[Any], form: str | None) -> list[Any]:
+        """Many values of one form, or of any when None; as `convert`, which tells where one fails."""
         kinds = set(map(type, values)) - {_NULL}
         if not kinds:
             return [None] * len(values)
         there = values if type(values) is list and None not in values else [v for v in values if v is not None]
         text_to_text = str in kinds and self._target == "string"
-        if (form is None and len(kinds) > 1) or (text_to_text and self._texts().reads_zone_names):
-            return [
-                self.converted(value, form) for value in values
-            ]  # what is printed is in the zone of the text before
+        if (form is None and len(kinds) > 1) or (text_to_text and self._text_format().reads_zone_names):
+            return [self.convert(value, form) for value in values]  # what is printed is in the zone of the text before
         if form is None:
             form = _form_of_class(there[0])
         if not kinds <= _CLASSES[form] or (form == "unix" and not _LEAST <= min(there) <= max(there) <= _GREATEST):
@@ -143,17 +141,17 @@ class Timestamps:
     def _read(self, values: list[Any], form: str) -> list[int]:
         if form == "string":
             try:
-                return self._texts().parse_all(values)
+                return self._text_format().parse_all(values)
             except TextError:
                 raise DataError(f"Could not parse timestamp: a text does not match pattern ({self._pattern})") from None
-        return _scaled(values, self._up, self._down) if form == "unix" and self._up != self._down else values
+        return _scale(values, self._up, self._down) if form == "unix" and self._up != self._down else values
 
     def _write(self, millis: list[int]) -> list[Any]:
         target = self._target
         if target == "string":
-            return self._texts().format_all(millis)
+            return self._text_format().format_all(millis)
         if target == "unix":
-            return _scaled(millis, self._down, self._up)
+            return _scale(millis, self._down, self._up)
         if target == "Timestamp":
             return list(map(Instant, millis))
         if target == "Time":
@@ -162,7 +160,7 @@ class Timestamps:
         # The first day of 64 bits does not begin within them; Java's sum wraps.
         return list(map(Instant, starts if min(starts) >= _LEAST else map(int64, starts)))
 
-    def _texts(self) -> SimpleDateFormat:
+    def _text_format(self) -> SimpleDateFormat:
         if self.format is None:
             raise TypeError("a timestamp is a text, and TimestampConverter has no format to read it by; set 'format'")
         return self.format

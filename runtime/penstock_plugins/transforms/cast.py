@@ -9,10 +9,10 @@ from pydantic import field_validator
 from penstock import Config, DataError, Field, Fields, Importance, Schema, SchemaBuilderError, Type, prop
 from penstock_java.property_text import trimmed
 from penstock_plugins.connect.values import LOGICAL
-from penstock_plugins.structs.copy import Change, Move, StructCopy, replace_null_with_default
-from penstock_plugins.structs.field_changes import FieldChanges
+from penstock_plugins.structs.copy import FieldChange, FieldCopy, StructCopy, replace_null_with_default
+from penstock_plugins.structs.field_changes import FieldValueTransform
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made
+from penstock_plugins.structs.key_value_transform import TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 from penstock_plugins.transforms._cast_columns import cast_column
 from penstock_plugins.transforms._cast_values import CASTABLE, cast
@@ -68,7 +68,7 @@ def _targets(items: Sequence[str]) -> dict[str | None, Type]:
     return found
 
 
-class Cast(FieldChanges):
+class Cast(FieldValueTransform):
     """Cast fields or the entire key or value to a specific type, for example to a smaller width."""
 
     Config = CastConfig
@@ -84,7 +84,7 @@ class Cast(FieldChanges):
         changes = {name: _change(None, target) for name, target in self._targets.items()}
         self.change_fields(changes, replace_null=config.replace_null)
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The side cast; null passes with its schema.
 
         Raises:
@@ -95,13 +95,13 @@ class Cast(FieldChanges):
         if value is None:
             return schema, None
         if self._whole is None:
-            return super().changed(schema, value)
+            return super().change_value(schema, value)
         return None if schema is None else self._whole_schemas[schema], cast(schema, self._whole, value)
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`, one column after the other."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`, one column after the other."""
         if self._whole is None:
-            return super().changed_rows(schema, values)
+            return super().change_values(schema, values)
         kinds = frozenset(map(type, values))
         if isinstance(values, Fields) or (schema is not None and type(None) in kinds):
             return None  # a null keeps its old schema
@@ -118,14 +118,14 @@ class Cast(FieldChanges):
             raise DataError("Cast transformation does not support casting from STRUCT: the struct has a default")
         return super().copy_of(schema)
 
-    def move(self, field: Field) -> Move:
+    def move(self, field: Field) -> FieldCopy:
         """The field cast, with its default."""
         target = self._targets.get(field.name)
         if target is None:
-            return Move(field, field)
+            return FieldCopy(field, field)
         default = cast(field.schema, target, field.schema.default)
         new = Schema(target, optional=field.schema.optional, default=default)
-        return Move(field, Field(field.name, new), _change(field.schema, target))
+        return FieldCopy(field, Field(field.name, new), _change(field.schema, target))
 
     def _whole_schema(self, schema: Schema) -> Schema:
         assert self._whole is not None
@@ -138,5 +138,5 @@ class Cast(FieldChanges):
         return Schema(self._whole, schema.optional, schema.name, schema.version, schema.doc, schema.parameters, default)
 
 
-def _change(schema: Schema | None, target: Type) -> Change:
-    return Change(partial(cast, schema, target), partial(cast_column, schema, target))
+def _change(schema: Schema | None, target: Type) -> FieldChange:
+    return FieldChange(partial(cast, schema, target), partial(cast_column, schema, target))

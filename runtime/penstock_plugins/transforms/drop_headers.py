@@ -4,7 +4,7 @@ from operator import attrgetter
 from typing import Final
 
 from penstock import Config, Header, Importance, Record, RecordBatch, Transform, prop
-from penstock_plugins.structs.field_names import SomeDistinctNames
+from penstock_plugins.structs.field_names import NonEmptyDistinctNames
 
 __all__ = ["DropHeaders"]
 
@@ -14,7 +14,7 @@ _NAME_OF: Final = attrgetter("name")
 class DropHeadersConfig(Config):
     """The properties of DropHeaders."""
 
-    headers: SomeDistinctNames = prop(
+    headers: NonEmptyDistinctNames = prop(
         "headers", doc="The name of the headers to be removed.", importance=Importance.HIGH
     )
 
@@ -31,14 +31,14 @@ class DropHeaders(Transform):
 
     def apply(self, record: Record) -> Record:
         """The record without those headers."""
-        headers = self._rest(record.headers)
+        headers = self._remaining(record.headers)
         return record if headers is record.headers else record.replace(headers=headers)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`."""
         return batch.without_headers(self._names)
 
-    def _rest(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:
+    def _remaining(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:
         names = self._names
         if names.isdisjoint(map(_NAME_OF, headers)):
             return headers

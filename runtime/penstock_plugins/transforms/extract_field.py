@@ -10,7 +10,7 @@ from penstock_plugins.connect.values import java_class
 from penstock_plugins.structs.copy import replace_null_with_default, require_map, require_struct
 from penstock_plugins.structs.field_path import read_path
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["ExtractField"]
@@ -52,12 +52,12 @@ class _Step(NamedTuple):
     """What a null is read as."""
 
 
-class _Way(NamedTuple):
+class _Path(NamedTuple):
     steps: tuple[_Step, ...]
     schema: Schema | None
 
 
-class ExtractField(SideTransform):
+class ExtractField(KeyValueTransform):
     """Extract the specified field from a Struct when schema present, or a Map in the case of schemaless data."""
 
     Config = ExtractFieldConfig
@@ -68,10 +68,10 @@ class ExtractField(SideTransform):
         self._path = config.field
         self._names = config.steps()
         self._replace_null = config.replace_null
-        self._bare = _Way(tuple(_Step(name, None) for name in self._names), None)
+        self._bare = _Path(tuple(_Step(name, None) for name in self._names), None)
         self._ways = SchemaCache(self._way)
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The field's schema and value; a null on the way makes the value null.
 
         Raises:
@@ -90,8 +90,8 @@ class ExtractField(SideTransform):
             way, item = self._ways[schema], value
         return way.schema, _read(way.steps, item)
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`; of values that are held as columns, the field is one."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`; of values that are held as columns, the field is one."""
         way = self._bare if schema is None else self._ways[schema]
         if not way.steps:
             return None
@@ -119,7 +119,7 @@ class ExtractField(SideTransform):
                 column = [None if item is None else item.get(name) for item in column]
         return way.schema, column, False
 
-    def _way(self, schema: Schema) -> _Way:
+    def _way(self, schema: Schema) -> _Path:
         """The way through this schema."""
         if not self._names:
             raise self._unknown()
@@ -137,7 +137,7 @@ class ExtractField(SideTransform):
             schema = field.schema
         if not self._replace_null:  # which says nothing about the structs on the way
             steps[-1] = _Step(steps[-1].name, None)
-        return _Way(tuple(steps), schema)
+        return _Path(tuple(steps), schema)
 
     def _unknown(self) -> ValueError:
         return ValueError(f"Unknown field: {self._path}")

@@ -19,10 +19,10 @@ from penstock import (
 )
 from penstock.fields import Column
 from penstock_plugins.connect.values import java_class, type_of
-from penstock_plugins.structs.copy import as_rows, require_map, require_struct
+from penstock_plugins.structs.copy import require_map, require_struct, with_columns
 from penstock_plugins.structs.flat import FlatStruct
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["Flatten"]
@@ -45,7 +45,7 @@ class FlattenConfig(Config):
     )
 
 
-class Flatten(SideTransform):
+class Flatten(KeyValueTransform):
     """Flatten a nested data structure: a name for each field is made of the names on the way to it, with a delimiter."""
 
     Config = FlattenConfig
@@ -56,7 +56,7 @@ class Flatten(SideTransform):
         self._delimiter = config.delimiter
         self._flats = SchemaCache(lambda schema: FlatStruct(schema, config.delimiter))
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The flat struct or map; null passes with its schema.
 
         Raises:
@@ -74,8 +74,8 @@ class Flatten(SideTransform):
         found = self._flats[schema]
         return found.schema, found.row(value)
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`; the columns of inner structs become columns of the outer one."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`; the columns of inner structs become columns of the outer one."""
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return None
@@ -86,17 +86,17 @@ class Flatten(SideTransform):
         columns: dict[str, Column] = {}
         if fields is None or not self._columns(fields, "", columns):
             return None
-        return None, as_rows(fields, columns), True
+        return None, with_columns(fields, columns), True
 
     def _flatten(self, nested: dict[Any, Any], lead: str, flat: dict[Any, Any]) -> None:
         """Add the entries of a map; `lead` is what stands before their names. Of two with one name, the last counts."""
         for key, item in nested.items():
-            name = lead + key if type(key) is str else _odd_name(lead, key)
+            name = lead + key if type(key) is str else _unusual_name(lead, key)
             if type(item) in _LEAVES:
                 flat[name] = item
             elif isinstance(item, dict):
                 if name is not None:
-                    self._flatten(item, self._lead(name), flat)
+                    self._flatten(item, self._prefix(name), flat)
                 elif item:
                     raise TypeError("The null key of a map holds a map. Flatten only maps that have texts as keys.")
             elif type_of(item) is None:
@@ -118,21 +118,21 @@ class Flatten(SideTransform):
                 flat[name] = column
             elif isinstance(column, Same):
                 inside: dict[Any, Any] = {}
-                self._flatten(column.value, self._lead(name), inside)
+                self._flatten(column.value, self._prefix(name), inside)
                 if None in inside or not flat.keys().isdisjoint(inside):
                     return False
                 flat |= {inner: Same(item) for inner, item in inside.items()}
             else:
                 inner = Fields.of(column) if types == _DICT else None
-                if inner is None or not self._columns(inner, self._lead(name), flat):
+                if inner is None or not self._columns(inner, self._prefix(name), flat):
                     return False
         return True
 
-    def _lead(self, name: str) -> str:
+    def _prefix(self, name: str) -> str:
         return name + self._delimiter if name else ""
 
 
-def _odd_name(lead: str, key: Any) -> str | None:
+def _unusual_name(lead: str, key: Any) -> str | None:
     """The name for a key that is no plain text; that of the null key is null, as the outermost one."""
     if key is not None and not isinstance(key, str):
         raise TypeError(

@@ -8,19 +8,19 @@ from pydantic import model_validator
 from penstock import Config, ConfigError, Fields, Header, Importance, Record, RecordBatch, Same, Schema, prop
 from penstock.fields import Column
 from penstock.rules import words
-from penstock_plugins.connect.values import null_of
+from penstock_plugins.connect.values import null_error
 from penstock_plugins.structs.copy import (
-    Move,
+    FieldCopy,
     StructCopy,
-    as_rows,
-    basics,
+    copy_schema_basics,
     replace_null_with_default,
     require_map,
     require_struct,
+    with_columns,
 )
-from penstock_plugins.structs.field_names import SomeNames
+from penstock_plugins.structs.field_names import NonEmptyNames
 from penstock_plugins.structs.key_value import Values, column_of, side_of
-from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["HeaderFrom"]
@@ -29,12 +29,12 @@ __all__ = ["HeaderFrom"]
 class HeaderFromConfig(Config):
     """The properties of HeaderFrom."""
 
-    fields: SomeNames = prop(
+    fields: NonEmptyNames = prop(
         "fields",
         doc="Field names in the record whose values are to be copied or moved to headers.",
         importance=Importance.HIGH,
     )
-    headers: SomeNames = prop(
+    headers: NonEmptyNames = prop(
         "headers",
         doc="Header names, in the same order as the field names listed in the fields configuration property.",
         importance=Importance.HIGH,
@@ -68,7 +68,7 @@ class _Source(NamedTuple):
         if value is None:
             value = self.fill
             if value is None and self.schema is not None and not self.schema.optional:
-                raise null_of(self.name, self.schema)
+                raise null_error(self.name, self.schema)
         return value
 
     def column(self, values: Values) -> Column:
@@ -87,7 +87,7 @@ class _Source(NamedTuple):
         return [fill if v is None else v for v in column]
 
 
-class _Missing(_Source):
+class _MissingField(_Source):
     """A field that the struct, whose schema this holds, does not have: what is wrong with those before it is told first."""
 
     def value(self, value: Any) -> Any:
@@ -102,7 +102,7 @@ class _Missing(_Source):
         return Same(self.value(None))
 
 
-class HeaderFrom(SideTransform):
+class HeaderFrom(KeyValueTransform):
     """Copy or move fields into headers, after those that are there."""
 
     Config = HeaderFromConfig
@@ -116,7 +116,7 @@ class HeaderFrom(SideTransform):
         self._replace_null = config.replace_null
         self._bare = tuple(_Source(header, name, None, None) for header, name in self._pairs)
         self._sources = SchemaCache(self._sources_of)
-        self._left = SchemaCache(self._left_of)
+        self._remaining = SchemaCache(self._remaining_copy)
 
     def apply(self, record: Record) -> Record:
         """The record with a header for each pair.
@@ -126,7 +126,7 @@ class HeaderFrom(SideTransform):
             TypeError: the struct has no such field (NullPointerException).
         """
         schema, value = side_of(record, self.side)
-        there = self._there(schema, value)
+        there = self._require_container(schema, value)
         sources = self._bare if schema is None else self._sources[schema]
         added = tuple([Header(s.header, s.value(there.get(s.name)), s.schema) for s in sources])
         left = super().apply(record) if self._moved else record
@@ -141,44 +141,46 @@ class HeaderFrom(SideTransform):
             or not (isinstance(values, Fields) or set(map(type, values)) == {dict})
         ):
             return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
-        self._there(schema, {})
+        self._require_container(schema, {})
         sources = self._bare if schema is None else self._sources[schema]
         added = [_headers(batch.length, s.header, s.schema, s.column(values)) for s in sources]
-        batch = batch.replace(headers=_joined(batch, added))
+        batch = batch.replace(headers=_appended(batch, added))
         return super().apply_batch(batch) if self._moved else batch
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """What moving leaves."""
-        there = self._there(schema, value)
+        there = self._require_container(schema, value)
         if schema is None:
             return None, {n: v for n, v in there.items() if n not in self._moved}
-        left = self._left[schema]
+        left = self._remaining[schema]
         return left.schema, left.row(there)
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
         """The same for many."""
         if schema is not None:
-            left = self._left[schema]
+            left = self._remaining[schema]
             made = left.rows(values)
             return None if made is None else (left.schema, made, True)
         if isinstance(values, Fields):
             kept = {n: c for n, c in values.columns.items() if n not in self._moved}
-            return None, as_rows(values, kept), True
+            return None, with_columns(values, kept), True
         return None, [{n: v for n, v in row.items() if n not in self._moved} for row in values], True
 
-    def _there(self, schema: Schema | None, value: Any) -> dict[Any, Any]:
+    def _require_container(self, schema: Schema | None, value: Any) -> dict[Any, Any]:
         if schema is None:
             return require_map(value, self._purpose)
         return require_struct(schema, value, self._purpose)
 
-    def _left_of(self, schema: Schema) -> StructCopy:
+    def _remaining_copy(self, schema: Schema) -> StructCopy:
         left = [f for f in schema.fields if f.name not in self._moved]
-        return StructCopy(basics(schema, left), (Move(f, f) for f in left), replace_null=self._replace_null)
+        return StructCopy(
+            copy_schema_basics(schema, left), (FieldCopy(f, f) for f in left), replace_null=self._replace_null
+        )
 
     def _sources_of(self, schema: Schema) -> tuple[_Source, ...]:
         there = [(header, name, schema.field(name)) for header, name in self._pairs]
         return tuple(
-            _Missing(header, name, schema, None)
+            _MissingField(header, name, schema, None)
             if field is None
             else _Source(header, name, field.schema, field.schema.default if self._replace_null else None)
             for header, name, field in there
@@ -192,7 +194,7 @@ def _headers(length: int, name: str, schema: Schema | None, column: Column) -> l
     return list(map(tuple.__new__, repeat(Header), zip(repeat(name), column, repeat(schema), strict=False)))
 
 
-def _joined(batch: RecordBatch, added: list[list[Header]]) -> list[tuple[Header, ...]]:
+def _appended(batch: RecordBatch, added: list[list[Header]]) -> list[tuple[Header, ...]]:
     rows = zip(*added, strict=True)
     if not batch.headers:
         return list(rows)

@@ -4,9 +4,9 @@ from typing import Any
 
 from penstock import Config, Fields, Importance, Schema, prop
 from penstock.schema import struct
-from penstock_plugins.connect.values import check, surely_under
+from penstock_plugins.connect.values import all_valid, validate_value
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["HoistField"]
@@ -22,7 +22,7 @@ class HoistFieldConfig(Config):
     )
 
 
-class HoistField(SideTransform):
+class HoistField(KeyValueTransform):
     """Wrap data in a Struct when a schema is present, in a Map when there is none."""
 
     Config = HoistFieldConfig
@@ -33,7 +33,7 @@ class HoistField(SideTransform):
         self._field = config.field
         self._schemas = SchemaCache(lambda schema: struct({config.field: schema}))
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The side wrapped.
 
         Raises:
@@ -43,17 +43,17 @@ class HoistField(SideTransform):
         if schema is None:
             return None, {self._field: value}
         new_schema = self._schemas[schema]
-        check(self._field, schema, value)
+        validate_value(self._field, schema, value)
         return new_schema, {self._field: value}
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`; the values become the one column of the batch."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`; the values become the one column of the batch."""
         column = values.rows() if isinstance(values, Fields) else values
         new = Fields({self._field: column}, len(column))
         if schema is None:
             return None, new, True
         new_schema = self._schemas[schema]
-        if not surely_under(schema, values):
+        if not all_valid(schema, values):
             for value in column:
-                check(self._field, schema, value)
+                validate_value(self._field, schema, value)
         return new_schema, new, True

@@ -24,11 +24,11 @@ from penstock import (
     prop,
 )
 from penstock.schema import INT32, INT64, STRING, TIMESTAMP
-from penstock_plugins.connect.values import null_of
+from penstock_plugins.connect.values import null_error
 from penstock_plugins.structs.copy import (
-    Move,
+    FieldCopy,
     StructCopy,
-    basics,
+    copy_schema_basics,
     replace_null_with_default,
     require_map,
     require_struct,
@@ -124,12 +124,12 @@ class InsertField(Transform):
             old = require_struct(schema, value, _PURPOSE)
             copy = self._copies[schema]
             new_schema = copy.schema
-            new = dict(copy.filled(old))
+            new = dict(copy.row_with_defaults(old))
         for insertion in self._insertions:
             item = self._item(insertion, record)
             if item is not None or insertion.source == "topic":
                 if item is None and schema is not None and not insertion.optional:
-                    raise null_of(insertion.name, insertion.schema)
+                    raise null_error(insertion.name, insertion.schema)
                 new[insertion.name] = _typed(insertion, item, schema)
             elif schema is not None:
                 new[insertion.name] = None
@@ -150,21 +150,21 @@ class InsertField(Transform):
                 return self._one_by_one(batch)
             copy = self._copies[schema]
             new_schema = copy.schema
-            if not copy.hands_on(column):
+            if not copy.keeps_values(column):
                 copied = copy.rows(column) if self.side == "value" else None
                 return self._on_columns(batch, copied) if isinstance(copied, Fields) else self._one_by_one(batch)
         additions = [(i, self._column(i, batch)) for i in self._insertions]
         for insertion, items in additions:
             if insertion.source == "topic" and schema is not None and not insertion.optional:
                 if items is None or (isinstance(items, list) and None in items):
-                    raise null_of(insertion.name, insertion.schema)
+                    raise null_error(insertion.name, insertion.schema)
             elif schema is None and insertion.source != "topic" and isinstance(items, list) and None in items:
                 return self._one_by_one(batch)  # some maps get the field and some do not
         rows = column if batch.owned and self.side == "value" else list(map(dict.copy, column))
         for insertion, items in additions:
             if items is None and schema is None and insertion.source != "topic":
                 continue
-            _fill(rows, insertion, items, schema)
+            _insert(rows, insertion, items, schema)
         return with_column(batch, self.side, new_schema, rows, owned=True)
 
     def _on_columns(self, batch: RecordBatch, fields: Fields) -> RecordBatch:
@@ -175,7 +175,7 @@ class InsertField(Transform):
                 return self._one_by_one(batch)
             copy = self._copies[schema]
             new_schema = copy.schema
-            if not copy.hands_on(fields):
+            if not copy.keeps_values(fields):
                 copied = copy.rows(fields)
                 if not isinstance(copied, Fields):
                     return self._one_by_one(batch)
@@ -199,8 +199,8 @@ class InsertField(Transform):
     def _copy(self, schema: Schema) -> StructCopy:
         """The copy of the old fields; the new schema has the inserted ones too."""
         added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
-        new = basics(schema, (*schema.fields, *added))
-        return StructCopy(new, (Move(f, f) for f in schema.fields), replace_null=self._replace_null)
+        new = copy_schema_basics(schema, (*schema.fields, *added))
+        return StructCopy(new, (FieldCopy(f, f) for f in schema.fields), replace_null=self._replace_null)
 
     def _item(self, insertion: _Insertion, record: Record) -> Any:
         if insertion.source == "static":
@@ -243,7 +243,7 @@ def _typed(insertion: _Insertion, item: Any, schema: Schema | None) -> Any:
     return Instant(item) if insertion.source == "timestamp" and schema is not None else item
 
 
-def _fill(rows: Sequence[dict[Any, Any]], insertion: _Insertion, items: Any, schema: Schema | None) -> None:
+def _insert(rows: Sequence[dict[Any, Any]], insertion: _Insertion, items: Any, schema: Schema | None) -> None:
     name = insertion.name
     if isinstance(items, list):
         for row, item in zip(rows, items, strict=True):

@@ -1,7 +1,7 @@
 """InsertHeader: add one header, the same on every record."""
 
 from penstock import Config, Header, Importance, Record, RecordBatch, Transform, prop
-from penstock_plugins.connect.literals.reader import parsed
+from penstock_plugins.connect.literals.reader import parse_literal
 
 __all__ = ["InsertHeader"]
 
@@ -25,7 +25,7 @@ class InsertHeader(Transform):
 
     def configure(self, config: InsertHeaderConfig) -> None:
         """Take the parsed `Config`, and read the literal as header converters do."""
-        schema, value = parsed(config.literal)
+        schema, value = parse_literal(config.literal)
         self._header = Header(config.header, value, schema)
 
     def apply(self, record: Record) -> Record:

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final
 from penstock import Config, DataError, Field, Float32, Importance, Instant, Same, Schema, Type, prop
 from penstock.fields import Column
 from penstock.rules import not_blank
-from penstock_plugins.connect.number_casts import float32, float64_of, low_bits
-from penstock_plugins.connect.numbers import big_decimal, unbounded
+from penstock_plugins.connect.number_casts import double_value, low_bits, to_float32
+from penstock_plugins.connect.numbers import parse_big_decimal, parse_big_integer
 from penstock_plugins.connect.values import CLASSES, java_class
-from penstock_plugins.structs.copy import Change, Move, replace_null_with_default
-from penstock_plugins.structs.field_changes import FieldChanges
-from penstock_plugins.structs.field_names import SomeDistinctNames
+from penstock_plugins.structs.copy import FieldChange, FieldCopy, replace_null_with_default
+from penstock_plugins.structs.field_changes import FieldValueTransform
+from penstock_plugins.structs.field_names import NonEmptyDistinctNames
 
 __all__ = ["MaskField"]
 
@@ -24,7 +24,7 @@ _INTEGERS: Final[Mapping[str, Type]] = {
     "java.lang.Integer": Type.INT32,
     "java.lang.Long": Type.INT64,
 }
-_NOTHING: Final[Mapping[str, Any]] = {
+_DEFAULT_MASKS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_INTEGERS, 0),
     "java.math.BigInteger": 0,
     "java.lang.Float": 0.0,
@@ -42,7 +42,7 @@ _NOTHING: Final[Mapping[str, Any]] = {
 class MaskFieldConfig(Config):
     """The properties of MaskField."""
 
-    fields: SomeDistinctNames = prop("fields", doc="Names of fields to mask.", importance=Importance.HIGH)
+    fields: NonEmptyDistinctNames = prop("fields", doc="Names of fields to mask.", importance=Importance.HIGH)
     replacement: Annotated[str | None, not_blank] = prop(
         "replacement",
         None,
@@ -53,7 +53,7 @@ class MaskFieldConfig(Config):
     replace_null: bool = replace_null_with_default()
 
 
-class MaskField(FieldChanges):
+class MaskField(FieldValueTransform):
     """Mask fields with a value that their type has for nothing, or numbers and texts with a replacement; nulls stay."""
 
     Config = MaskFieldConfig
@@ -67,12 +67,12 @@ class MaskField(FieldChanges):
         self._masks: dict[tuple[str, bool], Any] = {}
         self.change_fields(dict.fromkeys(config.fields, self._change(None)), replace_null=config.replace_null)
 
-    def move(self, field: Field) -> Move:
+    def move(self, field: Field) -> FieldCopy:
         """The field, masked if it is to be; its schema stays."""
-        return Move(field, field, self._change(field.schema) if field.name in self._names else None)
+        return FieldCopy(field, field, self._change(field.schema) if field.name in self._names else None)
 
-    def _change(self, schema: Schema | None) -> Change:
-        return Change(partial(self._masked, schema), partial(self._masked_column, schema))
+    def _change(self, schema: Schema | None) -> FieldChange:
+        return FieldChange(partial(self._masked, schema), partial(self._masked_column, schema))
 
     def _masked_column(self, schema: Schema | None, column: list[Any], kinds: frozenset[type]) -> Column:
         there = [v for v in column if v is not None] if _NULL in kinds else column
@@ -96,9 +96,9 @@ class MaskField(FieldChanges):
 
     def _mask(self, java: str, boxed: bool) -> Any:
         if self._replacement is None:
-            if java not in _NOTHING:
+            if java not in _DEFAULT_MASKS:
                 raise DataError(f"Cannot mask value of type: class {java}. Leave the field out of 'fields'")
-            mask = _NOTHING[java]
+            mask = _DEFAULT_MASKS[java]
         else:
             mask = self._replaced(java, self._replacement)
         if boxed and java in _INTEGERS and _INTEGERS[java] is not Type.INT64:
@@ -111,14 +111,14 @@ class MaskField(FieldChanges):
             return text
         try:
             if java == "java.math.BigInteger":
-                return unbounded(text)
+                return parse_big_integer(text)
             if java in _INTEGERS:
-                return low_bits(big_decimal(text), _INTEGERS[java])
+                return low_bits(parse_big_decimal(text), _INTEGERS[java])
             if java in ("java.lang.Float", "java.lang.Double"):
-                number = float64_of(big_decimal(text))
-                return number if java == "java.lang.Double" else float32(number)
+                number = double_value(parse_big_decimal(text))
+                return number if java == "java.lang.Double" else to_float32(number)
             if java == "java.math.BigDecimal":
-                return big_decimal(text)
+                return parse_big_decimal(text)
         except ValueError as e:
             raise DataError(f"Unable to convert the replacement to a number, for a field of class {java}") from e
         raise DataError(

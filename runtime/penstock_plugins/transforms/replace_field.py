@@ -6,17 +6,17 @@ from penstock import Config, DataError, Field, Fields, Importance, Schema, Type,
 from penstock.rules import Rule
 from penstock_java.hash_map import in_hash_order
 from penstock_plugins.structs.copy import (
-    Move,
+    FieldCopy,
     StructCopy,
-    as_rows,
-    basics,
+    copy_schema_basics,
     replace_null_with_default,
     require_map,
     require_struct,
+    with_columns,
 )
 from penstock_plugins.structs.field_names import DistinctNames
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["ReplaceField"]
@@ -62,7 +62,7 @@ class ReplaceFieldConfig(Config):
     replace_null: bool = replace_null_with_default()
 
 
-class ReplaceField(SideTransform):
+class ReplaceField(KeyValueTransform):
     """Filter or rename fields."""
 
     Config = ReplaceFieldConfig
@@ -77,7 +77,7 @@ class ReplaceField(SideTransform):
         self._replace_null = config.replace_null
         self._copies = SchemaCache(self._copy)
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The fields that stay, under their new names; null passes with its schema.
 
         Raises:
@@ -93,14 +93,14 @@ class ReplaceField(SideTransform):
         copy = self._copies[schema]
         return copy.schema, copy.row(value)
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`; columns are left out and renamed without a look at the rows."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`; columns are left out and renamed without a look at the rows."""
         if schema is None:
             fields = Fields.of(values)
             if fields is None:
                 return None
             kept = {self._new_name(name): column for name, column in fields.columns.items() if self._stays(name)}
-            return None, as_rows(fields, kept), True
+            return None, with_columns(fields, kept), True
         if schema.type is not Type.STRUCT or (not isinstance(values, Fields) and None in values):
             return None
         copy = self._copies[schema]
@@ -129,7 +129,7 @@ class ReplaceField(SideTransform):
         comes from. The two differ where a field has the new name of another one that is left out or absent.
         """
         targets = [Field(self._new_name(f.name), f.schema) for f in schema.fields if self._stays(f.name)]
-        new = basics(schema, targets)
+        new = copy_schema_basics(schema, targets)
         old = {f.name: f for f in schema.fields}
         sources = [self._old_names.get(t.name, t.name) for t in targets]
         for name in sources:
@@ -138,5 +138,5 @@ class ReplaceField(SideTransform):
                     f"{name} is not a valid field name: `renames` gives this field, which the struct does not have, the "
                     "name of one that it has. Take the rename out, or exclude the other field."
                 )
-        moves = [Move(old[name], target) for name, target in zip(sources, targets, strict=True)]
+        moves = [FieldCopy(old[name], target) for name, target in zip(sources, targets, strict=True)]
         return StructCopy(new, moves, replace_null=self._replace_null)

@@ -6,9 +6,9 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, DataError, Importance, Int, Schema, Type, prop
-from penstock_plugins.structs.copy import Move, StructCopy, replace_null_with_default
+from penstock_plugins.structs.copy import FieldCopy, StructCopy, replace_null_with_default
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made, SideTransform
+from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["SetSchemaMetadata"]
@@ -28,7 +28,7 @@ class SetSchemaMetadataConfig(Config):
         return self
 
 
-class SetSchemaMetadata(SideTransform):
+class SetSchemaMetadata(KeyValueTransform):
     """Set the schema name, version or both on the record's key or value schema."""
 
     Config = SetSchemaMetadataConfig
@@ -40,7 +40,7 @@ class SetSchemaMetadata(SideTransform):
         self._replace_null = config.replace_null
         self._copies = SchemaCache(self._copy)
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The renamed schema; the struct is copied, so that nulls become defaults.
 
         Raises:
@@ -54,14 +54,14 @@ class SetSchemaMetadata(SideTransform):
                 "one, or guard this transform with a predicate."
             )
         copy = self._copies[schema]
-        return copy.schema, copy.filled(value) if isinstance(value, dict) else value
+        return copy.schema, copy.row_with_defaults(value) if isinstance(value, dict) else value
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`; where no null is to be filled, the values stay what they are."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`; where no null is to be filled, the values stay what they are."""
         if schema is None:
             return None
         copy = self._copies[schema]
-        if copy.hands_on(values):
+        if copy.keeps_values(values):
             return copy.schema, values, False
         new = copy.rows(values)
         return None if new is None else (copy.schema, new, True)
@@ -76,4 +76,4 @@ class SetSchemaMetadata(SideTransform):
             name=schema.name if self._name is None else self._name,
             version=schema.version if self._version is None else self._version,
         )
-        return StructCopy(new, (Move(f, f) for f in schema.fields), replace_null=self._replace_null)
+        return StructCopy(new, (FieldCopy(f, f) for f in schema.fields), replace_null=self._replace_null)

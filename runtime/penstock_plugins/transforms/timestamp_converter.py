@@ -7,17 +7,17 @@ from typing import Any
 from penstock import ConfigError, Field, Fields, Problem, RecordBatch, Same, Schema, Type
 from penstock_java.date_format import rules_are_there
 from penstock_java.property_text import trimmed
-from penstock_plugins.structs.copy import Change, Move, StructCopy
-from penstock_plugins.structs.field_changes import FieldChanges
+from penstock_plugins.structs.copy import FieldChange, FieldCopy, StructCopy
+from penstock_plugins.structs.field_changes import FieldValueTransform
 from penstock_plugins.structs.key_value import Values
-from penstock_plugins.structs.key_value_transform import Made
+from penstock_plugins.structs.key_value_transform import TransformedColumn
 from penstock_plugins.transforms._timestamp_converter_config import TimestampConverterConfig
-from penstock_plugins.transforms._timestamp_forms import SCHEMAS, Timestamps, form_of_schema
+from penstock_plugins.transforms._timestamp_forms import SCHEMAS, TimestampFormat, form_of_schema
 
 __all__ = ["TimestampConverter"]
 
 
-class TimestampConverter(FieldChanges):
+class TimestampConverter(FieldValueTransform):
     """Convert timestamps between different formats such as Unix epoch, strings, and Connect Date/Timestamp types.
 
     Applies to individual fields or to the entire value. One `format` serves texts that are read and texts that are written.
@@ -36,7 +36,7 @@ class TimestampConverter(FieldChanges):
         self._field = config.field
         self._target = SCHEMAS[config.target_type]
         pattern = config.format if trimmed(config.format) else None
-        self._timestamps = Timestamps(config.target_type, config.unix_precision, pattern)
+        self._timestamps = TimestampFormat(config.target_type, config.unix_precision, pattern)
         self.change_fields({self._field: self._change(None)}, replace_null=config.replace_null)
         dates = self._timestamps.format
         self._reads_zones = dates is not None and dates.reads_zone_names
@@ -49,7 +49,7 @@ class TimestampConverter(FieldChanges):
                 )
             )
 
-    def changed(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The side with its timestamp converted; null stays null.
 
         Raises:
@@ -62,10 +62,10 @@ class TimestampConverter(FieldChanges):
             return self._whole(schema), self._converted(schema, value)
         if value is None and (schema is None or schema.type is Type.STRUCT):
             return None if schema is None else self.copies[schema].schema, None
-        return super().changed(schema, value)
+        return super().change_value(schema, value)
 
-    def changed_rows(self, schema: Schema | None, values: Values) -> Made | None:
-        """As `changed`, for whole columns."""
+    def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
+        """As `change_value`, for whole columns."""
         if not self._field:
             if isinstance(values, Fields):
                 return None
@@ -74,7 +74,7 @@ class TimestampConverter(FieldChanges):
             same = values.columns.get(self._field)
             if isinstance(same, Same):  # a text may mean another moment when it is read again
                 values = values.having({**values.columns, self._field: [same.value] * len(values)})
-        return super().changed_rows(schema, values)
+        return super().change_values(schema, values)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
         """As `apply`, for whole columns."""
@@ -95,23 +95,23 @@ class TimestampConverter(FieldChanges):
             copy.schema = replace(copy.schema, default=copy.row(schema.default))
         return copy
 
-    def move(self, field: Field) -> Move:
+    def move(self, field: Field) -> FieldCopy:
         """The one field converted; its default is lost."""
         if field.name != self._field:
-            return Move(field, field)
+            return FieldCopy(field, field)
         new = self._target.as_optional() if field.schema.optional else self._target
-        return Move(field, Field(field.name, new), self._change(field.schema))
+        return FieldCopy(field, Field(field.name, new), self._change(field.schema))
 
     def _whole(self, schema: Schema | None) -> Schema | None:
         if schema is None:
             return None
         return self._target.as_optional() if schema.optional else self._target
 
-    def _change(self, schema: Schema | None) -> Change:
-        return Change(partial(self._converted, schema), lambda column, _: self._column(schema, column))
+    def _change(self, schema: Schema | None) -> FieldChange:
+        return FieldChange(partial(self._converted, schema), lambda column, _: self._column(schema, column))
 
     def _converted(self, schema: Schema | None, value: Any) -> Any:
-        return self._timestamps.converted(value, None if schema is None else form_of_schema(schema))
+        return self._timestamps.convert(value, None if schema is None else form_of_schema(schema))
 
     def _column(self, schema: Schema | None, column: list[Any]) -> list[Any]:
-        return self._timestamps.column(column, None if schema is None else form_of_schema(schema))
+        return self._timestamps.convert_column(column, None if schema is None else form_of_schema(schema))

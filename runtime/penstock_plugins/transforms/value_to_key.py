@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from penstock import Config, DataError, Fields, Importance, Record, RecordBatch, Same, Schema, Transform, Type, prop
-from penstock_plugins.structs.copy import Move, StructCopy, replace_null_with_default, require_map, require_struct
-from penstock_plugins.structs.field_names import SomeDistinctNames
+from penstock_plugins.structs.copy import FieldCopy, StructCopy, replace_null_with_default, require_map, require_struct
+from penstock_plugins.structs.field_names import NonEmptyDistinctNames
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["ValueToKey"]
@@ -16,7 +16,7 @@ _DICT: Final = {dict}
 class ValueToKeyConfig(Config):
     """The properties of ValueToKey."""
 
-    fields: SomeDistinctNames = prop(
+    fields: NonEmptyDistinctNames = prop(
         "fields", doc="Field names on the record value to extract as the record key.", importance=Importance.HIGH
     )
     replace_null: bool = replace_null_with_default()
@@ -83,4 +83,4 @@ class ValueToKey(Transform):
                 raise DataError(f"Field does not exist: {name}")
             fields.append(field)
         new = Schema(Type.STRUCT, fields=tuple(fields))
-        return StructCopy(new, (Move(f, f) for f in fields), replace_null=self._replace_null)
+        return StructCopy(new, (FieldCopy(f, f) for f in fields), replace_null=self._replace_null)

@@ -8,9 +8,18 @@ from hypothesis import strategies as st
 
 from penstock import Type
 from penstock.schema import INT8, STRING
-from penstock_plugins.connect.literals.reader import parsed
-from penstock_plugins.connect.number_casts import float32, floats32, narrowed, truncated
-from penstock_plugins.connect.numbers import big_decimal, double, doubles, integer, integers, single, singles, unbounded
+from penstock_plugins.connect.literals.reader import parse_literal
+from penstock_plugins.connect.number_casts import narrow, to_float32, to_float32s, truncate
+from penstock_plugins.connect.numbers import (
+    parse_big_decimal,
+    parse_big_integer,
+    parse_double,
+    parse_doubles,
+    parse_float,
+    parse_floats,
+    parse_integer,
+    parse_integers,
+)
 
 plain_numbers = st.from_regex(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", fullmatch=True)
 
@@ -20,7 +29,7 @@ plain_numbers = st.from_regex(r"[+-]?[0-9]{1,12}(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2
     [("+5", 5), ("-0", 0), ("007", 7), ("٣५", 35), ("0" * 5000 + "127", 127), ("-" + "\u0660" * 30 + "128", -128)],
 )
 def test_an_integer_has_a_sign_and_digits_of_any_script(text: str, number: int) -> None:
-    assert integer(text, Type.INT8) == number
+    assert parse_integer(text, Type.INT8) == number
 
 
 @pytest.mark.parametrize(
@@ -28,19 +37,19 @@ def test_an_integer_has_a_sign_and_digits_of_any_script(text: str, number: int) 
 )
 def test_a_text_that_is_no_integer_in_range_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"integer|range"):
-        integer(text, Type.INT8)
+        parse_integer(text, Type.INT8)
 
 
 def test_many_integers_are_read_as_each_of_them() -> None:
-    assert integers(["1", "-2", "+3"], Type.INT8) == [1, -2, 3]
-    assert integers(["1", "٣"], Type.INT8) == [1, 3]
+    assert parse_integers(["1", "-2", "+3"], Type.INT8) == [1, -2, 3]
+    assert parse_integers(["1", "٣"], Type.INT8) == [1, 3]
     for wrong in (["1", "128"], ["1", ""], ["1", "2-"], ["1", " 2"]):
         with pytest.raises(ValueError, match=r"."):
-            integers(wrong, Type.INT8)
+            parse_integers(wrong, Type.INT8)
 
 
 def test_an_integer_without_bounds_has_any_length() -> None:
-    assert unbounded("-" + "9" * 5000) == 1 - 10**5000
+    assert parse_big_integer("-" + "9" * 5000) == 1 - 10**5000
 
 
 @pytest.mark.parametrize(
@@ -53,22 +62,22 @@ def test_an_integer_without_bounds_has_any_length() -> None:
     ],
 )  # fmt: skip
 def test_a_double_may_have_blanks_a_suffix_or_hex_digits(text: str, number: float) -> None:
-    assert double(text) == number
+    assert parse_double(text) == number
 
 
 def test_not_a_number_is_written_in_one_way() -> None:
-    assert math.isnan(double("-NaN"))
-    assert math.isnan(single("NaN"))
+    assert math.isnan(parse_double("-NaN"))
+    assert math.isnan(parse_float("NaN"))
 
 
 @pytest.mark.parametrize(
     "text", ["", ".", "1e", "nan", "inf", "NaNf", "1_0", "٣", "\u00a01", "0x1", "0xp1", "0x.p1", "1fd", "e5"]
 )
 def test_a_text_that_is_no_double_is_refused(text: str) -> None:
-    for read in (double, single):
+    for read in (parse_double, parse_float):
         with pytest.raises(ValueError, match="no number"):
             read(text)
-    for read_all in (doubles, singles):
+    for read_all in (parse_doubles, parse_floats):
         with pytest.raises(ValueError, match=r"."):
             read_all([text])
 
@@ -90,14 +99,14 @@ def test_a_text_that_is_no_double_is_refused(text: str) -> None:
     ],
 )
 def test_a_float_is_rounded_once(text: str, number: float) -> None:
-    assert single(text) == number
-    assert singles([text]) == [number]
+    assert parse_float(text) == number
+    assert parse_floats([text]) == [number]
 
 
 @given(st.lists(plain_numbers, min_size=1, max_size=5))
 def test_many_texts_are_read_as_each_of_them(texts: list[str]) -> None:
-    assert doubles(texts) == list(map(double, texts))
-    assert singles(texts) == list(map(single, texts))
+    assert parse_doubles(texts) == list(map(parse_double, texts))
+    assert parse_floats(texts) == list(map(parse_float, texts))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +116,7 @@ def test_many_texts_are_read_as_each_of_them(texts: list[str]) -> None:
      ("1e0000000000000005", "1E+5")],
 )  # fmt: skip
 def test_a_big_decimal_keeps_its_scale(text: str, number: str) -> None:
-    assert str(big_decimal(text)) == number
+    assert str(parse_big_decimal(text)) == number
 
 
 @pytest.mark.parametrize(
@@ -115,7 +124,7 @@ def test_a_big_decimal_keeps_its_scale(text: str, number: str) -> None:
 )
 def test_a_text_that_is_no_big_decimal_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"number|range"):
-        big_decimal(text)
+        parse_big_decimal(text)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +134,7 @@ def test_a_text_that_is_no_big_decimal_is_refused(text: str) -> None:
     ],
 )  # fmt: skip
 def test_narrowing_keeps_the_low_bits(number: int, kind: Type, cut: int) -> None:
-    assert narrowed(number, kind) == cut
+    assert narrow(number, kind) == cut
 
 
 @pytest.mark.parametrize(
@@ -137,18 +146,18 @@ def test_narrowing_keeps_the_low_bits(number: int, kind: Type, cut: int) -> None
     ],
 )  # fmt: skip
 def test_a_float_is_cut_toward_zero_and_held_within_bounds(number: float, kind: Type, cut: int) -> None:
-    assert truncated(number, kind) == cut
+    assert truncate(number, kind) == cut
 
 
 def test_an_integer_becomes_a_float_by_one_rounding() -> None:
     halfway = 2**60 + 2**36  # between two floats
-    assert float32(halfway) == float(2**60)
-    assert float32(halfway + 1) == float(2**60 + 2**37)
-    assert floats32([1, halfway + 1]) == [1.0, float(2**60 + 2**37)]
-    assert floats32([0.1, 1e39]) == [0.10000000149011612, math.inf]
+    assert to_float32(halfway) == float(2**60)
+    assert to_float32(halfway + 1) == float(2**60 + 2**37)
+    assert to_float32s([1, halfway + 1]) == [1.0, float(2**60 + 2**37)]
+    assert to_float32s([0.1, 1e39]) == [0.10000000149011612, math.inf]
 
 
 def test_a_literal_beyond_the_exponents_of_java_is_a_text() -> None:
     for exponent in ("2147483648", "-2147483649", "9" * 30):
-        assert parsed(f"1e{exponent}") == (STRING, f"1e{exponent}")
-    assert parsed("0.0e-5")[0] == INT8
+        assert parse_literal(f"1e{exponent}") == (STRING, f"1e{exponent}")
+    assert parse_literal("0.0e-5")[0] == INT8

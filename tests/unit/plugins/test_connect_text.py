@@ -13,7 +13,7 @@ from penstock.schema import FLOAT32, FLOAT64, INT64, OPTIONAL_STRING, STRING, ar
 from penstock.schema import struct as struct_of
 from penstock_java.calendar import civil, millis_of
 from penstock_java.floats import _double_text, double_text, float_text, plain_range
-from penstock_plugins.connect.text import text, texts, utf8_text
+from penstock_plugins.connect.text import java_text, java_texts, utf8_text
 
 NAN = float("nan")
 INFINITE = float("inf")
@@ -75,7 +75,7 @@ def test_every_double_is_read_back_from_its_text(number: float) -> None:
      (array_of(FLOAT32), [1e10], "[1.0E10]"), (map_of(STRING, INT64), {}, "{}"), (struct_of({}), {}, "Struct{}")],
 )  # fmt: skip
 def test_a_value_has_its_java_text(schema: Schema | None, value: object, shown: str) -> None:
-    assert text(schema, value) == shown
+    assert java_text(schema, value) == shown
 
 
 scalars = st.text(max_size=3) | st.integers(-9, 9) | st.booleans() | st.none()
@@ -87,10 +87,10 @@ names = st.sampled_from(["a", "b", "%", "%s", ",", "Struct{"])
 @given(st.lists(names, unique=True, max_size=3).flatmap(
     lambda names: st.lists(st.fixed_dictionaries(dict.fromkeys(names, scalars)) | scalars, max_size=3)))  # fmt: skip
 def test_the_texts_of_a_batch_are_those_of_its_values(values: list[Any]) -> None:
-    assert texts(None, values) == [text(None, v) for v in values]
+    assert java_texts(None, values) == [java_text(None, v) for v in values]
     rows = [v for v in values if isinstance(v, dict)]
     schema = struct_of(dict.fromkeys(rows[0], OPTIONAL_STRING)) if rows else STRING
-    assert texts(schema, rows) == [text(schema, v) for v in rows]
+    assert java_texts(schema, rows) == [java_text(schema, v) for v in rows]
 
 
 _LEAVES = {OPTIONAL_STRING: st.text(max_size=2), FLOAT64: st.sampled_from([0.0, 1.5, 1e9]), INT64: st.integers(-3, 3)}
@@ -117,12 +117,12 @@ def test_the_texts_of_nested_values_with_nulls_are_those_of_each(data: st.DataOb
     schema, values = data.draw(_structs())
     batch = data.draw(st.lists(values, max_size=4))
     for of in (schema, None):
-        assert texts(of, batch) == [text(of, value) for value in batch]
+        assert java_texts(of, batch) == [java_text(of, value) for value in batch]
 
 
 def test_the_calendar_turns_julian_before_15_october_1582() -> None:
     assert civil(millis_of(1582, 10, 15) - 1)[:3] == (1582, 10, 4)
-    assert text(None, Instant(millis_of(1582, 10, 4))) == "Thu Oct 04 00:00:00 UTC 1582"
+    assert java_text(None, Instant(millis_of(1582, 10, 4))) == "Thu Oct 04 00:00:00 UTC 1582"
 
 
 @given(st.integers(-(10**15), 10**15))

@@ -6,9 +6,16 @@ from typing import Any, Final
 
 from penstock import DataError, Schema, Type
 from penstock.schema import BOOLEAN, STRING
-from penstock_plugins.connect.literals.types import Common, NotALiteralError, Typed, aligned, moment_of, number_of
+from penstock_plugins.connect.literals.types import (
+    CommonSchema,
+    NotALiteralError,
+    SchemaAndValue,
+    align,
+    parse_instant,
+    parse_number,
+)
 
-__all__ = ["parsed"]
+__all__ = ["parse_literal"]
 
 _TOKEN: Final = re.compile(r'[:,{}\[\]"]')
 _WORDS: Final = frozenset(("null", "true", "false"))
@@ -18,12 +25,12 @@ _DEEPEST: Final = 200
 _BLANK: Final = "".join(map(chr, range(33)))  # what Java's trim cuts
 
 
-def parsed(text: str) -> Typed:
+def parse_literal(text: str) -> SchemaAndValue:
     """The schema and value that a text suggests; what is no literal is a string."""
     if not text:
         return STRING, text
     if _TOKEN.search(text) is None and (bare := text.strip(_BLANK)) not in _WORDS:
-        return _single(bare) or (STRING, text)
+        return _parse_token(bare) or (STRING, text)
     try:
         found = _Parser(text).parse(inside=False)
     except _TooDeep:
@@ -31,12 +38,12 @@ def parsed(text: str) -> Typed:
     return (None, None) if found is None else found
 
 
-def _single(token: str) -> Typed | None:
+def _parse_token(token: str) -> SchemaAndValue | None:
     """The moment or number that one token is; None for any other text."""
     digit = token[:1].isdigit()
-    if digit and (moment := moment_of(token)) is not None:
+    if digit and (moment := parse_instant(token)) is not None:
         return moment
-    return number_of(token) if digit or token[:1] in _SIGNS else None
+    return parse_number(token) if digit or token[:1] in _SIGNS else None
 
 
 class _TooDeep(Exception):
@@ -52,7 +59,7 @@ class _Parser:
         self._next: str | None = None
         self._depth = 0
 
-    def parse(self, *, inside: bool) -> Typed | None:
+    def parse(self, *, inside: bool) -> SchemaAndValue | None:
         """One value; None for null."""
         if not self._has_next():
             return None
@@ -141,28 +148,28 @@ class _Parser:
 
     # Values
 
-    def _plain(self, token: str, *, inside: bool) -> Typed:
+    def _plain(self, token: str, *, inside: bool) -> SchemaAndValue:
         digit = token[:1].isdigit()
         if digit:
             at = self._mark()
             more = self._take_more(4)
-            if more is not None and (moment := moment_of(token + more)) is not None:
+            if more is not None and (moment := parse_instant(token + more)) is not None:
                 return moment
             self._rewind(at)
-        if (found := _single(token)) is not None:
+        if (found := _parse_token(token)) is not None:
             return found
         if inside:
             raise NotALiteralError
         return STRING, self._text
 
-    def _quoted(self) -> Typed:
+    def _quoted(self) -> SchemaAndValue:
         pieces: list[str] = []
         while self._has_next() and not self._consume('"'):
             pieces.append(self._take())
         content = "".join(pieces)
-        return moment_of(content) or (STRING, content)
+        return parse_instant(content) or (STRING, content)
 
-    def _inside(self) -> Typed | None:
+    def _member(self) -> SchemaAndValue | None:
         """A member of a list or map."""
         if self._depth == _DEEPEST:
             raise _TooDeep
@@ -172,19 +179,19 @@ class _Parser:
         finally:
             self._depth -= 1
 
-    def _list(self) -> Typed:
-        items: list[Typed | None] = []
-        common = Common()
+    def _list(self) -> SchemaAndValue:
+        items: list[SchemaAndValue | None] = []
+        common = CommonSchema()
         while self._has_next():
             if self._consume("]"):
                 schema = common.schema
                 values = [None if i is None else i[1] for i in items]
                 if schema is not None and common.compatible:
-                    values = [aligned(schema, i) for i in items]
+                    values = [align(schema, i) for i in items]
                 return Schema(Type.ARRAY, items=schema if common.compatible else None), values
             if self._consume(","):
                 raise NotALiteralError
-            item = self._inside()
+            item = self._member()
             common.add(item)
             items.append(item)
             at = self._mark()
@@ -194,23 +201,23 @@ class _Parser:
                 raise NotALiteralError
         raise NotALiteralError
 
-    def _map(self) -> Typed:
-        entries: list[tuple[Typed, Typed | None]] = []
-        keys, values = Common(), Common()
+    def _map(self) -> SchemaAndValue:
+        entries: list[tuple[SchemaAndValue, SchemaAndValue | None]] = []
+        keys, values = CommonSchema(), CommonSchema()
         while self._has_next():
             if self._consume("}"):
                 key_schema = keys.schema if keys.compatible else None
                 value_schema = values.schema if values.compatible and key_schema is not None else None
                 schema = Schema(Type.MAP, keys=key_schema, values=value_schema)
                 return schema, {
-                    aligned(key_schema, k): aligned(value_schema, v) for k, v in dict(_by_value(entries)).values()
+                    align(key_schema, k): align(value_schema, v) for k, v in dict(_by_typed_key(entries)).values()
                 }
             if self._consume(","):
                 raise NotALiteralError
-            key = self._inside()
+            key = self._member()
             if key is None or key[1] is None or not self._consume(":"):
                 raise NotALiteralError
-            value = self._inside()
+            value = self._member()
             entries.append((key, value))
             self._consume(",")
             keys.add(key)
@@ -218,7 +225,9 @@ class _Parser:
         raise NotALiteralError
 
 
-def _by_value(entries: list[tuple[Typed, Typed | None]]) -> Iterable[tuple[Any, tuple[Typed, Typed | None]]]:
+def _by_typed_key(
+    entries: list[tuple[SchemaAndValue, SchemaAndValue | None]],
+) -> Iterable[tuple[Any, tuple[SchemaAndValue, SchemaAndValue | None]]]:
     """Later entries of one key win, and Java's 1 of one width is not its 1 of another."""
     for key, value in entries:
         if isinstance(key[1], (list, dict)):

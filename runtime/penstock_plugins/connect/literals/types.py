@@ -6,13 +6,13 @@ from typing import Any, Final
 from penstock import Float32, Instant, Int8, Int16, Int32, Int64, Schema, Type
 from penstock.schema import DATE, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TIME, TIMESTAMP, decimal
 from penstock_java.calendar import DAY, millis_of
-from penstock_plugins.connect.number_casts import float32_of, float64_of
-from penstock_plugins.connect.numbers import big_decimal
+from penstock_plugins.connect.number_casts import double_value, float_value
+from penstock_plugins.connect.numbers import parse_big_decimal
 from penstock_plugins.connect.values import BOUNDS
 
-__all__ = ["Common", "NotALiteralError", "Typed", "aligned", "moment_of", "number_of"]
+__all__ = ["CommonSchema", "NotALiteralError", "SchemaAndValue", "align", "parse_instant", "parse_number"]
 
-Typed = tuple[Schema | None, Any]
+SchemaAndValue = tuple[Schema | None, Any]
 _DATE: Final = re.compile(r"[ \t]*(-?\d+)-[ \t]*(-?\d+)-[ \t]*(-?\d+)")
 _TIME: Final = re.compile(r"[ \t]*(-?\d+):[ \t]*(-?\d+):[ \t]*(-?\d+)\.[ \t]*(-?\d+)Z")
 _TIMESTAMP: Final = re.compile(_DATE.pattern + "T" + _TIME.pattern)
@@ -24,14 +24,14 @@ class NotALiteralError(Exception):
     """A list or map that is none; the whole text is then a string."""
 
 
-class Common:
+class CommonSchema:
     """The schema that all values of a list can have (`commonSchemaFor`)."""
 
     def __init__(self) -> None:
         self.schema: Schema | None = None
         self.compatible = True
 
-    def add(self, item: Typed | None) -> None:
+    def add(self, item: SchemaAndValue | None) -> None:
         """Another member."""
         if item is None or item[0] is None:
             return
@@ -46,7 +46,7 @@ class Common:
             self.compatible = False
 
 
-def aligned(schema: Schema | None, item: Typed | None) -> Any:
+def align(schema: Schema | None, item: SchemaAndValue | None) -> Any:
     """A member's value as the common schema has it.
 
     Raises:
@@ -64,17 +64,17 @@ def aligned(schema: Schema | None, item: Typed | None) -> Any:
             raise NotALiteralError
         return value
     if schema.name is not None:
-        return _asmoment_of(schema, int(value))
+        return _to_instant(schema, int(value))
     if schema.type in BOUNDS:
         return {s.type: c for s, c in _WIDTHS}[schema.type](value)
-    return Float32(float32_of(int(value))) if schema.type is Type.FLOAT32 else float(value)
+    return Float32(float_value(int(value))) if schema.type is Type.FLOAT32 else float(value)
 
 
-def _asmoment_of(schema: Schema, number: int) -> Instant:
+def _to_instant(schema: Schema, number: int) -> Instant:
     return Instant(number * DAY if schema == DATE else number)
 
 
-def moment_of(text: str) -> Typed | None:
+def parse_instant(text: str) -> SchemaAndValue | None:
     """A date, time or timestamp by its length; fields out of range roll over."""
     text = text.replace("\\:", ":")
     if len(text) == 10 and (found := _DATE.match(text)):
@@ -89,10 +89,10 @@ def moment_of(text: str) -> Typed | None:
     return None
 
 
-def number_of(token: str) -> Typed | None:
+def parse_number(token: str) -> SchemaAndValue | None:
     """The smallest integer type that holds it, else float32 and float64 when finite, else Decimal."""
     try:
-        number = big_decimal(token)
+        number = parse_big_decimal(token)
     except ValueError:
         return None
     exponent = int(number.as_tuple().exponent)
@@ -103,10 +103,10 @@ def number_of(token: str) -> Typed | None:
             if low <= whole <= high:
                 return schema, width(whole)
     if exponent != 0:
-        near = float32_of(number)
+        near = float_value(number)
         if abs(near) != float("inf"):
             return FLOAT32, Float32(near)
-        near = float64_of(number)
+        near = double_value(number)
         if abs(near) != float("inf"):
             return FLOAT64, near
     return decimal(-exponent), number

@@ -7,13 +7,13 @@ from typing import Any
 
 from penstock import DataError, Instant, Schema, Type
 from penstock_java.calendar import DAY, civil
-from penstock_plugins.connect.text import text as java_text
+from penstock_plugins.connect.text import java_text as java_text
 from penstock_plugins.connect.values import java_class
 
-__all__ = ["shown"]
+__all__ = ["write_literal"]
 
 
-def shown(schema: Schema | None, value: Any, *, inside: bool = False) -> str:
+def write_literal(schema: Schema | None, value: Any, *, inside: bool = False) -> str:
     """The literal of a value: texts bare on the outside, quoted and escaped in lists and maps.
 
     Raises:
@@ -28,7 +28,7 @@ def shown(schema: Schema | None, value: Any, *, inside: bool = False) -> str:
             escaped = value.replace("\\", "\\\\").replace('"', '\\"')
             return f'"{escaped}"'
         case Instant():
-            return _instant(value)
+            return _write_instant(value)
         case bool() | int() | float() | Decimal():
             return java_text(schema, value)
         case bytes():
@@ -36,7 +36,7 @@ def shown(schema: Schema | None, value: Any, *, inside: bool = False) -> str:
             return f'"{text}"' if inside else text
         case list() | tuple():
             items = schema.items if schema is not None else None
-            return f"[{','.join(shown(items, v, inside=True) for v in value)}]"
+            return f"[{','.join(write_literal(items, v, inside=True) for v in value)}]"
         case dict():
             return "{" + ",".join(f"{k}:{v}" for k, v in _entries(schema, value)) + "}"
         case _:
@@ -49,14 +49,14 @@ def _entries(schema: Schema | None, value: dict[Any, Any]) -> Iterable[tuple[str
         for field in schema.fields:
             item = value.get(field.name)
             item = field.schema.default if item is None else item
-            yield shown(None, field.name, inside=True), shown(field.schema, item, inside=True)
+            yield write_literal(None, field.name, inside=True), write_literal(field.schema, item, inside=True)
         return
     keys, values = (schema.keys, schema.values) if schema is not None else (None, None)
     for key, item in value.items():
-        yield shown(keys, key, inside=True), shown(values, item, inside=True)
+        yield write_literal(keys, key, inside=True), write_literal(values, item, inside=True)
 
 
-def _instant(millis: int) -> str:
+def _write_instant(millis: int) -> str:
     """By the moment alone: times below one day after the epoch, dates on whole days, else both."""
     t = civil(millis)
     clock = f"{t.hour:02}:{t.minute:02}:{t.second:02}.{t.milli:03}Z"

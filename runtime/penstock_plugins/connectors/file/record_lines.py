@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from penstock import RecordBatch
 from penstock.batch import in_groups
-from penstock_plugins.connect.text import texts
+from penstock_plugins.connect.text import java_texts
 
 __all__ = ["lines_of"]
 
@@ -24,5 +24,5 @@ def _texts(batch: RecordBatch) -> list[str]:
     if values is None:
         return ["null"] * batch.length
     if not isinstance(batch.value_schema, list):
-        return texts(batch.value_schema, values)
-    return in_groups(batch.value_schema, lambda schema, taken: texts(schema, taken(values)))
+        return java_texts(batch.value_schema, values)
+    return in_groups(batch.value_schema, lambda schema, taken: java_texts(schema, taken(values)))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from penstock import DataError, Fields, Instant, Same, Schema, Type
 from penstock.schema import TIMESTAMP_NAME
-from penstock_plugins.connect.values import BOUNDS, LOGICAL, check
+from penstock_plugins.connect.values import BOUNDS, LOGICAL, validate_value
 from penstock_plugins.converters.json.nodes import NodeReader
 
 __all__ = ["by_columns", "under"]
@@ -92,7 +92,7 @@ def _converted(name: str, schema: Schema, column: list[Any], nodes: NodeReader) 
     try:
         found = [read(schema, value) for value in column]
         for value in found:
-            check(name, schema, value)
+            validate_value(name, schema, value)
     except DataError:
         return None  # the record that it is tells the rest of it
     return found

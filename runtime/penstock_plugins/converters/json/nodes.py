@@ -12,8 +12,8 @@ from typing import Any, Final
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
-from penstock_plugins.connect.number_casts import float32_of, float64_of, low_bits
-from penstock_plugins.connect.values import BOUNDS, check
+from penstock_plugins.connect.number_casts import double_value, float_value, low_bits
+from penstock_plugins.connect.values import BOUNDS, validate_value
 from penstock_plugins.converters.json.parser import MISSING
 
 __all__ = ["NodeReader"]
@@ -70,9 +70,9 @@ class NodeReader:
         if kind is Type.BOOLEAN:
             return node is True
         if kind is Type.FLOAT64:
-            return float64_of(node)
+            return double_value(node)
         if kind is Type.FLOAT32:
-            return float32_of(node)
+            return float_value(node)
         if kind is Type.BYTES:
             try:
                 return _binary(node)
@@ -89,7 +89,7 @@ class NodeReader:
         if type(node) is int:
             return low_bits(node, Type.INT64)
         if isinstance(node, Decimal):
-            return float64_of(node)
+            return double_value(node)
         if isinstance(node, list):
             return [self._schemaless(part) for part in node]
         if isinstance(node, dict):
@@ -102,7 +102,7 @@ class NodeReader:
         found: dict[str, Any] = {}
         for field in schema.fields:
             found[field.name] = item = self.value(field.schema, node.get(field.name))
-            check(field.name, field.schema, item)
+            validate_value(field.name, field.schema, item)
         return found
 
     def _map(self, schema: Schema, node: Any) -> dict[Any, Any]:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from penstock import DataError, Field, Schema, SchemaBuilderError, Type
 from penstock_plugins.connect.number_casts import low_bits
-from penstock_plugins.connect.values import check
+from penstock_plugins.connect.values import validate_value
 from penstock_plugins.converters.json.nodes import NodeReader
 from penstock_plugins.converters.json.writer import JsonWriter, quoted
 
@@ -125,7 +125,7 @@ def _with_default(schema: Schema, node: Any, values: NodeReader) -> Schema:
         # There the struct's schema is compared with its own unfinished builder, and never equal.
         raise SchemaBuilderError("Invalid default value")
     try:
-        check("null", schema, default)
+        validate_value("null", schema, default)
     except DataError as e:
         raise SchemaBuilderError("Invalid default value") from e
     return Schema(**{f: getattr(schema, f) for f in schema.__dataclass_fields__} | {"default": default})

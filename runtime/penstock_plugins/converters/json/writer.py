@@ -11,7 +11,7 @@ from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
 from penstock_java.floats import double_text, float_text
 from penstock_plugins.connect.text import decimal_text
-from penstock_plugins.connect.values import BOUNDS, java_class, stands_under, type_of
+from penstock_plugins.connect.values import BOUNDS, is_of_type, java_class, type_of
 
 __all__ = ["JsonWriter", "quoted", "unscaled_bytes"]
 
@@ -78,7 +78,7 @@ class JsonWriter:
         if schema.name is not None and (logical := _LOGICAL.get(schema.name)) is not None:
             return logical(schema, value, self._numeric)
         kind = schema.type
-        if not stands_under(kind, value):
+        if not is_of_type(kind, value):
             if kind is Type.BYTES:
                 raise DataError(f"Invalid type for bytes type: class {java_class(None, value)}")
             raise DataError(f"Invalid type for {kind.upper()}: class {java_class(None, value)}")
@@ -108,7 +108,7 @@ class JsonWriter:
             if all(isinstance(k, str) for k in value):
                 return "{" + ",".join([f"{quoted(k)}:{self.write(None, v)}" for k, v in value.items()]) + "}"
             return "[" + ",".join([f"[{self.write(None, k)},{self.write(None, v)}]" for k, v in value.items()]) + "]"
-        if type(value) is int and not stands_under(Type.INT64, value):
+        if type(value) is int and not is_of_type(Type.INT64, value):
             raise DataError("Java class class java.math.BigInteger does not have corresponding schema type.")
         return _scalar(kind, value)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from penstock import Header, Type
 from penstock.schema import STRING
-from penstock_plugins.connect.literals.reader import _Parser, parsed
+from penstock_plugins.connect.literals.reader import _Parser, parse_literal
 from penstock_plugins.connect.text import utf8_text
 from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 
@@ -22,12 +22,12 @@ _BYTES = st.sampled_from([b"\xff", b"\n", b"\0", b"t", b"nulls"])
 @example("\x01")
 @example("\u2003")
 def test_one_token_is_read_as_the_parser_reads_it(text: str) -> None:
-    assert repr(parsed(text)) == repr(_Parser(text).parse(inside=False) or (None, None))
+    assert repr(parse_literal(text)) == repr(_Parser(text).parse(inside=False) or (None, None))
 
 
 @pytest.mark.parametrize("text", ["4bf92f3577b34da6a3ce929d0e0e4736", "customer-7", "-", "yes"])
 def test_names_and_ids_are_strings(text: str) -> None:
-    assert parsed(text) == (STRING, text)
+    assert parse_literal(text) == (STRING, text)
 
 
 @settings(max_examples=1000, deadline=None)
@@ -40,7 +40,7 @@ def test_names_and_ids_are_strings(text: str) -> None:
 @example(b"true \0")
 @example(b"a\nb")
 def test_the_bytes_of_a_header_are_read_as_their_text_is(data: bytes) -> None:
-    schema, value = parsed(utf8_text(data)) if data else (STRING, "")
+    schema, value = parse_literal(utf8_text(data)) if data else (STRING, "")
     found = SimpleHeaderConverter().to_connect("t", "name", data)
     assert type(found) is Header
     assert repr(found) == repr(Header("name", value, schema))
@@ -64,7 +64,7 @@ def test_no_bytes_of_a_header_cannot_be_read(data: bytes) -> None:
 @pytest.mark.parametrize("deep", [200, 201, 50_000])
 def test_a_literal_that_is_too_deep_for_any_stack_is_a_string(deep: int) -> None:
     text = "[" * (deep + 1) + "]" * (deep + 1)
-    schema, value = parsed(text)
+    schema, value = parse_literal(text)
     assert schema is not None
     assert (schema.type is Type.ARRAY) is (deep == 200)
     assert deep == 200 or value == text
