@@ -9,7 +9,7 @@ from penstock_plugins.connect import text as java_text
 
 __all__ = ["Charset"]
 
-_SAME: Final[Mapping[str, str]] = {
+_IDENTICAL: Final[Mapping[str, str]] = {
     "gb2312": "gb2312 euc_cn euc-cn euccn gb2312-1980 gb2312-80 x-euc-cn",
     "cp858": "ibm00858 858 pc-multilingual-850+euro ccsid00858 cp00858 cp858 ibm-858 ibm858",
     "cp437": "ibm437 437 cp437 cspc8codepage437 ibm-437 windows-437",
@@ -76,7 +76,7 @@ _SAME: Final[Mapping[str, str]] = {
 }
 """Python's codecs that have every character and every byte as Java has them, and Java's names."""
 
-_ALIKE: Final[Mapping[str, str]] = {
+_NEARLY_IDENTICAL: Final[Mapping[str, str]] = {
     "big5": "big5 csbig5",
     "euc_jp": "euc-jp extended_unix_code_packed_format_for_japanese cseucpkdfmtjapanese euc_jp eucjis eucjp "
     "x-euc-jp x-eucjp",
@@ -90,12 +90,14 @@ _ALIKE: Final[Mapping[str, str]] = {
 }
 """Those that differ in few rare characters, and in how much of malformed bytes becomes one U+FFFD."""
 
-_CODECS: Final = {name: codec for table in (_SAME, _ALIKE) for codec, names in table.items() for name in names.split()}
+_CODECS: Final = {
+    name: codec for table in (_IDENTICAL, _NEARLY_IDENTICAL) for codec, names in table.items() for name in names.split()
+}
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _MALFORMED: Final = re.compile("[\ud800-\udbff].?|[\udc00-\udfff]", re.DOTALL)
 
 
-def _replaced(found: re.Match[str]) -> str:
+def _replacement(found: re.Match[str]) -> str:
     """Java takes the unit after a high surrogate for a part of the malformed character."""
     return "\ufffd" * (2 if found[0][1:] > "\uffff" else 1)
 
@@ -135,7 +137,7 @@ class Charset:
                 codec = "utf-16-le" if data[:2] == b"\xff\xfe" else "utf-16-be"
                 data = data[2:] if data[:2] in (b"\xfe\xff", b"\xff\xfe") else data
             text = data[: len(data) & ~1].decode(codec, "surrogatepass") + ("\ufffd" if len(data) % 2 else "")
-            return _MALFORMED.sub(_replaced, text)
+            return _MALFORMED.sub(_replacement, text)
         if self.codec == "utf-32" and data[:4] not in (b"\0\0\xfe\xff", b"\xff\xfe\0\0"):
             return data.decode("utf-32-be", "replace")
         return data.decode(self.codec, "replace")

@@ -11,10 +11,10 @@ from penstock_plugins.connect.text import utf8_text
 
 __all__ = ["SimpleHeaderConverter"]
 
-_WORDS: Final = re.compile(rb'(?!(?:null|true|false)[\x00-\x20]*\Z)[A-Za-z][^:,{}\[\]"\x80-\xff]*\Z')
+_PLAIN_STRING: Final = re.compile(rb'(?!(?:null|true|false)[\x00-\x20]*\Z)[A-Za-z][^:,{}\[\]"\x80-\xff]*\Z')
 """What is a string at the first look: it begins like no number, and no list, map or quotes are in it."""
 
-_made: Final = tuple.__new__  # half the time of a NamedTuple's own
+_new_tuple: Final = tuple.__new__  # half the time of a NamedTuple's own
 
 
 class SimpleHeaderConverter(HeaderConverter):
@@ -34,8 +34,8 @@ class SimpleHeaderConverter(HeaderConverter):
         """The header with the type that its text suggests."""
         if data is None:
             return Header(name, None, None)
-        if _WORDS.match(data) is not None:
-            return _made(Header, (name, data.decode(), STRING))
+        if _PLAIN_STRING.match(data) is not None:
+            return _new_tuple(Header, (name, data.decode(), STRING))
         text = utf8_text(data)
         schema, value = parse_literal(text) if text else (STRING, text)
         return Header(name, value, schema)

@@ -35,9 +35,9 @@ __all__ = ["Datagen", "DatagenConfig", "DatagenReader", "DatagenSource"]
 
 _BLOCK: Final = 2000
 """Rows that are drawn together. Part of what a seed means: another number gives other data."""
-_BYTES: Final = 200
+_RECORD_BYTES: Final = 200
 """A record's size, roughly."""
-_STEPS: Final = 20
+_STEPS_PER_SECOND: Final = 20
 """In a second: a transaction for each record would cost the brokers more than the records."""
 
 
@@ -156,8 +156,8 @@ class DatagenSource(Source):
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
         """What is due by the clock, spread evenly over the partitions."""
         config, shares = self._config, len(self._partitions)
-        each = max(1, min(limits.records, limits.bytes // _BYTES) // shares)
-        due = int(int((self._clock() - self._began) * _STEPS) * config.rate / _STEPS)
+        each = max(1, min(limits.records, limits.bytes // _RECORD_BYTES) // shares)
+        due = int(int((self._clock() - self._began) * _STEPS_PER_SECOND) * config.rate / _STEPS_PER_SECOND)
         end: dict[SourcePartition, Offset] = {}
         for i, partition in enumerate(self._partitions):
             at = _count(start.get(partition))

@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 
 from penstock import ConnectError, RetriableError
-from penstock_plugins.connectors.file.handles import open_again, who
+from penstock_plugins.connectors.file.handles import open_again, user_name
 
 __all__ = ["CurrentFile", "LineFile", "make_durable"]
 
@@ -68,10 +68,10 @@ class LineFile:
                 while written < size:
                     written += os.write(self._fd, view[written : written + _AT_ONCE])
         except OSError as e:
-            rest = self._take_back(before, written)
+            rest = self._truncate_back(before, written)
             raise RetriableError(f"Cannot write {len(data)} bytes to file {self._path}: {e.strerror}.{rest}") from e
 
-    def _take_back(self, before: int, written: int) -> str:
+    def _truncate_back(self, before: int, written: int) -> str:
         if not written:
             return ""
         try:
@@ -144,14 +144,14 @@ def _open(path: str) -> int:
             fd = os.open(path, flags)
         except FileNotFoundError:
             fd = os.open(path, flags | os.O_CREAT, 0o666)
-            _keep_name(path)
+            _sync_folder(path)
     except FileNotFoundError as e:
         folder = os.path.dirname(path) or "."  # noqa: PTH120
         raise ConnectError(f"Directory {folder} of file {path} does not exist: create it, or correct `file`.") from e
     except PermissionError as e:
         raise ConnectError(
-            f"No permission to write file {path} as user {who()}. Give that user read and write permission on it (on its "
-            f"directory when the file is to be created)."
+            f"No permission to write file {path} as user {user_name()}. Give that user read and write permission on it (on "
+            f"its directory when the file is to be created)."
         ) from e
     except IsADirectoryError as e:
         raise ConnectError(f"{path} is a directory; property `file` must name a file.") from e
@@ -163,7 +163,7 @@ def _open(path: str) -> int:
     return fd
 
 
-def _keep_name(path: str) -> None:
+def _sync_folder(path: str) -> None:
     """A new file's name is on disk only when its directory is; not every directory may be opened for that."""
     with suppress(OSError):
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_CLOEXEC)  # noqa: PTH120

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable
 
-from penstock_plugins.connectors.file.fingerprint import Fingerprint, is_end, made
-from penstock_plugins.connectors.file.handles import Handle, opened_at
-from penstock_plugins.connectors.file.rotations import Beside, listed
+from penstock_plugins.connectors.file.fingerprint import Fingerprint, fingerprint_at, is_end
+from penstock_plugins.connectors.file.handles import Handle, open_at
+from penstock_plugins.connectors.file.siblings import Sibling, list_siblings
 
-__all__ = ["Content", "copy_of", "has_end", "moved"]
+__all__ = ["Content", "find_copy", "find_moved", "has_end"]
 
 _SECOND = 1_000_000_000  # nanoseconds
 
@@ -52,27 +52,27 @@ class Content:
 
     def fingerprint(self, position: int) -> Fingerprint | None:
         """At this position; None where the file has become shorter."""
-        return made(self.handle.fd, position, file=self.number, modified=self.modified, before=self.before)
+        return fingerprint_at(self.handle.fd, position, file=self.number, modified=self.modified, before=self.before)
 
-    def is_file(self, file: Beside) -> bool:
+    def is_file(self, file: Sibling) -> bool:
         """Whether it is that file which lies beside the path."""
         return (self.handle.device, self.handle.inode) == (file.device, file.inode)
 
 
-def moved(path: str, mark: Fingerprint) -> Handle | None:
+def find_moved(path: str, mark: Fingerprint) -> Handle | None:
     """The file of a fingerprint under another name beside the path: its inode and its content agree.
 
     Any name will do, but for a file of which nothing is read: its inode alone says too little, and may have become that of
     a compressed file.
     """
     found = [
-        b for b in listed(path, [mark.inode])
+        b for b in list_siblings(path, [mark.inode])
         if mark.has_inode(b.inode) and (mark.position or (b.mark and not b.compressed))
     ]  # fmt: skip
-    return _first(found, mark)
+    return _first_matching(found, mark)
 
 
-def copy_of(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | None:
+def find_copy(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | None:
     """A copy of what was read up to a fingerprint, beside the path: its content agrees.
 
     Only what was written since is one, not an older file that begins alike, and none that was read to its end. Of several
@@ -80,9 +80,13 @@ def copy_of(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | Non
     """
     if not mark.position:
         return None
-    found = [b for b in listed(path) if not b.compressed and b.size >= mark.position and _since(b, mark.modified)]
+    found = [
+        b
+        for b in list_siblings(path)
+        if not b.compressed and b.size >= mark.position and _is_written_since(b, mark.modified)
+    ]
     found.sort(key=lambda b: (b.size, b.modified), reverse=True)
-    return _first(found, mark, ends)
+    return _first_matching(found, mark, ends)
 
 
 def has_end(handle: Handle, ends: Iterable[str]) -> bool:
@@ -90,9 +94,9 @@ def has_end(handle: Handle, ends: Iterable[str]) -> bool:
     return any(is_end(end, handle.fd) for end in ends)
 
 
-def _first(files: Iterable[Beside], mark: Fingerprint, ends: Collection[str] = ()) -> Handle | None:
+def _first_matching(files: Iterable[Sibling], mark: Fingerprint, ends: Collection[str] = ()) -> Handle | None:
     for file in files:
-        handle = opened_at(file.path, file.device, file.inode)
+        handle = open_at(file.path, file.device, file.inode)
         if handle is None:
             continue
         if mark.holds(handle.fd) and not has_end(handle, ends):
@@ -101,7 +105,7 @@ def _first(files: Iterable[Beside], mark: Fingerprint, ends: Collection[str] = (
     return None
 
 
-def _since(file: Beside, modified: int) -> bool:
+def _is_written_since(file: Sibling, modified: int) -> bool:
     """A copy may have its original's time of the last write, in whole seconds."""
     whole = file.modified % _SECOND == 0
     return file.modified >= (modified - modified % _SECOND if whole else modified)

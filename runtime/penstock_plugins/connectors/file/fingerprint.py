@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from penstock import Offset
 
-__all__ = ["Fingerprint", "digest_before", "is_end", "made"]
+__all__ = ["Fingerprint", "digest_before", "fingerprint_at", "is_end"]
 
 _SAMPLE: Final = 1024  # bytes
 _INODES: Final = (1 << 63) - 1
@@ -79,7 +79,7 @@ def is_end(end: str, fd: int) -> bool:
         return False
 
 
-def made(fd: int, position: int, *, file: int, modified: int, before: str) -> Fingerprint | None:
+def fingerprint_at(fd: int, position: int, *, file: int, modified: int, before: str) -> Fingerprint | None:
     """The fingerprint of an open file at a position; None when it has become shorter than that."""
     digest = digest_before(fd, position)
     if digest is None:

@@ -16,28 +16,28 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock import ConnectError, Limits, RetriableError
-from penstock_plugins.connectors.file.content import Content, copy_of, moved
+from penstock_plugins.connectors.file.content import Content, find_copy, find_moved
 from penstock_plugins.connectors.file.fingerprint import Fingerprint
 from penstock_plugins.connectors.file.handles import Handle, open_regular
 from penstock_plugins.connectors.file.lines import whole_lines
-from penstock_plugins.connectors.file.rotated_between import Between, between
-from penstock_plugins.connectors.file.rotations import Beside, stamp
+from penstock_plugins.connectors.file.missed_rotations import MissedFiles, find_missed
+from penstock_plugins.connectors.file.siblings import Sibling, folder_times
 
 __all__ = ["Follower"]
 
 log = logging.getLogger(__name__)
 
-_QUIET: Final = 1.0
+_FINISHED_AFTER: Final = 1.0
 """Seconds without growth after which a rotated file is finished, once a file after it holds something."""
-_QUIET_BEFORE_EMPTY: Final = 10.0
+_FINISHED_BEFORE_EMPTY_AFTER: Final = 10.0
 """The same while all files after it are empty: the writer may not have gone over to them yet."""
-_AHEAD: Final = 64
+_MAX_OPEN: Final = 64
 """How many files are held open at most."""
-_AWAY: Final = 1.0
+_LONG_PAUSE: Final = 1.0
 """Seconds between two looks in which a file of which nothing is read may have been copied and truncated."""
-_LISTED: Final = 5.0
+_LIST_INTERVAL: Final = 5.0
 """Seconds between two listings of the folder while nothing has the path: there may be many files that come and go."""
-_ENDS: Final = 64
+_MAX_ENDS: Final = 64
 """Of how many files that were read to their end it is remembered which they were."""
 
 
@@ -53,7 +53,7 @@ class Follower:
         self._path = path
         self._clock = clock
         self._contents: list[Content] = []
-        self._ends: deque[str] = deque(maxlen=_ENDS)
+        self._ends: deque[str] = deque(maxlen=_MAX_ENDS)
         """`Fingerprint.end` of files that were read."""
         self._waiting = False
         self._looked_at = clock()
@@ -77,7 +77,7 @@ class Follower:
             OSError: a file cannot be read.
         """
         now = self._clock()
-        away, self._looked_at = now - self._looked_at > _AWAY, now
+        away, self._looked_at = now - self._looked_at > _LONG_PAUSE, now
         self.look(mark)
         if not self._contents:
             return None
@@ -188,7 +188,7 @@ class Follower:
         try:
             found = newest if newest is not None and alike and mark.has_inode(newest.inode) else None
             if found is None and (newest is not None or self._folder_changed()):
-                found = moved(self._path, mark)
+                found = find_moved(self._path, mark)
                 if found is None and alike and mark.position:
                     found = newest
                     log.info(
@@ -196,7 +196,7 @@ class Follower:
                         "it is read on from there.", self._path, mark.position,
                     )  # fmt: skip
                 elif found is None:
-                    found = copy_of(self._path, mark, self._ends)
+                    found = find_copy(self._path, mark, self._ends)
         except BaseException:
             if newest is not None:
                 newest.close()
@@ -228,17 +228,17 @@ class Follower:
 
     def _go_on(self, last: Content, newest: Handle | None) -> None:
         """Add what had the path after the last file, and what it names now."""
-        found = Between([], [])
+        found = MissedFiles([], [])
         known = [c.handle for c in self._contents if not c.lost] + ([newest] if newest is not None else [])
-        room = max(0, _AHEAD - len(self._contents))
+        room = max(0, _MAX_OPEN - len(self._contents))
         try:
             if room:
-                found = between(self._path, last, known, self._ends, since=last.modified, most=room)
+                found = find_missed(self._path, last, known, self._ends, since=last.modified, most=room)
         except BaseException:
             if newest is not None:
                 newest.close()
             raise
-        self._tell(last, found, rotated=newest is not None and room > 0)
+        self._log_rotation(last, found, rotated=newest is not None and room > 0)
         handles = [*found.handles, *([newest] if newest is not None else [])]
         for handle in handles[:room]:
             self._contents.append(Content(handle, self._contents[-1].number + 1, self._clock()))
@@ -270,15 +270,17 @@ class Follower:
         """
         at = self._contents.index(content)
         known = [c.handle for c in self._contents if not c.lost]
-        room = max(1, _AHEAD - len(self._contents))
-        copies = between(self._path, content, known, self._ends, since=content.met + 1, most=room, until=until).handles
+        room = max(1, _MAX_OPEN - len(self._contents))
+        copies = find_missed(
+            self._path, content, known, self._ends, since=content.met + 1, most=room, until=until
+        ).handles
         for number, handle in enumerate(copies):
             copy = Content(handle, content.number + number, self._clock(), before=content.before)
             self._contents.insert(at + number, copy)
         if copies:
             content.number += len(copies)
             content.met = max(c.met for c in self._contents[at:])
-            log.info("File %s was copied and truncated; %s read first.", self._path, _names(copies))
+            log.info("File %s was copied and truncated; %s read first.", self._path, _name_list(copies))
         return bool(copies)
 
     def _folder_changed(self) -> bool:
@@ -286,12 +288,12 @@ class Follower:
         now = self._clock()
         if now < self._list_at:
             return False
-        found = stamp(self._path)
+        found = folder_times(self._path)
         if found == self._stamp and self._listed_since:
             return False
         self._listed_since = found == self._stamp  # a change in the same moment leaves the same stamp
         self._stamp = found
-        self._list_at = now + _LISTED
+        self._list_at = now + _LIST_INTERVAL
         return True
 
     def _drop(self, start: int) -> None:
@@ -299,11 +301,11 @@ class Follower:
             content.handle.close()
         del self._contents[start:]
 
-    def _tell(self, last: Content, found: Between, *, rotated: bool) -> None:
+    def _log_rotation(self, last: Content, found: MissedFiles, *, rotated: bool) -> None:
         if rotated and not last.lost:
             log.info("File %s was rotated; the old one is read to its end first.", self._path)
         if found.handles:
-            log.info("Between two looks %s had the name %s; read in this order.", _names(found.handles), self._path)
+            log.info("Between two looks %s had the name %s; read in this order.", _name_list(found.handles), self._path)
         if found.unread:
             log.warning(
                 "File %s may have been rotated more than once since it was last looked at: %s may have had its name in "
@@ -333,7 +335,7 @@ class Follower:
             if end > position:
                 return end
             content.looked_from, content.looked = position, size
-        if content is self._contents[-1] or not self._quiet(content):
+        if content is self._contents[-1] or not self._is_finished(content):
             return position
         return size if size > position else None  # nobody will finish its last line
 
@@ -344,7 +346,7 @@ class Follower:
         self._drop(self._contents.index(content) + 1)
         content.modified = content.met if mark is None else mark.modified  # what was seen since may be of the next file
         missing = content.seen - position
-        copy = copy_of(self._path, mark, self._ends) if mark is not None else None
+        copy = find_copy(self._path, mark, self._ends) if mark is not None else None
         if copy is not None:
             log.info("File %s was truncated; its copy %s is read on from byte %d.", self._path, copy.path, position)
             content.handle.close()
@@ -367,11 +369,13 @@ class Follower:
         self.look(None)
         return None if copy is None else self._end(content, position, mark, limits)
 
-    def _quiet(self, content: Content) -> bool:
+    def _is_finished(self, content: Content) -> bool:
         later = self._contents[self._contents.index(content) + 1 :]
         since = max(content.changed_at, later[0].changed_at)
-        return self._clock() - since >= (_QUIET if any(c.handle.size() for c in later) else _QUIET_BEFORE_EMPTY)
+        return self._clock() - since >= (
+            _FINISHED_AFTER if any(c.handle.size() for c in later) else _FINISHED_BEFORE_EMPTY_AFTER
+        )
 
 
-def _names(handles: Sequence[Handle | Beside]) -> str:
+def _name_list(handles: Sequence[Handle | Sibling]) -> str:
     return ", ".join(h.path for h in handles) + (" is" if len(handles) == 1 else " are")

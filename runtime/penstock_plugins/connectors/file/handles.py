@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock import ConnectError, RetriableError
 
-__all__ = ["Handle", "borrow", "find_beside", "open_again", "open_regular", "opened_at", "who"]
+__all__ = ["Handle", "borrow", "find_beside", "open_again", "open_at", "open_regular", "user_name"]
 
 _OPEN: Final[dict[tuple[int, int], list["Handle"]]] = {}
 _LOCK: Final = threading.Lock()
@@ -42,7 +42,7 @@ class Handle:
         """When it was last written, in nanoseconds."""
         return os.fstat(self.fd).st_mtime_ns
 
-    def where(self) -> str | None:
+    def current_path(self) -> str | None:
         """Its path now: the one it was opened by, or another one in that folder; None when it has left the folder."""
         if not self._away:
             try:
@@ -90,7 +90,7 @@ def open_regular(path: str) -> int:
         raise
     except PermissionError as e:
         raise ConnectError(
-            f"No permission to read file {path} as user {who()}. Give that user read permission on it and search (x) "
+            f"No permission to read file {path} as user {user_name()}. Give that user read permission on it and search (x) "
             f"permission on the directories above it."
         ) from e
     except OSError as e:
@@ -103,7 +103,7 @@ def open_regular(path: str) -> int:
     raise ConnectError(f"{path} is {kind}; property `file` must name a file.")
 
 
-def opened_at(path: str, device: int, inode: int) -> Handle | None:
+def open_at(path: str, device: int, inode: int) -> Handle | None:
     """The file with this inode, if `path` names it.
 
     Raises:
@@ -151,7 +151,7 @@ def find_beside(path: str, device: int, inode: int) -> str | None:
     return None
 
 
-def who() -> str:
+def user_name() -> str:
     """The name of the user as whom this process acts, or the number when it has none."""
     user = os.geteuid()
     try:

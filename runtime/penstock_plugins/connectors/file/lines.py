@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock import Limits, RetriableError
 
-__all__ = ["last_end", "split_lines", "texts_of", "whole_lines"]
+__all__ = ["end_of_last_line", "split_lines", "texts_of", "whole_lines"]
 
 _SAMPLE: Final = 64 << 10  # bytes
 _FAR: Final = 1 << 20  # bytes
@@ -40,22 +40,22 @@ def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0)
     if count:
         room = min(room, len(sample) * limits.records // count + 1)
     if room <= len(sample):
-        end = last_end(sample[:room])
+        end = end_of_last_line(sample[:room])
         if end:
             return start + end
         looked = max(looked, start + room)
     elif looked < start + room:
-        end = _back(fd, max(start, looked - 1), start + room)
+        end = _last_end_before(fd, max(start, looked - 1), start + room)
         if end:
             return end
         looked = start + room
-    return _forward(fd, max(start, looked - 1), size) or start
+    return _first_end_after(fd, max(start, looked - 1), size) or start
 
 
-def _back(fd: int, floor: int, top: int) -> int:
+def _last_end_before(fd: int, floor: int, top: int) -> int:
     while top - floor > 0:
         low = max(floor, top - _SAMPLE)
-        end = last_end(os.pread(fd, top - low, low))
+        end = end_of_last_line(os.pread(fd, top - low, low))
         if end:
             return low + end
         if low == floor:
@@ -64,10 +64,10 @@ def _back(fd: int, floor: int, top: int) -> int:
     return 0
 
 
-def _forward(fd: int, low: int, size: int) -> int:
+def _first_end_after(fd: int, low: int, size: int) -> int:
     while low < size:
         block = os.pread(fd, min(_FAR, size - low), low)
-        end = _first_end(block)
+        end = _end_of_first_line(block)
         if end:
             return low + end
         if len(block) < 2:
@@ -76,12 +76,12 @@ def _forward(fd: int, low: int, size: int) -> int:
     return 0
 
 
-def last_end(block: bytes | bytearray) -> int:
+def end_of_last_line(block: bytes | bytearray) -> int:
     """Where the last line of a block ends that is whole; 0 when none is."""
     return max(block.rfind(b"\n"), block.rfind(b"\r", 0, max(0, len(block) - 1))) + 1
 
 
-def _first_end(block: bytes) -> int:
+def _end_of_first_line(block: bytes) -> int:
     newline = block.find(b"\n")
     cr = block.find(b"\r", 0, newline if newline >= 0 else len(block))
     if cr < 0:
@@ -108,7 +108,7 @@ def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
         at += len(block)
         if rest and rest[-1].endswith(b"\r"):
             rest[-1], block = rest[-1][:-1], b"\r" + block
-        cut = len(block) if at >= end else last_end(block)
+        cut = len(block) if at >= end else end_of_last_line(block)
         if cut:
             rest.append(block[:cut])
             yield texts_of(b"".join(rest))

@@ -118,7 +118,7 @@ class FileStreamSource(SourceConnector):
             if "position" not in offset:
                 raise ConnectError("Offset objects should either be null or contain the key 'position'")
             position = offset["position"]
-            if not _is_whole(position):
+            if not _is_integer(position):
                 raise ConnectError("The value for the 'position' key in the offset is expected to be a Long value")
             if position < 0:
                 raise ConnectError("The value for the 'position' key in the offset should be a non-negative value")
@@ -140,37 +140,37 @@ class FileSource(Source):
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
         self._partition = SourcePartition({"filename": path})
-        self._beside = SourcePartition({"filename": path, "penstock": "fingerprint"})
+        self._fingerprint_partition = SourcePartition({"filename": path, "penstock": "fingerprint"})
         self._follower = Follower(path, clock)
-        self._marks: deque[tuple[Offset, Fingerprint | None]] = deque(maxlen=3)
+        self._fingerprints: deque[tuple[Offset, Fingerprint | None]] = deque(maxlen=3)
         """The last that were asked for: reading one takes longer than a look at the file."""
 
     def start(self, offsets: Offsets) -> None:
         """Open the file if it is there, or the one that is to be read on."""
         try:
-            self._follower.look(self._mark(offsets))
+            self._follower.look(self._fingerprint(offsets))
         except OSError as e:
             raise self._unreadable(e) from e
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
         """Up to the last whole line of the file, or of the next one."""
         try:
-            end = self._follower.plan(self._position(start), self._mark(start), limits)
+            end = self._follower.plan(self._position(start), self._fingerprint(start), limits)
         except OSError as e:
             raise self._unreadable(e) from e
         if end is None:
             return {}
         offset = end.offset()
-        self._marks.appendleft((offset, end))
-        return {self._beside: offset, self._partition: {"position": end.position}}
+        self._fingerprints.appendleft((offset, end))
+        return {self._fingerprint_partition: offset, self._partition: {"position": end.position}}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """One part: the lines of a file have an order."""
-        before, after = self._mark(start), self._mark(end)
+        before, after = self._fingerprint(start), self._fingerprint(end)
         if after is None or after == before:
             return []
         handle = self._follower.content(after.file).handle
-        path = handle.where()
+        path = handle.current_path()
         data = {
             "path": path or self._path,
             "device": handle.device,
@@ -179,11 +179,15 @@ class FileSource(Source):
             "end": after.position,
             "digest": after.digest,
         }
-        return [InputPartition(data, {p: end[p] for p in (self._beside, self._partition)}, local=path is None)]
+        return [
+            InputPartition(
+                data, {p: end[p] for p in (self._fingerprint_partition, self._partition)}, local=path is None
+            )
+        ]
 
     def commit(self, offsets: Offsets) -> None:
         """Close rotated files that nothing can go back to."""
-        mark = self._mark(offsets)
+        mark = self._fingerprint(offsets)
         if mark is not None:
             self._follower.committed(mark)
 
@@ -195,24 +199,24 @@ class FileSource(Source):
         position = offsets.get(self._partition, {}).get("position")
         if position is None:
             return 0
-        if not _is_whole(position) or position < 0:
+        if not _is_integer(position) or position < 0:
             raise ConnectError(
                 f"File {self._path}: its offset {position!r} is no position in a file. Alter the offset."
             )
         return position
 
-    def _mark(self, offsets: Offsets) -> Fingerprint | None:
+    def _fingerprint(self, offsets: Offsets) -> Fingerprint | None:
         """The fingerprint of the position; None where somebody else wrote the position."""
-        position, beside = self._position(offsets), offsets.get(self._beside)
+        position, beside = self._position(offsets), offsets.get(self._fingerprint_partition)
         if beside is None or self._partition not in offsets:
             return None
-        for offset, known in self._marks:
+        for offset, known in self._fingerprints:
             if offset is beside:
                 mark = known
                 break
         else:
             mark = Fingerprint.of(beside)
-            self._marks.appendleft((beside, mark))
+            self._fingerprints.appendleft((beside, mark))
         return mark if mark is not None and mark.position == position else None
 
     def _unreadable(self, error: OSError) -> RetriableError:
@@ -265,5 +269,5 @@ def _portion(config: FileSourceConfig) -> int:
     return max(1, config.batch_size)
 
 
-def _is_whole(number: object) -> TypeGuard[int]:
+def _is_integer(number: object) -> TypeGuard[int]:
     return isinstance(number, int) and not isinstance(number, bool)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from penstock import ConnectError, RecordBatch, Reporter, RetriableError, Writer
 from penstock_plugins.connectors.file.record_lines import lines_of
 
-__all__ = ["Stage", "StagingWriter", "append_staged", "discard_staged"]
+__all__ = ["PartFiles", "StagingWriter", "append_staged", "discard_staged"]
 
 
 _AT_ONCE: Final = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
@@ -27,7 +27,7 @@ _PART: Final = "part-"
 _FREE: Final = "free-"
 
 
-class Stage:
+class PartFiles:
     """One process's way to keep lines that are to go to `path`, part after part, each in a file of its own.
 
     A part's file belongs to its message until `append_staged` or `discard_staged`; then any process may take it for another
@@ -95,7 +95,7 @@ class StagingWriter(Writer):
     """The staging half of a writer whose driver half calls `append_staged` for each message."""
 
     def __init__(self, path: str) -> None:
-        self._stage = Stage(path)
+        self._stage = PartFiles(path)
 
     def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
         """Keep the lines of all records in a temporary file, for `Sink.commit`."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from penstock import ConnectError, Limits, Offsets, PollingSource, RecordBatch, RetriableError, SourcePartition
 from penstock.schema import STRING
-from penstock_plugins.connectors.file.lines import last_end, texts_of
+from penstock_plugins.connectors.file.lines import end_of_last_line, texts_of
 
 __all__ = ["StdinSource"]
 
@@ -42,7 +42,7 @@ class StdinSource(PollingSource):
         """A line that is not ended yet."""
         self._lines: list[str] = []
         """Those that are not delivered yet; of these so many are under way:"""
-        self._given = 0
+        self._delivered = 0
         self._ended = False
 
     def start(self, offsets: Offsets) -> None:
@@ -52,15 +52,15 @@ class StdinSource(PollingSource):
         """The lines that there are, and first those of a batch that failed."""
         self._fill(limits)
         ends = list(accumulate(map(len, self._lines[: limits.records])))
-        self._given = min(len(ends), max(1, bisect_right(ends, limits.bytes)))
-        for begin in range(0, self._given, self._portion):
-            lines = self._lines[begin : min(begin + self._portion, self._given)]
+        self._delivered = min(len(ends), max(1, bisect_right(ends, limits.bytes)))
+        for begin in range(0, self._delivered, self._portion):
+            lines = self._lines[begin : min(begin + self._portion, self._delivered)]
             yield self._batch(lines), self._offsets
 
     def commit(self, offsets: Offsets) -> None:
         """The batch is delivered: forget its lines."""
-        del self._lines[: self._given]
-        self._given = 0
+        del self._lines[: self._delivered]
+        self._delivered = 0
 
     def _fill(self, limits: Limits) -> None:
         size = sum(map(len, self._lines))
@@ -90,7 +90,7 @@ class StdinSource(PollingSource):
     def _split(self, data: bytes) -> None:
         begin = max(0, len(self._rest) - 1)  # a \r at the end is judged by the byte after it
         self._rest += data
-        end = last_end(self._rest[begin:])
+        end = end_of_last_line(self._rest[begin:])
         if end:
             self._lines += texts_of(bytes(self._rest[: begin + end]))
             del self._rest[: begin + end]

@@ -57,7 +57,7 @@ def _decoder(kind: "DataType") -> Decode | None:
         case t.MapType():
             return _or_none(_map(_decoder(kind.keyType), _decoder(kind.valueType)))
         case t.TimestampType():
-            return _or_none(_moment)
+            return _or_none(_timestamp)
         case t.TimestampNTZType():
             return _or_none(lambda found: Instant.of(found.replace(tzinfo=UTC)))
         case t.DateType():
@@ -106,7 +106,7 @@ def _or_none(decode: Decode) -> Decode:
     return lambda found: None if found is None else decode(found)
 
 
-def _moment(found: datetime) -> Instant:
+def _timestamp(found: datetime) -> Instant:
     # Spark takes a datetime without zone for local time.
     return Instant.of(found.astimezone(UTC))
 

@@ -73,7 +73,7 @@ class SparkDataSource(SourceConnector):
     def validate(self, config: SparkSourceConfig) -> Iterable[Problem]:
         """The class must be there and must stream."""
         try:
-            _Opened(config)
+            _OpenedSource(config)
         except ConfigError as e:
             yield from e.problems
 
@@ -98,7 +98,7 @@ class SparkSource(Source):
 
     def start(self, offsets: Offsets) -> None:
         """Make the reader; without a committed offset it says where to begin."""
-        self._reader = _Opened(self._config).reader
+        self._reader = _OpenedSource(self._config).reader
         if self._partition not in offsets:
             self._initial = self._reader.initialOffset()
 
@@ -155,7 +155,7 @@ class SparkSourceReader(PartitionReader):
     """The task half: reads partitions with a reader of its own."""
 
     def __init__(self, config: SparkSourceConfig) -> None:
-        self._opened = _Opened(config)
+        self._opened = _OpenedSource(config)
         self._topic = config.topic
         self._schema = from_spark(self._opened.shape)
 
@@ -169,7 +169,7 @@ class SparkSourceReader(PartitionReader):
                 )
 
 
-class _Opened:
+class _OpenedSource:
     """A data source with its options, its schema and a stream reader.
 
     Raises:
@@ -185,14 +185,14 @@ class _Opened:
             self.reader: Any = source.streamReader(self.shape)
         except (PySparkNotImplementedError, NotImplementedError):
             try:
-                self.reader = _Simple(source.simpleStreamReader(self.shape))
+                self.reader = _SimpleReaderAdapter(source.simpleStreamReader(self.shape))
             except (PySparkNotImplementedError, NotImplementedError):
                 raise ConfigError(
                     Problem("data.source", f"{config.data_source} offers neither streamReader nor simpleStreamReader.")
                 ) from None
 
 
-class _Simple:
+class _SimpleReaderAdapter:
     """A `SimpleDataSourceStreamReader` with the methods of a `DataSourceStreamReader`: each batch is one partition.
 
     Its `read` is asked where a batch ends, `readBetweenOffsets` for the batch, also the first time, so that a batch that

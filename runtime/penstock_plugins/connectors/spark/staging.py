@@ -75,7 +75,7 @@ class StagingFolder:
         conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
         for name, text in options.items():
             conf.set(name, text)
-        with self._telling("reached"):
+        with self._hadoop_errors("reached"):
             given = self._new(path)
             self._files: Any = given.getFileSystem(conf)
             self._target = self._files.makeQualified(given)
@@ -103,7 +103,7 @@ class StagingFolder:
         folder = self._new(self._own, str(self._frames))
         try:
             save(folder.toString())
-            with self._telling("written"):
+            with self._hadoop_errors("written"):
                 self._move(folder)
         finally:
             with suppress(Exception):  # the next life removes it
@@ -115,10 +115,10 @@ class StagingFolder:
             self._delete(self._own)
 
     def _begin(self) -> None:
-        with self._telling("written"):
+        with self._hadoop_errors("written"):
             # Made once and never again: a later life removes it before all else.
             if not self._files.mkdirs(self._own):
-                raise ConnectError(self._refused("written", f"no folder can be made in it ({self._task.getName()})"))
+                raise ConnectError(self._error_text("written", f"no folder can be made in it ({self._task.getName()})"))
             self._files.create(self._alive, False).close()
         self._begun = True
         with suppress(Exception):
@@ -136,7 +136,7 @@ class StagingFolder:
         found = list(self._written(folder))
         if not self._files.exists(self._alive):
             raise ConnectError(
-                self._refused(
+                self._error_text(
                     "written", f"somebody has removed {self._own.toString()}, perhaps a later life of this task"
                 )
             )
@@ -146,10 +146,10 @@ class StagingFolder:
             directory = relative.rpartition("/")[0]
             if directory and directory not in made:
                 if not self._files.mkdirs(target.getParent()):
-                    raise ConnectError(self._refused("written", f"its folder {directory} cannot be made"))
+                    raise ConnectError(self._error_text("written", f"its folder {directory} cannot be made"))
                 made.add(directory)
             if not self._files.rename(source, target):
-                raise ConnectError(self._refused("written", f"{source.toString()} cannot be moved to {relative}"))
+                raise ConnectError(self._error_text("written", f"{source.toString()} cannot be moved to {relative}"))
 
     def _written(self, folder: Any) -> Iterator[tuple[Any, str]]:
         """The files in a folder, with their places in it; without those that readers pass over, as `_SUCCESS`."""
@@ -161,15 +161,15 @@ class StagingFolder:
                 yield path, path.toString()[above:]
 
     @contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+    def _hadoop_errors(self, what: str) -> Iterator[None]:
         from py4j.protocol import Py4JJavaError
 
         try:
             yield
         except Py4JJavaError as e:
-            raise ConnectError(self._refused(what, str(e.java_exception.toString()))) from e
+            raise ConnectError(self._error_text(what, str(e.java_exception.toString()))) from e
 
-    def _refused(self, what: str, why: str) -> str:
+    def _error_text(self, what: str, why: str) -> str:
         return (
             f"The folder {self._path} of property `path` cannot be {what}: {why}. The task needs the right to make, rename "
             f"and remove files and folders there: grant it, or set `path` to a folder where it has that. The records are "

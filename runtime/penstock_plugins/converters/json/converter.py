@@ -7,11 +7,11 @@ from pydantic import field_validator
 
 from penstock import ConfigError, Converter, DataError, Fields, Importance, Int, Problem, Schema, prop
 from penstock_plugins.converters._base import ConverterConfig
-from penstock_plugins.converters.json.batch import encoded, is_plain
-from penstock_plugins.converters.json.columns import ColumnWriter
+from penstock_plugins.converters.json.batch_writer import encode_lines, writes_alike
+from penstock_plugins.converters.json.column_writer import ColumnWriter
 from penstock_plugins.converters.json.reader import JsonReader
 from penstock_plugins.converters.json.schema import schema_json
-from penstock_plugins.converters.json.schema_check import Shape, shape_of
+from penstock_plugins.converters.json.schema_check import SchemaShape, shape_of
 from penstock_plugins.converters.json.writer import JsonWriter
 
 __all__ = ["JsonConverter"]
@@ -80,7 +80,7 @@ class JsonConverter(Converter):
         self._writer = JsonWriter(replace_null=config.replace_null, numeric=config.decimal_format == "NUMERIC")
         self._columns = ColumnWriter(self._writer, replace_null=config.replace_null, cache_size=self._cache_size)
         self._envelopes: dict[Schema | None, bytes] = {}
-        self._shapes: dict[Schema, Shape | None] = {}
+        self._shapes: dict[Schema, SchemaShape | None] = {}
         try:
             self._reader = JsonReader(
                 enveloped=config.schemas_enable,
@@ -133,15 +133,15 @@ class JsonConverter(Converter):
 
         ready: Sequence[Any] | None
         if isinstance(values, Fields):
-            ready = self._columns.ready(schema, values)
+            ready = self._columns.objects(schema, values)
         elif schema is None:
-            ready = values if is_plain(values) else None
+            ready = values if writes_alike(values) else None
         else:
             shape = self._shape(schema)
-            ready = None if shape is None else shape.converted(values)
+            ready = None if shape is None else shape.convert(values)
             if ready is None and (fields := Fields.of(values)) is not None:
-                ready = self._columns.ready(schema, fields)  # then only the columns that need it are written exactly
-        lines = None if ready is None else encoded(ready, exactly)
+                ready = self._columns.objects(schema, fields)  # then only the columns that need it are written exactly
+        lines = None if ready is None else encode_lines(ready, exactly)
         if lines is None:
             lines = [exactly(i) for i in range(len(values))]
         if self._enveloped:
@@ -149,7 +149,7 @@ class JsonConverter(Converter):
             return [head + line + b"}" for line in lines]
         return lines
 
-    def _shape(self, schema: Schema) -> Shape | None:
+    def _shape(self, schema: Schema) -> SchemaShape | None:
         try:
             return self._shapes[schema]
         except KeyError:

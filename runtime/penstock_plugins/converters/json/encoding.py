@@ -5,14 +5,14 @@ from typing import Final, NamedTuple
 
 from penstock import DataError
 
-__all__ = ["Text", "decoded", "failed", "loose_utf8"]
+__all__ = ["Text", "decode", "decode_lenient", "parse_error"]
 
 _SEQUENCE: Final = re.compile(
     rb"[\x00-\x7f]+|[\xc0-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}"
 )
 
 
-def failed(what: str) -> DataError:
+def parse_error(what: str) -> DataError:
     """The error of a message that is not JSON as Jackson takes it."""
     return DataError(f"Converting byte[] to Kafka Connect data failed due to serialization error: {what}")
 
@@ -23,7 +23,7 @@ class Text(NamedTuple):
     Attributes:
         text: the text; where `loose`, each character is a byte.
         utf8: the message is UTF-8, where Jackson is stricter about surrogates and about what follows a word.
-        loose: it is no proper UTF-8; what stands in strings is for `loose_utf8`, all else must be ASCII.
+        loose: it is no proper UTF-8; what stands in strings is for `decode_lenient`, all else must be ASCII.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Text(NamedTuple):
     loose: bool = False
 
 
-def decoded(data: bytes) -> Text:
+def decode(data: bytes) -> Text:
     """The text by Jackson's detection: a byte order mark, else where the zero bytes stand.
 
     Raises:
@@ -44,7 +44,7 @@ def decoded(data: bytes) -> Text:
         if quad == b"\xff\xfe\x00\x00":
             return _utf32(data[4:], "utf-32-le")
         if quad in (b"\x00\x00\xff\xfe", b"\xfe\xff\x00\x00"):
-            raise failed("unusual UTF-32 byte order")
+            raise parse_error("unusual UTF-32 byte order")
         if quad[:2] == b"\xfe\xff":
             return Text(data[2:].decode("utf-16-be", "replace"))
         if quad[:2] == b"\xff\xfe":
@@ -56,7 +56,7 @@ def decoded(data: bytes) -> Text:
         if quad[1:] == b"\0\0\0":
             return _utf32(data, "utf-32-le")
         if quad[0:1] + quad[2:] == b"\0\0\0" or quad[:2] + quad[3:] == b"\0\0\0":
-            raise failed("unusual UTF-32 byte order")
+            raise parse_error("unusual UTF-32 byte order")
     if len(quad) >= 2:
         if quad[0] == 0:
             return Text(data.decode("utf-16-be", "replace"))
@@ -69,7 +69,7 @@ def _utf32(data: bytes, codec: str) -> Text:
     try:
         text = data[: len(data) & ~3].decode(codec, "surrogatepass")
     except UnicodeDecodeError:
-        raise failed("a character beyond Unicode") from None
+        raise parse_error("a character beyond Unicode") from None
     # Bytes that are left over are wrong where more text is asked for: a letter is wrong there, too.
     return Text(text + "a" if len(data) % 4 else text)
 
@@ -81,7 +81,7 @@ def _utf8(data: bytes) -> Text:
         return Text(data.decode("latin-1"), utf8=True, loose=True)
 
 
-def loose_utf8(piece: str) -> str:
+def decode_lenient(piece: str) -> str:
     """Bytes of a string, a character each, as Jackson decodes them: overlong forms are taken, surrogates are not.
 
     Raises:
@@ -93,7 +93,7 @@ def loose_utf8(piece: str) -> str:
     while at < len(data):
         found = _SEQUENCE.match(data, at)
         if found is None:
-            raise failed("broken UTF-8")
+            raise parse_error("broken UTF-8")
         unit = found[0]
         at = found.end()
         if unit[0] < 0x80:
@@ -106,7 +106,7 @@ def loose_utf8(piece: str) -> str:
             code -= 0x10000
             pieces.append(chr(0xD800 | code >> 10 & 0xFFFF) + chr(0xDC00 | code & 0x3FF))
         elif 0xD800 <= code < 0xE000:
-            raise failed("a surrogate in UTF-8")
+            raise parse_error("a surrogate in UTF-8")
         else:
             pieces.append(chr(code))
     return "".join(pieces)

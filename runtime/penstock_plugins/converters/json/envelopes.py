@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["of_one_schema", "opened"]
+__all__ = ["split", "split_same_schema"]
 
 _LAST: Final = itemgetter(-1)
 _BRACE: Final = {ord("}")}
@@ -21,28 +21,28 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _OPEN: Final = msgspec.json.Decoder(_Envelope).decode
 
 
-def opened(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
+def split(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
     """The schema texts and the payloads; None where a message is no envelope, or no JSON."""
     try:
         parts = list(map(_OPEN, messages))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     schemas, payloads = [bytes(part.schema) for part in parts], [bytes(part.payload) for part in parts]
-    return None if any(map(_hides, messages, schemas, payloads)) else (schemas, payloads)
+    return None if any(map(_repeats_key, messages, schemas, payloads)) else (schemas, payloads)
 
 
-def _hides(message: bytes, schema: bytes, payload: bytes) -> bool:
+def _repeats_key(message: bytes, schema: bytes, payload: bytes) -> bool:
     """Whether a key stands there twice: what the first one holds was not looked at."""
     return any(message.count(key) > 1 + schema.count(key) + payload.count(key) for key in _KEYS)
 
 
-def of_one_schema(messages: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
+def split_same_schema(messages: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
     """The one schema text and the payloads of messages that begin with the same text up to their payload.
 
     None for all others. What stands between such a beginning and the last brace is JSON by itself only where the message is
     an envelope; whether it is, is for the reader of the payloads to find.
     """
-    first = opened(messages[:1])
+    first = split(messages[:1])
     if not first or not first[0]:
         return None
     text = first[0][0]

@@ -12,61 +12,61 @@ from typing import Any, Final
 
 from penstock import Fields, Same
 
-__all__ = ["doubtful", "is_long", "may_differ", "surely_alike"]
+__all__ = ["may_differ", "may_hold_long_name", "reads_alike", "rows_that_may_differ"]
 
-_SURE: Final = {str, bool, type(None)}
-_NUMBERS: Final = {*_SURE, int, float}
+_SAME_TYPES: Final = {str, bool, type(None)}
+_NUMBERS: Final = {*_SAME_TYPES, int, float}
 _ROWS: Final = {dict}
-_ZEROED: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
-_LONG_NUMBER: Final = b"0" * 19
-_LONG_PART: Final = b"0" * 300
+_DIGITS_AS_ZEROS: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
+_19_DIGITS: Final = b"0" * 19
+_300_DIGITS: Final = b"0" * 300
 """A number of a thousand characters has so many digits before the point, behind it, or as exponent."""
 
 _BEFORE_NUMBER: Final = b":,[ \n\t\r"
-_DEPTH: Final = 1000
-_NAME: Final = 50_000
+_MAX_DEPTH: Final = 1000
+_MAX_NAME: Final = 50_000
 _LONG_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.){50000}', re.DOTALL)
-_UNLIKE: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])|[0-9][eE][+-]?[0-9]{3}")
+_DIFFERENT: Final = re.compile(rb"[0-9]{19}|-0+(?:\.0*)?(?![0-9.])|[0-9][eE][+-]?[0-9]{3}")
 """Numbers that may not fit 64 bits, negative zeros, exponents that may be out of range: Jackson has none of them."""
 
-_TINY: Final = re.compile(rb"[0-9][eE][+-]?[0-9]{3}")
+_LARGE_EXPONENT: Final = re.compile(rb"[0-9][eE][+-]?[0-9]{3}")
 """What may have become 0.0, and was not."""
 
 
-def is_long(message: bytes) -> bool:
+def may_hold_long_name(message: bytes) -> bool:
     """Whether a text may be a field name that is longer than Jackson takes."""
-    return len(message) > _NAME and _LONG_TEXT.search(message) is not None
+    return len(message) > _MAX_NAME and _LONG_TEXT.search(message) is not None
 
 
 def may_differ(message: bytes) -> bool:
     """Whether one message may be read otherwise, for its numbers or its depth."""
-    return _UNLIKE.search(message) is not None or message.count(b"[") + message.count(b"{") >= _DEPTH
+    return _DIFFERENT.search(message) is not None or message.count(b"[") + message.count(b"{") >= _MAX_DEPTH
 
 
-def surely_alike(fields: Fields, messages: Sequence[bytes]) -> bool:
+def reads_alike(fields: Fields, messages: Sequence[bytes]) -> bool:
     """Whether these are rows, with none but rows inside, that Jackson reads as msgspec does.
 
     The limits of length and depth are told by the texts, since what a later value of the same name hides counts for them.
     Whether a number so hidden has an exponent that Jackson refuses is not looked at.
     """
-    zeros_differ = cache(lambda: _zeros_differ(b"\n".join(messages)))  # asked for each column that has a 0.0
+    zeros_differ = cache(lambda: _has_other_zeros(b"\n".join(messages)))  # asked for each column that has a 0.0
     return not _beyond_limits(messages) and _numbers_agree(fields, zeros_differ)
 
 
 def _beyond_limits(messages: Sequence[bytes]) -> bool:
     """Whether one may hold a number longer, or be nested deeper, than Jackson takes: a thousand of either."""
-    long = [m for m in messages if len(m) >= _DEPTH]
+    long = [m for m in messages if len(m) >= _MAX_DEPTH]
     if not long:
         return False
-    return _LONG_PART in b"\n".join(long).translate(_ZEROED) or any(
-        m.count(b"[") + m.count(b"{") >= _DEPTH for m in long
+    return _300_DIGITS in b"\n".join(long).translate(_DIGITS_AS_ZEROS) or any(
+        m.count(b"[") + m.count(b"{") >= _MAX_DEPTH for m in long
     )
 
 
 def _numbers_agree(fields: Fields, zeros_differ: Callable[[], bool]) -> bool:
     for name, column in fields.columns.items():
         types = fields.types(name)
-        if types <= _SURE:
+        if types <= _SAME_TYPES:
             continue
         if types == _ROWS:
             inside = Fields.of(column)
@@ -84,28 +84,29 @@ def _numbers_agree(fields: Fields, zeros_differ: Callable[[], bool]) -> bool:
     return True
 
 
-def _zeros_differ(joined: bytes) -> bool:
+def _has_other_zeros(joined: bytes) -> bool:
     """Whether a negative zero may be in these texts, or a number that is too small for a float."""
-    return _negative_zero(joined) or _TINY.search(joined) is not None
+    return _has_negative_zero(joined) or _LARGE_EXPONENT.search(joined) is not None
 
 
-def doubtful(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[int]:
+def rows_that_may_differ(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[int]:
     """The messages where Jackson may read another number, or give up at a depth that msgspec takes."""
     there = [m or b"" for m in messages]
     longest = max(map(len, there), default=0)
     types = set(map(type, values))
-    if longest <= _DEPTH and (
-        types <= _SURE or (types == {dict} and set(map(type, chain.from_iterable(map(dict.values, values)))) <= _SURE)
+    if longest <= _MAX_DEPTH and (
+        types <= _SAME_TYPES
+        or (types == {dict} and set(map(type, chain.from_iterable(map(dict.values, values)))) <= _SAME_TYPES)
     ):
         return []
     joined = b"\n".join(there)
-    numbers = _LONG_NUMBER in joined.translate(_ZEROED) or _zeros_differ(joined)
-    if not numbers and longest <= 2 * _DEPTH:
+    numbers = _19_DIGITS in joined.translate(_DIGITS_AS_ZEROS) or _has_other_zeros(joined)
+    if not numbers and longest <= 2 * _MAX_DEPTH:
         return []
     return [i for i, m in enumerate(there) if m and may_differ(m)]
 
 
-def _negative_zero(joined: bytes) -> bool:
+def _has_negative_zero(joined: bytes) -> bool:
     """Whether a number may begin with -0: told by what stands before a number, for texts hold "-0" as well."""
     at = joined.find(b"-0")
     while at >= 0:

@@ -8,7 +8,7 @@ import unicodedata
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from penstock_plugins.converters.json.encoding import Text, decoded, failed, loose_utf8
+from penstock_plugins.converters.json.encoding import Text, decode, decode_lenient, parse_error
 
 __all__ = ["MISSING", "parse"]
 
@@ -23,9 +23,9 @@ _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\
 _HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _IDENTIFIER: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd", "Mn", "Mc", "Pc", "Sc", "Cf"))
-_DEPTH: Final = 1000
-_DIGITS: Final = 1000
-_NAME: Final = 50_000
+_MAX_DEPTH: Final = 1000
+_MAX_DIGITS: Final = 1000
+_MAX_NAME: Final = 50_000
 
 
 def parse(data: bytes) -> Any:
@@ -34,7 +34,7 @@ def parse(data: bytes) -> Any:
     Raises:
         DataError: it is not JSON as Jackson takes it.
     """
-    return _Parser(decoded(data)).document()
+    return _Parser(decode(data)).document()
 
 
 class _Parser:
@@ -50,8 +50,8 @@ class _Parser:
         while True:
             char = self._peek()
             if char in ("[", "{"):
-                if len(open_) >= _DEPTH:
-                    raise failed(f"nesting depth exceeds the maximum of {_DEPTH}")
+                if len(open_) >= _MAX_DEPTH:
+                    raise parse_error(f"nesting depth exceeds the maximum of {_MAX_DEPTH}")
                 self._at += 1
                 container: Any = [] if char == "[" else {}
                 if self._peek() == ("]" if char == "[" else "}"):
@@ -77,7 +77,7 @@ class _Parser:
                         open_[-1] = (container, self._name())
                     break
                 if char != end:
-                    raise failed(f"expected a comma or '{end}' at character {self._at}")
+                    raise parse_error(f"expected a comma or '{end}' at character {self._at}")
                 self._at += 1
                 open_.pop()
                 value = container
@@ -92,16 +92,16 @@ class _Parser:
 
     def _name(self) -> str:
         if self._peek() != '"':
-            raise failed(f"expected a field name in double quotes at character {self._at}")
+            raise parse_error(f"expected a field name in double quotes at character {self._at}")
         start = self._at
         name = self._string()
         # What is no escape there may stand for a surrogate: bytes beyond Unicode do.
         if self._utf8 and _SURROGATES.search(name) and "\\" in self._text[start : self._at]:
-            raise failed(f"half of a surrogate pair in the field name before character {self._at}")
-        if (len(name.encode("utf-8", "surrogatepass")) if self._utf8 else len(name)) > _NAME:
-            raise failed(f"name longer than {_NAME}")
+            raise parse_error(f"half of a surrogate pair in the field name before character {self._at}")
+        if (len(name.encode("utf-8", "surrogatepass")) if self._utf8 else len(name)) > _MAX_NAME:
+            raise parse_error(f"name longer than {_MAX_NAME}")
         if self._peek() != ":":
-            raise failed(f"expected a colon at character {self._at}")
+            raise parse_error(f"expected a colon at character {self._at}")
         self._at += 1
         return name
 
@@ -115,28 +115,28 @@ class _Parser:
                 after = self._text[self._at : self._at + 1]
                 if after < "0" or not (_identifier_part(after) or (self._utf8 and after > "\x7f")):
                     return value
-            raise failed(f"unrecognized token at character {self._at}")
+            raise parse_error(f"unrecognized token at character {self._at}")
         return self._number(root=root)
 
     def _number(self, *, root: bool) -> int | Decimal:
         found = _NUMBER.match(self._text, self._at)
         if found is None:
-            raise failed(f"expected a value at character {self._at}")
+            raise parse_error(f"expected a value at character {self._at}")
         self._at = found.end()
         after = self._text[self._at : self._at + 1]
         if (after and after in ".eE") or (root and after and after not in " \t\r\n"):
-            raise failed(f"unexpected character in a number at character {self._at}")
+            raise parse_error(f"unexpected character in a number at character {self._at}")
         whole, fraction, exponent = found.groups()
-        if len(whole) + len(fraction or "") + len(exponent or "") > _DIGITS:
-            raise failed(f"number with more than {_DIGITS} digits")
+        if len(whole) + len(fraction or "") + len(exponent or "") > _MAX_DIGITS:
+            raise parse_error(f"number with more than {_MAX_DIGITS} digits")
         if fraction is None and exponent is None:
             return int(found[0])
         try:
             number = Decimal(found[0])
         except InvalidOperation:
-            raise failed("exponent out of range") from None
+            raise parse_error("exponent out of range") from None
         if int(exponent or 0) >= 2**31 or not -(2**31) < -int(number.as_tuple().exponent) < 2**31:
-            raise failed("exponent out of range")
+            raise parse_error("exponent out of range")
         return number
 
     def _string(self) -> str:
@@ -146,26 +146,26 @@ class _Parser:
         while True:
             found = _PLAIN.match(text, at)
             assert found is not None
-            pieces.append(loose_utf8(found[0]) if self._loose else found[0])
+            pieces.append(decode_lenient(found[0]) if self._loose else found[0])
             at = found.end()
             char = text[at : at + 1]
             if char == '"':
                 self._at = at + 1
-                return _paired("".join(pieces))
+                return _join_surrogates("".join(pieces))
             if char != "\\":
-                raise failed(f"{'control character' if char else 'end of text'} inside a string at character {at}")
+                raise parse_error(f"{'control character' if char else 'end of text'} inside a string at character {at}")
             code = text[at + 1 : at + 2]
             if code == "u":
                 digits = _HEX.match(text, at + 2)
                 if digits is None:
-                    raise failed(f"expected four hex digits at character {at}")
+                    raise parse_error(f"expected four hex digits at character {at}")
                 pieces.append(chr(int(digits[0], 16)))
                 at += 6
             elif code in _ESCAPES:
                 pieces.append(_ESCAPES[code])
                 at += 2
             else:
-                raise failed(f"unrecognized escape at character {at}")
+                raise parse_error(f"unrecognized escape at character {at}")
 
 
 def _identifier_part(char: str) -> bool:
@@ -173,7 +173,7 @@ def _identifier_part(char: str) -> bool:
     return unicodedata.category(char) in _IDENTIFIER or "\x7f" <= char <= "\x9f"
 
 
-def _paired(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """Surrogates that stand for one character together become that character; lone ones stay."""
     if _SURROGATES.search(text) is None:
         return text

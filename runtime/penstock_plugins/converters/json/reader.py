@@ -10,13 +10,18 @@ import msgspec
 
 from penstock import DataError, Fields, Schema, Type
 from penstock.fields import row_picker
-from penstock_plugins.converters.json.columnar import by_columns, under
-from penstock_plugins.converters.json.envelopes import of_one_schema, opened
-from penstock_plugins.converters.json.jackson_compat import doubtful, is_long, may_differ, surely_alike
+from penstock_plugins.converters.json.column_reader import reads_columns, to_connect
+from penstock_plugins.converters.json.envelopes import split, split_same_schema
+from penstock_plugins.converters.json.jackson_compat import (
+    may_differ,
+    may_hold_long_name,
+    reads_alike,
+    rows_that_may_differ,
+)
 from penstock_plugins.converters.json.nodes import NodeReader
 from penstock_plugins.converters.json.parser import MISSING, parse
 from penstock_plugins.converters.json.schema import read_schema
-from penstock_plugins.converters.json.schema_check import Shape, shape_of
+from penstock_plugins.converters.json.schema_check import SchemaShape, shape_of
 
 __all__ = ["JsonReader"]
 
@@ -44,10 +49,10 @@ class JsonReader:
         self._nodes = NodeReader(replace_null=replace_null)
         self._replace_null = replace_null
         self._cache_size = cache_size
-        self._known: dict[bytes, tuple[Schema | None, Shape | None]] = {}
+        self._known: dict[bytes, tuple[Schema | None, SchemaShape | None]] = {}
         self._decode = msgspec.json.Decoder().decode
         self._decode_node = msgspec.json.Decoder(float_hook=Decimal).decode
-        self._fixed: tuple[Schema, Shape | None] | None = None
+        self._fixed: tuple[Schema, SchemaShape | None] | None = None
         if schema_content:
             try:
                 node = parse(schema_content.encode("utf-8", "surrogatepass"))
@@ -79,10 +84,10 @@ class JsonReader:
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """`read` for many messages: their one schema, or one each, and their values."""
         if None in data:
-            return self._around_nulls(data)
+            return self._with_nulls(data)
         return self._batch(data)  # type: ignore[arg-type]  # no None is left
 
-    def _around_nulls(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+    def _with_nulls(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """The others at once; a null is one without a schema."""
         values: list[Any] = [None] * len(data)
         rows = [row for row, message in enumerate(data) if message is not None]
@@ -99,8 +104,8 @@ class JsonReader:
         return schemas, values
 
     def _batch(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        if any(map(is_long, data)):
-            return self._singly(data)  # what is so long may be a field name, which Jackson refuses
+        if any(map(may_hold_long_name, data)):
+            return self._read_each(data)  # what is so long may be a field name, which Jackson refuses
         if not self._enveloped:
             return None, self._schemaless(data)
         if self._fixed is not None:
@@ -109,36 +114,36 @@ class JsonReader:
         return self._envelopes(data)
 
     def _schemaless(self, data: Sequence[bytes]) -> Sequence[Any]:
-        values = self._decoded(data)
+        values = self._decode_all(data)
         if values is None:
-            return list(map(self._either, data))
+            return list(map(self._read_schemaless, data))
         fields = Fields.of(values)
-        if fields is not None and surely_alike(fields, data):
+        if fields is not None and reads_alike(fields, data):
             return fields
-        for i in doubtful(data, values):
+        for i in rows_that_may_differ(data, values):
             values[i] = self.read(data[i])[1]
         return values
 
-    def _either(self, message: bytes) -> Any:
+    def _read_schemaless(self, message: bytes) -> Any:
         try:
             value = self._decode(message)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self.read(message)[1]
-        return self.read(message)[1] if doubtful((message,), (value,)) else value
+        return self.read(message)[1] if rows_that_may_differ((message,), (value,)) else value
 
-    def _singly(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
+    def _read_each(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
         pairs = [self.read(message) for message in data]
-        return _one([s for s, _ in pairs]), [v for _, v in pairs]
+        return _common([s for s, _ in pairs]), [v for _, v in pairs]
 
     def _envelopes(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """Messages with their schemas, those of one schema text at once."""
-        alike = of_one_schema(data)
+        alike = split_same_schema(data)
         if alike is not None:
             schema, shape = self._schema(alike[0])
             return schema, self._columns(schema, shape, alike[1], data)
-        parts = opened(data)
+        parts = split(data)
         if parts is None:
-            return self._singly(data)
+            return self._read_each(data)
         rows: dict[bytes, list[int]] = {}
         for row, text in enumerate(parts[0]):
             rows.setdefault(text, []).append(row)
@@ -152,30 +157,32 @@ class JsonReader:
                 return schema, found
             for row, value in zip(those, found, strict=True):
                 schemas[row], values[row] = schema, value
-        return _one(schemas), values
+        return _common(schemas), values
 
     def _columns(
-        self, schema: Schema | None, shape: Shape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
+        self, schema: Schema | None, shape: SchemaShape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
     ) -> Sequence[Any]:
         """Payloads under a schema; structs as columns, for the transforms that follow."""
         struct = schema is not None and schema.type is Type.STRUCT
-        columns = schema is not None and by_columns(schema)
-        values = self._decoded(payloads) if schema is None or columns or shape is not None else None
+        columns = schema is not None and reads_columns(schema)
+        values = self._decode_all(payloads) if schema is None or columns or shape is not None else None
         if schema is not None and columns and values is not None:
             fields = Fields.of(values)
             found = (
-                under(schema, fields, self._nodes) if fields is not None and surely_alike(fields, payloads) else None
+                to_connect(schema, fields, self._nodes)
+                if fields is not None and reads_alike(fields, payloads)
+                else None
             )
             if found is not None:
                 return found
-        if values is None or not (schema is None or (shape is not None and shape.same(values))):
+        if values is None or not (schema is None or (shape is not None and shape.matches(values))):
             values = list(map(partial(self._payload, schema), payloads, messages))
         else:
-            for i in doubtful(payloads, values):
+            for i in rows_that_may_differ(payloads, values):
                 values[i] = self.read(messages[i])[1]
         return (Fields.of(values) or values) if struct else values
 
-    def _decoded(self, messages: Sequence[bytes]) -> list[Any] | None:
+    def _decode_all(self, messages: Sequence[bytes]) -> list[Any] | None:
         """What msgspec reads; None where it refuses one of them."""
         try:
             return list(map(self._decode, messages))
@@ -193,7 +200,7 @@ class JsonReader:
                 return self._nodes.value(schema, node)
         return self.read(message)[1]
 
-    def _schema(self, text: bytes) -> tuple[Schema | None, Shape | None]:
+    def _schema(self, text: bytes) -> tuple[Schema | None, SchemaShape | None]:
         found = self._known.get(text)
         if found is None:
             schema = read_schema(parse(text), self._nodes)
@@ -204,6 +211,6 @@ class JsonReader:
         return found
 
 
-def _one(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
+def _common(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
     first = schemas[0] if schemas else None
     return first if all(s is first for s in schemas) else schemas

@@ -6,7 +6,7 @@ from penstock import DataError, Field, Schema, SchemaBuilderError, Type
 from penstock_plugins.connect.number_casts import low_bits
 from penstock_plugins.connect.values import validate_value
 from penstock_plugins.converters.json.nodes import NodeReader
-from penstock_plugins.converters.json.writer import JsonWriter, quoted
+from penstock_plugins.converters.json.writer import JsonWriter, quote
 
 __all__ = ["read_schema", "schema_json"]
 
@@ -32,18 +32,18 @@ def _members(schema: Schema, writer: JsonWriter) -> list[str]:
         members.append(f'"values":{schema_json(schema.values, writer)}')
     elif schema.type is Type.STRUCT:
         fields = [
-            "{" + ",".join([*_members(f.schema, writer), f'"field":{quoted(f.name)}']) + "}" for f in schema.fields
+            "{" + ",".join([*_members(f.schema, writer), f'"field":{quote(f.name)}']) + "}" for f in schema.fields
         ]
         members.append(f'"fields":[{",".join(fields)}]')
     members.append(f'"optional":{"true" if schema.optional else "false"}')
     if schema.name is not None:
-        members.append(f'"name":{quoted(schema.name)}')
+        members.append(f'"name":{quote(schema.name)}')
     if schema.version is not None:
         members.append(f'"version":{schema.version}')
     if schema.doc is not None:
-        members.append(f'"doc":{quoted(schema.doc)}')
+        members.append(f'"doc":{quote(schema.doc)}')
     if schema.parameters is not None:
-        entries = ",".join(f"{quoted(k)}:{quoted(v)}" for k, v in schema.parameters.items())
+        entries = ",".join(f"{quote(k)}:{quote(v)}" for k, v in schema.parameters.items())
         members.append(f'"parameters":{{{entries}}}')
     if schema.default is not None:
         members.append(f'"default":{writer.default(schema)}')

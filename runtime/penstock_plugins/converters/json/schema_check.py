@@ -16,12 +16,12 @@ from penstock.schema import TIMESTAMP_NAME
 from penstock_java.floats import plain_range
 from penstock_plugins.connect.values import BOUNDS, LOGICAL
 
-__all__ = ["Shape", "shape_of"]
+__all__ = ["SchemaShape", "shape_of"]
 
 _TEXTS: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.BYTES: bytes}
 
 
-class Shape:
+class SchemaShape:
     """What values of one schema look like to msgspec.
 
     Attributes:
@@ -36,22 +36,22 @@ class Shape:
         self._schema = schema
         self._numeric = _has_numbers(schema)
 
-    def converted(self, values: Sequence[Any]) -> list[Any] | None:
+    def convert(self, values: Sequence[Any]) -> list[Any] | None:
         """The values as objects that msgspec encodes in the order of the schema; None when one may not agree."""
         try:
             found: list[Any] = msgspec.convert(values, self._many, builtin_types=(bytes,))
         except (msgspec.ValidationError, TypeError):
             return None
-        if self._numeric and not all(_agree(leaf, column) for leaf, column in _leaves(self._schema, values)):
+        if self._numeric and not all(_have_exact_types(leaf, column) for leaf, column in _leaves(self._schema, values)):
             return None
         return found
 
-    def same(self, values: Sequence[Any]) -> bool:
+    def matches(self, values: Sequence[Any]) -> bool:
         """Whether the values agree as they are, the order of fields included."""
-        return self.converted(values) is not None and _ordered(self._schema, values)
+        return self.convert(values) is not None and _in_schema_order(self._schema, values)
 
 
-def shape_of(schema: Schema, *, replace_null: bool) -> Shape | None:
+def shape_of(schema: Schema, *, replace_null: bool) -> SchemaShape | None:
     """The shape of a schema; None for those that only the exact way knows (decimals, dates, float32, odd names).
 
     Args:
@@ -59,7 +59,7 @@ def shape_of(schema: Schema, *, replace_null: bool) -> Shape | None:
         replace_null: a null where there is a default does not fit, because it is not written as null.
     """
     kind = _msgspec_type(schema, replace_null=replace_null)
-    return None if kind is None else Shape(schema, kind)
+    return None if kind is None else SchemaShape(schema, kind)
 
 
 def _msgspec_type(schema: Schema, *, replace_null: bool) -> Any:
@@ -124,14 +124,14 @@ def _leaves(schema: Schema, column: Sequence[Any]) -> Iterator[tuple[Schema, Seq
         yield schema, column
 
 
-def _agree(leaf: Schema, column: Sequence[Any]) -> bool:
+def _have_exact_types(leaf: Schema, column: Sequence[Any]) -> bool:
     types = set(map(type, column))
     if leaf.name == TIMESTAMP_NAME:
         return types <= {Instant}
     return types <= {int} if leaf.type in BOUNDS else types <= {float} and all(map(plain_range, column))
 
 
-def _ordered(schema: Schema | None, column: Sequence[Any]) -> bool:
+def _in_schema_order(schema: Schema | None, column: Sequence[Any]) -> bool:
     if schema is None or not column:
         return True
     if schema.optional and None in column:
@@ -139,12 +139,12 @@ def _ordered(schema: Schema | None, column: Sequence[Any]) -> bool:
     if schema.type is Type.STRUCT:
         names = tuple(f.name for f in schema.fields)
         return set(map(tuple, column)) <= {names} and all(
-            _ordered(f.schema, list(map(itemgetter(f.name), column)))
+            _in_schema_order(f.schema, list(map(itemgetter(f.name), column)))
             for f in schema.fields
             if f.schema.type in (Type.STRUCT, Type.ARRAY, Type.MAP)
         )
     if schema.type is Type.ARRAY:
-        return _ordered(schema.items, list(chain.from_iterable(column)))
+        return _in_schema_order(schema.items, list(chain.from_iterable(column)))
     if schema.type is Type.MAP:
-        return _ordered(schema.values, list(chain.from_iterable(map(dict.values, column))))
+        return _in_schema_order(schema.values, list(chain.from_iterable(map(dict.values, column))))
     return True

@@ -13,7 +13,7 @@ from penstock_java.floats import double_text, float_text
 from penstock_plugins.connect.text import decimal_text
 from penstock_plugins.connect.values import BOUNDS, is_of_type, java_class, type_of
 
-__all__ = ["JsonWriter", "quoted", "unscaled_bytes"]
+__all__ = ["JsonWriter", "quote", "unscaled_bytes"]
 
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f\ud800-\udfff\U00010000-\U0010ffff]')
 _SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
@@ -31,7 +31,7 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\u{code:04X}"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as Jackson writes it: beyond the BMP as two upper-case escapes, other non-ASCII characters as they are."""
     return f'"{_ESCAPED.sub(_escape, text)}"'
 
@@ -106,7 +106,7 @@ class JsonWriter:
             return f"[{','.join([self.write(None, v) for v in value])}]"
         if kind is Type.MAP:
             if all(isinstance(k, str) for k in value):
-                return "{" + ",".join([f"{quoted(k)}:{self.write(None, v)}" for k, v in value.items()]) + "}"
+                return "{" + ",".join([f"{quote(k)}:{self.write(None, v)}" for k, v in value.items()]) + "}"
             return "[" + ",".join([f"[{self.write(None, k)},{self.write(None, v)}]" for k, v in value.items()]) + "]"
         if type(value) is int and not is_of_type(Type.INT64, value):
             raise DataError("Java class class java.math.BigInteger does not have corresponding schema type.")
@@ -114,7 +114,7 @@ class JsonWriter:
 
     def _struct(self, schema: Schema, value: Mapping[str, Any]) -> str:
         get = value.get
-        pieces = [f"{quoted(f.name)}:{self.write(f.schema, get(f.name))}" for f in schema.fields]
+        pieces = [f"{quote(f.name)}:{self.write(f.schema, get(f.name))}" for f in schema.fields]
         if not value.keys() <= {f.name for f in schema.fields}:
             unknown = next(n for n in value if schema.field(n) is None)
             raise DataError(f"{unknown} is not a valid field name")
@@ -139,7 +139,7 @@ def _millis(name: str, schema: Schema, value: Any) -> int:
 
 def _scalar(kind: Type, value: Any) -> str:
     if kind is Type.STRING:
-        return quoted(value)
+        return quote(value)
     if kind in BOUNDS:
         return str(int(value))
     if kind is Type.BOOLEAN:

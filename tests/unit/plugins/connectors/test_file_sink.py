@@ -150,7 +150,7 @@ def test_a_file_without_permission_is_refused_with_file_and_user(path: Path, mon
             raise PermissionError(13, "Permission denied", name)
 
         monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(ConnectError, match=f"No permission to write file {path} as user {handles.who()}"):
+    with pytest.raises(ConnectError, match=f"No permission to write file {path} as user {handles.user_name()}"):
         FileSink(str(path)).start()
 
 

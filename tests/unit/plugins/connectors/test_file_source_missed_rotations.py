@@ -343,7 +343,7 @@ def test_any_name_will_do(tmp_path: Path, name: str) -> None:
 
 def test_more_files_than_are_opened_at_once_are_read_in_order(path: Path) -> None:
     task = begun(path)
-    count = follow._AHEAD * 2 + 3
+    count = follow._MAX_OPEN * 2 + 3
     for n in range(count):
         rename(path, f"{n}\n")
     task = task.next_life()
@@ -353,7 +353,7 @@ def test_more_files_than_are_opened_at_once_are_read_in_order(path: Path) -> Non
         most = max(most, sum(map(len, file_handles._OPEN.values())))
         task.now += 1.1
     assert found == [str(n) for n in range(count)]
-    assert most <= follow._AHEAD + 1
+    assert most <= follow._MAX_OPEN + 1
     task.source.stop()
 
 

@@ -39,7 +39,7 @@ from penstock.schema import (
     map_of,
     struct,
 )
-from penstock_plugins.converters.json import batch as json_batch
+from penstock_plugins.converters.json import batch_writer
 from penstock_plugins.converters.json.converter import JsonConverter
 
 
@@ -211,7 +211,7 @@ def test_only_the_lines_that_jackson_writes_otherwise_take_the_long_way() -> Non
         asked.append(i)
         return b"exact"
 
-    assert json_batch.encoded(["a", "\x01", "é", "😀"], exactly) == [b'"a"', b"exact", '"é"'.encode(), b"exact"]
+    assert batch_writer.encode_lines(["a", "\x01", "é", "😀"], exactly) == [b'"a"', b"exact", '"é"'.encode(), b"exact"]
     assert asked == [1, 3]
 
 

@@ -6,16 +6,22 @@ from typing import Final
 
 from penstock import RetriableError
 from penstock_plugins.connectors.file.content import Content, has_end
-from penstock_plugins.connectors.file.handles import Handle, opened_at
-from penstock_plugins.connectors.file.rotations import Beside, Naming, in_order, listed, named_later
+from penstock_plugins.connectors.file.handles import Handle, open_at
+from penstock_plugins.connectors.file.siblings import (
+    RotationName,
+    Sibling,
+    is_named_later,
+    list_siblings,
+    written_since,
+)
 
-__all__ = ["Between", "between"]
+__all__ = ["MissedFiles", "find_missed"]
 
-_TRIES: Final = 5
+_MAX_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class MissedFiles:
     """What was found.
 
     Attributes:
@@ -24,13 +30,13 @@ class Between:
     """
 
     handles: list[Handle]
-    unread: list[Beside]
+    unread: list[Sibling]
 
 
-def between(
+def find_missed(
     path: str, last: Content, known: Collection[Handle], ends: Collection[str], *, since: int, most: int,
     until: int | None = None,
-) -> Between:  # fmt: skip
+) -> MissedFiles:  # fmt: skip
     """The files that had the path after `last`, or held its content before it was truncated.
 
     Those are read whose names say that they were rotated (`Naming.AFTER`; `Naming.INSIDE` where the last file has gone the
@@ -48,32 +54,32 @@ def between(
     Raises:
         RetriableError: one may not be read, or the folder changes all the time.
     """
-    for _ in range(_TRIES):
-        found = _between(path, last, known, ends, since, most, until)
+    for _ in range(_MAX_TRIES):
+        found = _find_once(path, last, known, ends, since, most, until)
         if found is not None:
             return found
     raise RetriableError(f"The files beside {path} are renamed again and again; they are looked through later.")
 
 
-def _between(
+def _find_once(
     path: str, last: Content, known: Collection[Handle], ends: Collection[str], since: int, most: int, until: int | None
-) -> Between | None:
-    files = listed(path, [last.handle.inode])
+) -> MissedFiles | None:
+    files = list_siblings(path, [last.handle.inode])
     own = None if last.lost else next((b for b in files if last.is_file(b)), None)
     open_files = {(h.device, h.inode) for h in known}
-    later = in_order((b for b in files if b.size and (b.device, b.inode) not in open_files), since, own)
+    later = written_since((b for b in files if b.size and (b.device, b.inode) not in open_files), since, own)
     if until is not None:
-        later = [b for b in later if b.modified < until and not (own is not None and named_later(b, own))]
-    readable = {Naming.AFTER} | ({own.naming} if own is not None and own.naming is Naming.INSIDE else set())
+        later = [b for b in later if b.modified < until and not (own is not None and is_named_later(b, own))]
+    readable = {RotationName.AFTER} | ({own.naming} if own is not None and own.naming is RotationName.INSIDE else set())
     written = since - 1 if last.lost else max(since, last.handle.modified())
     handles: list[Handle] = []
     unread = []
     for file in later:
         if file.naming not in readable:
-            if file.modified > written and not (file.naming is Naming.INSIDE and _was_read(file, ends)):
+            if file.modified > written and not (file.naming is RotationName.INSIDE and _was_read(file, ends)):
                 unread.append(file)
         elif len(handles) < most:
-            handle = _opened(file)
+            handle = _open(file)
             if handle is None:
                 _close(handles)
                 return None
@@ -81,18 +87,18 @@ def _between(
                 handle.close()
             else:
                 handles.append(handle)
-    return Between(handles, unread)
+    return MissedFiles(handles, unread)
 
 
-def _opened(file: Beside) -> Handle | None:
+def _open(file: Sibling) -> Handle | None:
     try:
-        return opened_at(file.path, file.device, file.inode)
+        return open_at(file.path, file.device, file.inode)
     except OSError as e:
         raise RetriableError(f"File {file.path} had the path before and cannot be read: {e.strerror}.") from e
 
 
-def _was_read(file: Beside, ends: Collection[str]) -> bool:
-    handle = _opened(file)
+def _was_read(file: Sibling, ends: Collection[str]) -> bool:
+    handle = _open(file)
     if handle is None:
         return True  # it is gone
     try:

@@ -8,32 +8,32 @@ from penstock.schema import TIMESTAMP_NAME
 from penstock_plugins.connect.values import BOUNDS, LOGICAL, validate_value
 from penstock_plugins.converters.json.nodes import NodeReader
 
-__all__ = ["by_columns", "under"]
+__all__ = ["reads_columns", "to_connect"]
 
 _NULL: Final = type(None)
 _ROWS: Final = {dict}
-_EXACT: Final = {str, int, bool, _NULL}
+_SAME_TYPES: Final = {str, int, bool, _NULL}
 """What msgspec and Jackson hand over alike; a float is another number where its text is read as a decimal."""
 
 _CLASSES: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.FLOAT64: float, **dict.fromkeys(BOUNDS, int)}
 _NESTED: Final = (Type.ARRAY, Type.MAP)
 
 
-def by_columns(schema: Schema) -> bool:
-    """Whether `under` can say yes to values of this schema: structs without arrays and maps."""
+def reads_columns(schema: Schema) -> bool:
+    """Whether `to_connect` can say yes to values of this schema: structs without arrays and maps."""
     return (
         schema.type is Type.STRUCT
         and schema.name not in LOGICAL
-        and all(f.schema.type is not Type.STRUCT or by_columns(f.schema) for f in schema.fields)
+        and all(f.schema.type is not Type.STRUCT or reads_columns(f.schema) for f in schema.fields)
         and not any(f.schema.type in _NESTED for f in schema.fields)
     )
 
 
-def under(schema: Schema, fields: Fields, nodes: NodeReader) -> Fields | None:
+def to_connect(schema: Schema, fields: Fields, nodes: NodeReader) -> Fields | None:
     """The rows as values of a struct; None where one may not agree, so that the exact way has to look.
 
     Args:
-        schema: their schema, of which `by_columns` is true.
+        schema: their schema, of which `reads_columns` is true.
         fields: rows whose numbers fit 64 bits.
         nodes: reads a value that is another one in Connect's data than in JSON.
     """
@@ -46,11 +46,11 @@ def under(schema: Schema, fields: Fields, nodes: NodeReader) -> Fields | None:
             return None
         types = fields.types(field.name)
         if field.schema.type is Type.STRUCT:
-            found = _inside(field.schema, column, types, nodes)
-        elif _as_read(field.schema, column, types):
+            found = _inner_rows(field.schema, column, types, nodes)
+        elif _is_unchanged(field.schema, column, types):
             continue
-        elif types <= _EXACT:
-            found = _converted(field.name, field.schema, column, nodes)
+        elif types <= _SAME_TYPES:
+            found = _convert(field.name, field.schema, column, nodes)
         else:
             return None
         if found is None:
@@ -60,15 +60,15 @@ def under(schema: Schema, fields: Fields, nodes: NodeReader) -> Fields | None:
     return fields.having({**fields.columns, **made}) if made else fields
 
 
-def _inside(schema: Schema, column: list[Any], types: frozenset[type], nodes: NodeReader) -> list[Any] | None:
+def _inner_rows(schema: Schema, column: list[Any], types: frozenset[type], nodes: NodeReader) -> list[Any] | None:
     inner = Fields.of(column) if types == _ROWS else None
-    found = None if inner is None else under(schema, inner, nodes)
+    found = None if inner is None else to_connect(schema, inner, nodes)
     if found is None:
         return None
     return column if found is inner else found.rows()
 
 
-def _as_read(schema: Schema, column: Sequence[Any], types: frozenset[type]) -> bool:
+def _is_unchanged(schema: Schema, column: Sequence[Any], types: frozenset[type]) -> bool:
     """Whether these are the values as they stand."""
     if schema.name in LOGICAL:
         return False
@@ -85,7 +85,7 @@ def _as_read(schema: Schema, column: Sequence[Any], types: frozenset[type]) -> b
     return bool(low <= min(numbers) and max(numbers) <= high)
 
 
-def _converted(name: str, schema: Schema, column: list[Any], nodes: NodeReader) -> list[Any] | None:
+def _convert(name: str, schema: Schema, column: list[Any], nodes: NodeReader) -> list[Any] | None:
     if schema.name == TIMESTAMP_NAME and schema.type is Type.INT64 and set(map(type, column)) == {int}:
         return list(map(Instant, column))
     read = nodes.value

@@ -8,13 +8,13 @@ import msgspec
 
 from penstock import Fields, Same, Schema, Type
 from penstock_plugins.connect.values import LOGICAL
-from penstock_plugins.converters.json.batch import is_plain
-from penstock_plugins.converters.json.schema_check import Shape, shape_of
+from penstock_plugins.converters.json.batch_writer import writes_alike
+from penstock_plugins.converters.json.schema_check import SchemaShape, shape_of
 from penstock_plugins.converters.json.writer import JsonWriter
 
 __all__ = ["ColumnWriter"]
 
-_SURE: Final = {str, bool, type(None)}
+_SAME_TYPES: Final = {str, bool, type(None)}
 
 
 class ColumnWriter:
@@ -31,9 +31,9 @@ class ColumnWriter:
         self._replace_null = replace_null
         self._cache_size = cache_size
         self._rows: dict[tuple[str, ...], type[msgspec.Struct] | None] = {}
-        self._shapes: dict[Schema, Shape | None] = {}
+        self._shapes: dict[Schema, SchemaShape | None] = {}
 
-    def ready(self, schema: Schema | None, fields: Fields) -> list[Any] | None:
+    def objects(self, schema: Schema | None, fields: Fields) -> list[Any] | None:
         """An object for each row; None where msgspec would write a value otherwise than Jackson, or it does not fit.
 
         Raises:
@@ -64,14 +64,14 @@ class ColumnWriter:
 
     def _column(self, schema: Schema | None, column: list[Any], types: frozenset[type]) -> Sequence[Any] | None:
         if schema is None:
-            return column if types <= _SURE or is_plain(column) else None
+            return column if types <= _SAME_TYPES or writes_alike(column) else None
         if schema in self._shapes:
             shape = self._shapes[schema]
         else:
             if len(self._shapes) >= self._cache_size:
                 self._shapes.clear()
             shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
-        found = None if shape is None else shape.converted(column)
+        found = None if shape is None else shape.convert(column)
         if found is not None:
             return found
         write = self._writer.write

@@ -10,25 +10,25 @@ import msgspec
 from penstock import Int8, Int16, Int32, Int64
 from penstock_java.floats import plain_range
 
-__all__ = ["encoded", "is_plain"]
+__all__ = ["encode_lines", "writes_alike"]
 
-_UNLIKE: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
+_DIFFERENT: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
 """msgspec writes control characters with lower-case digits and leaves characters beyond the BMP as they are."""
 
 _WIDTHS: Final = frozenset((Int8, Int16, Int32, Int64))
-_PLAIN: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS
+_SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS
 
 
-def _number(value: object) -> int:
+def _encode_width(value: object) -> int:
     if type(value) in _WIDTHS and isinstance(value, int):
         return int(value)
     raise TypeError(f"{type(value).__name__} is not written by the fast way")
 
 
-_ENCODER: Final = msgspec.json.Encoder(enc_hook=_number)
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_width)
 
 
-def encoded(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list[bytes] | None:
+def encode_lines(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list[bytes] | None:
     """The JSON of each value as Jackson writes it; None when msgspec refuses one of them.
 
     Args:
@@ -43,19 +43,19 @@ def encoded(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list[byte
     del lines[-1]
     odd = b"\\" in joined and b"\\u00" in joined
     if odd or (not joined.isascii() and any(lead in joined for lead in (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4"))):
-        search = _UNLIKE.search
+        search = _DIFFERENT.search
         for i, line in enumerate(lines):
             if search(line):
                 lines[i] = exactly(i)
     return lines
 
 
-def is_plain(values: Sequence[Any]) -> bool:
+def writes_alike(values: Sequence[Any]) -> bool:
     """Whether values without a schema hold only what msgspec and Jackson write alike, texts apart."""
     level: Sequence[Any] = values
     while level:
         types = set(map(type, level))
-        if not types <= _PLAIN:
+        if not types <= _SAME_TYPES:
             return False
         if int in types:
             whole = level if len(types) == 1 else [v for v in level if type(v) is int]

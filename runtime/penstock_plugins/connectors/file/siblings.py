@@ -11,15 +11,24 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-__all__ = ["Beside", "Naming", "folders_of", "in_order", "listed", "named_later", "naming", "stamp"]
+__all__ = [
+    "RotationName",
+    "Sibling",
+    "folder_times",
+    "folders_of",
+    "is_named_later",
+    "list_siblings",
+    "rotation_name",
+    "written_since",
+]
 
 _ROTATED: Final = re.compile(r"[-._~](?=[^\d]*\d)[-\d._:TZ+~]+|[-._](?:old|prev)", re.ASCII)
 _COMPRESSED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zstd|lz4|lzma|br|Z|zip|7z)", re.ASCII)
 _NUMBER: Final = re.compile(r"\D?(\d{1,5})", re.ASCII)
-_LISTINGS: Final = 5
+_MAX_LISTINGS: Final = 5
 
 
-class Naming(Enum):
+class RotationName(Enum):
     """What a name makes of a file that lies beside the path `app.log`."""
 
     AFTER = "app.log.1, app.log-20261122, app.log.old"
@@ -28,7 +37,7 @@ class Naming(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Sibling:
     """A file beside the path.
 
     Attributes:
@@ -37,7 +46,7 @@ class Beside:
     """
 
     path: str
-    naming: Naming
+    naming: RotationName
     mark: str
     inode: int
     device: int
@@ -50,23 +59,23 @@ class Beside:
         return bool(_COMPRESSED.search(self.mark))
 
 
-def naming(name: str, other: str) -> tuple[Naming, str] | None:
+def rotation_name(name: str, other: str) -> tuple[RotationName, str] | None:
     """What the name of another file says beside that of the path, and what it has more; None where it says nothing."""
     if other == name:
         return None
     if other.startswith(name):
         mark = other[len(name) :]
-        return (Naming.AFTER if _ROTATED.fullmatch(mark) else Naming.OTHER), mark
+        return (RotationName.AFTER if _ROTATED.fullmatch(mark) else RotationName.OTHER), mark
     stem, extension = os.path.splitext(name)  # noqa: PTH122 (called for every name of a folder)
     if not extension or not other.startswith(stem):
         return None
     mark = other[len(stem) :]
     if mark.endswith(extension):
         mark = mark[: -len(extension)]
-        return (Naming.INSIDE, mark) if _ROTATED.fullmatch(mark) else None
+        return (RotationName.INSIDE, mark) if _ROTATED.fullmatch(mark) else None
     packed = mark.rpartition(extension)
     known = _ROTATED.fullmatch(packed[0]) and _COMPRESSED.fullmatch(packed[2])
-    return (Naming.OTHER, mark) if known else None
+    return (RotationName.OTHER, mark) if known else None
 
 
 def folders_of(path: str) -> list[tuple[str, frozenset[str]]]:
@@ -79,7 +88,7 @@ def folders_of(path: str) -> list[tuple[str, frozenset[str]]]:
     return [(f, frozenset(names)) for f, names in folders.items()]
 
 
-def stamp(path: str) -> tuple[int, ...]:
+def folder_times(path: str) -> tuple[int, ...]:
     """Another one whenever files have come, gone or changed their names beside the path."""
     found = []
     for folder, _ in folders_of(path):
@@ -90,28 +99,28 @@ def stamp(path: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def listed(path: str, inodes: Iterable[int] = ()) -> list[Beside]:
+def list_siblings(path: str, inodes: Iterable[int] = ()) -> list[Sibling]:
     """The regular files beside a path whose names begin like its own, and those with these inodes whatever their names.
 
     A folder that is renamed in meanwhile is listed again. One that cannot be listed counts as empty.
     """
     wanted = frozenset(inodes)
-    for _ in range(_LISTINGS):
-        before = stamp(path)
-        found = [b for folder, names in folders_of(path) for b in _listed(folder, names, wanted)]
-        if stamp(path) == before:
+    for _ in range(_MAX_LISTINGS):
+        before = folder_times(path)
+        found = [b for folder, names in folders_of(path) for b in _list_folder(folder, names, wanted)]
+        if folder_times(path) == before:
             break
     return list({(b.device, b.inode): b for b in reversed(found)}.values())
 
 
-def _listed(folder: str, names: frozenset[str], inodes: frozenset[int]) -> list[Beside]:
+def _list_folder(folder: str, names: frozenset[str], inodes: frozenset[int]) -> list[Sibling]:
     found = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name in names:
                     continue
-                kinds = [k for k in (naming(name, entry.name) for name in names) if k]
+                kinds = [k for k in (rotation_name(name, entry.name) for name in names) if k]
                 if not kinds and entry.inode() not in inodes:
                     continue
                 try:
@@ -120,14 +129,16 @@ def _listed(folder: str, names: frozenset[str], inodes: frozenset[int]) -> list[
                     s = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue  # it is gone
-                kind, mark = min(kinds, key=lambda k: list(Naming).index(k[0])) if kinds else (Naming.OTHER, "")
-                found.append(Beside(entry.path, kind, mark, s.st_ino, s.st_dev, s.st_size, s.st_mtime_ns))
+                kind, mark = (
+                    min(kinds, key=lambda k: list(RotationName).index(k[0])) if kinds else (RotationName.OTHER, "")
+                )
+                found.append(Sibling(entry.path, kind, mark, s.st_ino, s.st_dev, s.st_size, s.st_mtime_ns))
     except OSError:
         pass
     return found
 
 
-def in_order(files: Iterable[Beside], since: int, after: Beside | None = None) -> list[Beside]:
+def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = None) -> list[Sibling]:
     """Those that were last written at `since` or later, oldest first.
 
     Args:
@@ -137,18 +148,18 @@ def in_order(files: Iterable[Beside], since: int, after: Beside | None = None) -
     """
     later = [b for b in files if b.modified >= since]
     if after is not None:
-        limit = _place(after)
-        later = [b for b in later if b.modified > since or _place(b) > limit]
-    return sorted(later, key=lambda b: (b.modified, _place(b)))
+        limit = _name_order(after)
+        later = [b for b in later if b.modified > since or _name_order(b) > limit]
+    return sorted(later, key=lambda b: (b.modified, _name_order(b)))
 
 
-def named_later(file: Beside, other: Beside) -> bool:
+def is_named_later(file: Sibling, other: Sibling) -> bool:
     """Whether the name of a file says that it had the path after the other one; not between a number and a date."""
     alike = bool(_NUMBER.fullmatch(file.mark)) == bool(_NUMBER.fullmatch(other.mark))
-    return alike and _place(file) > _place(other)
+    return alike and _name_order(file) > _name_order(other)
 
 
-def _place(file: Beside) -> tuple[int, list[int], str]:
+def _name_order(file: Sibling) -> tuple[int, list[int], str]:
     """A small number counts downwards, as logrotate has it; dates, and what stands behind them, count upwards."""
     small = _NUMBER.fullmatch(file.mark)
     if small:
