@@ -30,8 +30,8 @@ def forbidden_imports(source: str) -> Iterator[str]:
 
 def module_allowed(path: str) -> bool:
     root, *parts = path.split(".")
-    if any(part.startswith("_") for part in parts):
-        return False
+    if root != "penstock_plugins" and any(part.startswith("_") for part in parts):
+        return False  # the built-in plugins' own package may have such modules, as anybody's may
     return root in OURS or (not root.startswith(("penstock", "_")) and root != "tests")
 
 
@@ -97,6 +97,7 @@ def test_a_forbidden_import_is_noticed(line: str) -> None:
         "from penstock.testing import TransformSuite",
         "from penstock_java.regex import compile_java",
         "from penstock_plugins.structs.copy import StructCopy",
+        "from penstock_plugins.transforms._cast_values import cast",
     ],
 )
 def test_a_public_import_is_allowed(line: str) -> None:
