@@ -319,7 +319,7 @@ class Settings(_Part):
     @property
     def worker_config(self) -> WorkerConfig:
         """Typed, variables unresolved in its `raw`: for topic names and settings, not for clients."""
-        return self.at_start.config.written_as(self.worker)
+        return self.at_start.config.with_raw(self.worker)
 
     def in_cluster(self, cluster: str) -> Self:
         """The same, of a release in this cluster."""

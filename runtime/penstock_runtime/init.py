@@ -52,11 +52,11 @@ def _reap_until(child: int) -> int:
 
 def _last_word(number: int) -> None:
     """What a process that a signal ended could not say itself."""
-    from penstock_model.contracts.task_reports import LastWord
+    from penstock_model.contracts.task_reports import TerminationMessage
     from penstock_runtime.task.pod import termination_message
 
     name = signal.Signals(number).name
     why = " It may have used more memory than its limit." if number == signal.SIGKILL else ""
     termination_message.leave(
-        LastWord(exit_code=128 + number, message=f"The process was ended by signal {number} ({name}).{why}")
+        TerminationMessage(exit_code=128 + number, message=f"The process was ended by signal {number} ({name}).{why}")
     )

@@ -7,7 +7,7 @@ import pytest
 from penstock import ConfigError
 from penstock_model.connect.topic_creation import TopicRules
 from penstock_model.connect.version_order import compare
-from penstock_model.connect.versions import Version, VersionRange, choose
+from penstock_model.connect.versions import Version, VersionRange, choose_version
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.manifests.worker_file import worker_from
 
@@ -132,5 +132,5 @@ def _versions(given: dict[str, Any]) -> dict[str, Any]:
     if given["op"] == "contains":
         return {"range": shown, "contains": {v: wanted is None or v in wanted for v in given["versions"]}}
     everywhere = [*given["available"], *([given["classpath"]] if "classpath" in given else [])]
-    found = choose([v or "null" for v in everywhere], wanted, beside=given.get("connector_version"))
+    found = choose_version([v or "null" for v in everywhere], wanted, beside=given.get("connector_version"))
     return {"range": shown, "version": found}

@@ -21,9 +21,9 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
-from penstock_model.contracts.job_answer import Written, answer_in
-from penstock_model.contracts.pod_identity import Life, Standing
-from penstock_model.contracts.task_reports import Control, LastWord, Report, control_key, report_key
+from penstock_model.contracts.job_answer import RequestTexts, read_answer
+from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.task_reports import Control, Report, TerminationMessage, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
@@ -43,7 +43,7 @@ class PodTask:
     """One task in its pod."""
 
     spec: TaskSpec
-    life: Life
+    life: PodIdentity
     process: Running
     pod_uid: str
     termination_log: Path
@@ -76,11 +76,11 @@ class PodTask:
         """Tell the tasks of the connector something, as the operator does."""
         control(self.servers, self.spec.connector, generation, state, uid=uid)
 
-    def last_word(self) -> LastWord:
+    def last_word(self) -> TerminationMessage:
         """What it left when it ended."""
         text = self.termination_log.read_text()
         assert len(text.encode()) <= 4096
-        word = LastWord.of(text.encode())
+        word = TerminationMessage.of(text.encode())
         assert word is not None, text
         return word
 
@@ -121,11 +121,11 @@ class Pods:
         env: Mapping[str, str] | None = None, before: Sequence[str] = (),
     ) -> PodTask:  # fmt: skip
         """A pod for a task spec that is alive."""
-        life = Life(
+        life = PodIdentity(
             connector_uid=uid, connector_generation=generation, state=TaskState(state), incarnation=spec.incarnation,
             standing=Standing(generation=spec.generation, plan=spec.plan), token=spec.token,
         )  # fmt: skip
-        unborn = spec.live(generation=0, incarnation=0, token="", plan="")
+        unborn = spec.for_incarnation(generation=0, incarnation=0, token="", plan="")
         log = self.folder / f"termination-{len(self.tasks)}"
         log.touch()
         log.chmod(0o666)
@@ -159,7 +159,7 @@ class Pods:
             check=False,
         )  # fmt: skip
         seconds = time.monotonic() - begun
-        answer = answer_in(done.stdout, Written.of(Connector.draft(resource), mine))
+        answer = read_answer(done.stdout, RequestTexts.of(Connector.draft(resource), mine))
         assert answer is None or answer.id == request.id
         word = log.read_text() if log.exists() else ""
         return Job(done.returncode, answer, done.stdout, done.stderr, word, seconds)

@@ -86,7 +86,8 @@ def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] |
     setup = Setup.of(found[0], slots_dir=Path(os.devnull))
     standing = until(lambda: _prepared(setup), what=f"Kafka at {servers} answers")[0]
     return [
-        s.live(generation=standing.generation, plan=standing.plan, incarnation=1, token=uuid.uuid4().hex) for s in found
+        s.for_incarnation(generation=standing.generation, plan=standing.plan, incarnation=1, token=uuid.uuid4().hex)
+        for s in found
     ]
 
 
@@ -99,7 +100,7 @@ def _prepared(setup: Setup) -> list[Standing]:
 
 def next_life(spec: TaskSpec, incarnation: int | None = None) -> TaskSpec:
     """The same task in its next life, as the supervisor starts it again."""
-    return spec.live(
+    return spec.for_incarnation(
         generation=spec.generation,
         incarnation=spec.incarnation + 1 if incarnation is None else incarnation,
         token=uuid.uuid4().hex,

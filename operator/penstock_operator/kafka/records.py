@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from penstock_model.connect.status_records import Status
-from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merged
+from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merge_records
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key
 
@@ -195,7 +195,7 @@ def _put(of: _Of, key: bytes, value: bytes | None) -> bool:
         return _put_state(of, key, value)
     if key.startswith(_LIVES):
         if value is not None:  # whoever reads the topic passes over tombstones of these, too
-            of.lives[key] = merged(of.lives.get(key), value)
+            of.lives[key] = merge_records(of.lives.get(key), value)
         return False
     kept = of.topics if key.startswith(b"status-topic-") else of.ours
     if value is None:

@@ -33,7 +33,7 @@ class Redactor:
         # The longest first: one secret may be the beginning of another.
         self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True)))) if forms else None
 
-    def and_also(self, secrets: Iterable[Secret]) -> "Redactor":
+    def with_secrets(self, secrets: Iterable[Secret]) -> "Redactor":
         """A redactor that knows these too."""
         return Redactor((*self._secrets, *secrets))
 

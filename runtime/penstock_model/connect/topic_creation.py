@@ -15,7 +15,7 @@ from penstock.errors import ConfigError, Problem
 from penstock_java.property_text import items
 from penstock_java.regex import JavaPattern, compile_java
 
-__all__ = ["PREFIX", "TopicGroup", "TopicRules", "without_effect"]
+__all__ = ["PREFIX", "TopicGroup", "TopicRules", "ineffective_properties"]
 
 C = TypeVar("C", bound=Config)
 PREFIX: Final = "topic.creation."
@@ -156,7 +156,7 @@ class TopicRules:
         return next((group for group in self.groups if group.takes(topic)), self.default)
 
 
-def without_effect(properties: Mapping[str, str]) -> Iterator[Problem]:
+def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
     """What stands among `topic.creation.*` and does nothing, or hardly what was meant; for warnings."""
     own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
     try:

@@ -21,7 +21,7 @@ from penstock import ConfigError, Problem
 from penstock.config import nearest
 from penstock_java.properties import parse_properties
 
-__all__ = ["Resolved", "Secret", "dangling", "resolve"]
+__all__ = ["Resolved", "Secret", "misspelt_variables", "resolve"]
 
 _VARIABLE: Final = re.compile(r"\$\{([^}:\s]+):([^}]*)\}")
 _PROVIDERS: Final = ("secret", "env", "file", "dir", "directory")
@@ -92,7 +92,7 @@ def resolve(
     return Resolved(values, tuple(problems), tuple(secrets.values()))
 
 
-def dangling(properties: Mapping[str, str]) -> Iterator[Problem]:
+def misspelt_variables(properties: Mapping[str, str]) -> Iterator[Problem]:
     """A warning for each value that was meant to hold a variable and is text: `${env.HOME}`, `${secret:a:b`."""
     for name, text in properties.items():
         if found := _DANGLING.search(_VARIABLE.sub("", text)):

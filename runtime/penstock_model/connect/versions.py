@@ -10,7 +10,7 @@ from functools import total_ordering
 
 from penstock_model.connect.version_order import compare
 
-__all__ = ["Restriction", "Version", "VersionRange", "choose"]
+__all__ = ["Restriction", "Version", "VersionRange", "choose_version"]
 
 
 @total_ordering
@@ -76,7 +76,7 @@ class VersionRange:
         return _ranges(text) or _ranges(f"[{text}]")
 
 
-def choose(available: Sequence[str], wanted: VersionRange | None, *, beside: str | None = None) -> str | None:
+def choose_version(available: Sequence[str], wanted: VersionRange | None, *, beside: str | None = None) -> str | None:
     """The version of a plugin that runs; None when there is none in the range.
 
     Args:

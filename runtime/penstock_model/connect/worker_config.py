@@ -132,7 +132,7 @@ class WorkerConfig(ErrorsConfig):
         config._raw = dict(texts)  # noqa: SLF001 (its own class)
         return config
 
-    def written_as(self, texts: Mapping[str, str]) -> Self:
+    def with_raw(self, texts: Mapping[str, str]) -> Self:
         """The same configuration, with the texts in which variables are not resolved yet as `raw`."""
         config = self.model_copy()
         config._raw = dict(texts)  # noqa: SLF001 (its own class)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any
 
-__all__ = ["Incarnation", "incarnation_key", "merged"]
+__all__ = ["Incarnation", "incarnation_key", "merge_records"]
 
 
 @total_ordering
@@ -70,7 +70,7 @@ def incarnation_key(connector: str, task: int) -> bytes:
     return _json(["penstock-incarnation", connector, task])
 
 
-def merged(before: bytes | None, value: bytes) -> bytes:
+def merge_records(before: bytes | None, value: bytes) -> bytes:
     """One record's value in place of two of the same task: the greater one's, with the ids that either names.
 
     A reader of it refuses and fences all that a reader of both would. What cannot be read is taken as it came last, so

@@ -15,7 +15,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 
-__all__ = ["Action", "Finding", "JobAnswer", "JobRequest", "Outcome", "PlanAnswer"]
+__all__ = ["Action", "JobAnswer", "JobProblem", "JobRequest", "Outcome", "PlanAnswer"]
 
 
 class _Part(BaseModel):
@@ -100,7 +100,7 @@ class Outcome(StrEnum):
     FAILED = "Failed"
 
 
-class Finding(_Part):
+class JobProblem(_Part):
     """A problem or a warning: the property (`spec.config` names stand without a prefix), and what to do."""
 
     property: str
@@ -123,7 +123,7 @@ class PlanAnswer(_Part):
         class_name: the alias of the connector's class.
         version: the connector plugin's own version.
         exactly_once: whether it delivers so.
-        tasks: not alive yet (`Life.of`), secrets as references.
+        tasks: not alive yet (`PodIdentity.apply_to`), secrets as references.
         answers_health: whether this runtime's tasks answer at `pod_layout.HEALTH_PATH` and `READY_PATH`.
     """
 
@@ -153,7 +153,7 @@ class JobAnswer(_Part):
     action: Action
     outcome: Outcome
     message: str = ""
-    problems: tuple[Finding, ...] = ()
-    warnings: tuple[Finding, ...] = ()
+    problems: tuple[JobProblem, ...] = ()
+    warnings: tuple[JobProblem, ...] = ()
     plan: PlanAnswer | None = None
     standing: Standing | None = None

@@ -16,7 +16,7 @@ from penstock_model.contracts.job import JobAnswer
 from penstock_model.contracts.pod_layout import ANSWER_PREFIX
 from penstock_model.resources.connector import Connector
 
-__all__ = ["Written", "answer_in", "answer_line", "copied"]
+__all__ = ["RequestTexts", "answer_line", "config_reference", "read_answer"]
 
 _VERSION: Final = "penstock.dev/answer/v2"
 _WHOLE: Final = "penstock.dev/answer/v1"
@@ -28,7 +28,7 @@ author, and few words of it may stand for a text of a megabyte in each of thousa
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RequestTexts:
     """The texts of a request that its answer names.
 
     Attributes:
@@ -42,20 +42,20 @@ class Written:
     worker: Mapping[str, str]
 
     @classmethod
-    def of(cls, connector: Connector, worker: Mapping[str, str]) -> "Written":
+    def of(cls, connector: Connector, worker: Mapping[str, str]) -> "RequestTexts":
         """Of a request for a connector."""
         return cls(connector.spec.config, connector.spec.spark.conf, worker)
 
     def __repr__(self) -> str:
-        return "Written(...)"
+        return "RequestTexts(...)"
 
 
-def copied(name: str) -> str:
+def config_reference(name: str) -> str:
     """What stands in an answer in the place of the password of a property of `spec.config`."""
     return f"{_COPY}{name}}}"
 
 
-def answer_line(answer: JobAnswer, written: Written) -> str:
+def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
     """The line."""
     document = answer.model_dump(mode="json", by_alias=True)
     document["apiVersion"] = _VERSION
@@ -67,7 +67,7 @@ def answer_line(answer: JobAnswer, written: Written) -> str:
     return ANSWER_PREFIX + json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
-def answer_in(log: str, written: Written) -> JobAnswer | None:
+def read_answer(log: str, written: RequestTexts) -> JobAnswer | None:
     """The last answer in a log; None without one that can be read, or when it is none to a request with these texts."""
     lines = [line for line in log.splitlines() if line.startswith(ANSWER_PREFIX)]
     try:
@@ -76,7 +76,7 @@ def answer_in(log: str, written: Written) -> JobAnswer | None:
         return None
 
 
-def _answer(document: dict[str, Any], written: Written) -> JobAnswer:
+def _answer(document: dict[str, Any], written: RequestTexts) -> JobAnswer:
     if document.get("apiVersion") == _VERSION:
         document["apiVersion"] = _WHOLE
         left = _MOST
@@ -93,7 +93,7 @@ def _answer(document: dict[str, Any], written: Written) -> JobAnswer:
     return JobAnswer.model_validate(document)
 
 
-def _parts(task: dict[str, Any], written: Written) -> tuple[tuple[dict[str, Any], str, Mapping[str, str]], ...]:
+def _parts(task: dict[str, Any], written: RequestTexts) -> tuple[tuple[dict[str, Any], str, Mapping[str, str]], ...]:
     return (task, "config", written.config), (task["spark"], "conf", written.conf), (task, "worker", written.worker)
 
 

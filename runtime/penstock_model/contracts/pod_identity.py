@@ -10,7 +10,7 @@ from penstock.errors import ConfigError, Problem
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 
-__all__ = ["Life", "Standing"]
+__all__ = ["PodIdentity", "Standing"]
 
 _OWNER: Final = "@"
 
@@ -53,7 +53,7 @@ class Standing(_Part):
         return (self.generation, self.plan) > (other.generation, other.plan)
 
 
-class Life(_Part):
+class PodIdentity(_Part):
     """One life of one task, in a pod.
 
     Attributes:
@@ -75,9 +75,9 @@ class Life(_Part):
     state: TaskState = TaskState.RUNNING
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
 
-    def of(self, spec: TaskSpec) -> TaskSpec:
+    def apply_to(self, spec: TaskSpec) -> TaskSpec:
         """The task spec of this life."""
-        live = spec.live(
+        live = spec.for_incarnation(
             generation=self.standing.generation,
             incarnation=self.incarnation,
             token=self.token,

@@ -11,7 +11,7 @@ from typing import Final
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.connector import Restart
 
-__all__ = ["Again", "End", "History", "after"]
+__all__ = ["RestartDecision", "RestartHistory", "TaskEnd", "next_restart"]
 
 _LOSS_LONGEST: Final = 300.0
 _LOSS_DOUBLINGS: Final = 16
@@ -19,7 +19,7 @@ _QUIET: Final = 600.0
 """A life this long (seconds) ends a row of losses."""
 
 
-class End(Enum):
+class TaskEnd(Enum):
     """How a task ended."""
 
     STOPPED = "stopped"
@@ -29,7 +29,7 @@ class End(Enum):
     REFUSED = "refused"
 
     @classmethod
-    def of(cls, code: int) -> "End":
+    def of(cls, code: int) -> "TaskEnd":
         """The end that an exit code tells; negative codes are signals."""
         if code < 0 or code == ExitCode.LOST:
             return cls.LOST
@@ -39,7 +39,7 @@ class End(Enum):
 
 
 @dataclass(frozen=True)
-class History:
+class RestartHistory:
     """What happened to a task before."""
 
     failures: int = 0
@@ -47,15 +47,15 @@ class History:
 
 
 @dataclass(frozen=True)
-class Again:
+class RestartDecision:
     """Start it again after so many seconds; None: not any more, for that reason."""
 
     delay: float | None
-    history: History
+    history: RestartHistory
     reason: str
 
 
-def after(end: End, *, lived: float, history: History, policy: Restart) -> Again:
+def next_restart(end: TaskEnd, *, lived: float, history: RestartHistory, policy: Restart) -> RestartDecision:
     """What follows when a task ends.
 
     Args:
@@ -69,19 +69,21 @@ def after(end: End, *, lived: float, history: History, policy: Restart) -> Again
     if lived >= _QUIET:
         history = replace(history, losses=0)
     match end:
-        case End.STOPPED | End.SUPERSEDED | End.REFUSED:
-            return Again(None, history, end.value)
-        case End.LOST:
+        case TaskEnd.STOPPED | TaskEnd.SUPERSEDED | TaskEnd.REFUSED:
+            return RestartDecision(None, history, end.value)
+        case TaskEnd.LOST:
             history = replace(history, losses=history.losses + 1)
             doublings = min(history.losses - 2, _LOSS_DOUBLINGS)
             delay = 0.0 if history.losses == 1 else min(_LOSS_LONGEST, 2.0**doublings)
-            return Again(delay, history, f"lost ({history.losses} in a row)")
-        case End.FAILED:
+            return RestartDecision(delay, history, f"lost ({history.losses} in a row)")
+        case TaskEnd.FAILED:
             if not policy.on_failure:
-                return Again(None, history, "failed; spec.restart.onFailure is false")
+                return RestartDecision(None, history, "failed; spec.restart.onFailure is false")
             if history.failures >= policy.max_restarts:
-                return Again(None, history, f"failed after {policy.max_restarts} restarts (spec.restart.maxRestarts)")
+                return RestartDecision(
+                    None, history, f"failed after {policy.max_restarts} restarts (spec.restart.maxRestarts)"
+                )
             backoff = policy.backoff
             delay = min(backoff.max.total_seconds(), backoff.initial.total_seconds() * backoff.factor**history.failures)
             history = replace(history, failures=history.failures + 1)
-            return Again(delay, history, f"failed; restart {history.failures} of {policy.max_restarts}")
+            return RestartDecision(delay, history, f"failed; restart {history.failures} of {policy.max_restarts}")

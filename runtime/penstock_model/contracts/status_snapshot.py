@@ -1,4 +1,7 @@
-"""What the operator has read of the status topic about one connector, for pods that would read all of it again. Pure."""
+"""The records of one connector that the operator has read from the status topic. Pods start from them (decision 0021).
+
+Without a snapshot a pod would read the whole topic again. Pure.
+"""
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -7,13 +10,14 @@ __all__ = ["StatusSnapshot"]
 
 
 class StatusSnapshot(BaseModel):
-    """Records up to a position: whoever reads on from there has seen what a reader of the whole topic sees (0021).
+    """Records up to a position. A reader that continues from there has seen what a reader of the whole topic sees.
 
     Attributes:
-        topic_id: Kafka's own; a topic that was made anew has another.
+        topic_id: Kafka's id of the topic. A topic that was deleted and created again has another one.
         ends: by partition, the first offset that was not read.
-        records: keys and values of what stands before it: incarnations (`incarnation.merged`), and for a task the control.
-        generation: the greatest that a report before it tells.
+        records: keys and values before those offsets: the incarnation records, joined by `incarnation.merge_records`, and
+            for a task the control record.
+        generation: the greatest plan generation in the reports before those offsets.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
@@ -24,5 +28,5 @@ class StatusSnapshot(BaseModel):
     generation: int = 0
 
     def entries(self) -> list[tuple[bytes, bytes | None]]:
-        """The records as a reader of the topic has them."""
+        """The records as a reader of the topic gets them."""
         return [(key.encode(), value.encode()) for key, value in self.records]

@@ -14,7 +14,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_spec import TaskState
 
-__all__ = ["Claim", "Control", "LastWord", "Report", "claim_key", "control_key", "report_key"]
+__all__ = ["Claim", "Control", "Report", "TerminationMessage", "claim_key", "control_key", "report_key"]
 
 _CUT: Final = "..."
 
@@ -89,7 +89,7 @@ class Report(_Record):
 
 
 class Control(_Record):
-    """What the running tasks of a connector are told. The higher generation of this and their `Life` wins.
+    """What the running tasks of a connector are told. The higher generation of this record and of their `PodIdentity` wins.
 
     Attributes:
         connector_uid: of the resource; tasks of another one pass over it.
@@ -124,7 +124,7 @@ class Claim(_Record):
     installation: str | None = None
 
 
-class LastWord(_Record):
+class TerminationMessage(_Record):
     """What a process says when it ends, in the container's termination message: also where Kafka cannot be reached.
 
     Attributes:

@@ -109,7 +109,7 @@ class TaskSpec(_Part):
         """`<connector>-<task>`, Connect's name for a task."""
         return f"{self.connector}-{self.task}"
 
-    def live(self, *, generation: int, incarnation: int, token: str, plan: str | None = None) -> Self:
+    def for_incarnation(self, *, generation: int, incarnation: int, token: str, plan: str | None = None) -> Self:
         """The same task in a new life; of the same plan, unless another is given."""
         changes = {"generation": generation, "incarnation": incarnation, "token": token}
         return self.model_copy(update=changes if plan is None else {**changes, "plan": plan})

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from penstock_model.connect.worker_config import ClientKind
 
-__all__ = ["ALIASES", "fault", "names"]
+__all__ = ["ALIASES", "names", "value_error"]
 
 ALIASES: Final[Mapping[str, str]] = {
     "compression.codec": "compression.type",
@@ -87,7 +87,7 @@ def names(kind: ClientKind) -> frozenset[str]:
     return frozenset(_properties(kind))
 
 
-def fault(kind: ClientKind, name: str, text: str) -> str | None:
+def value_error(kind: ClientKind, name: str, text: str) -> str | None:
     """What is wrong with that value of a property in `names(kind)`, in Connect's words where it has some."""
     known = _properties(kind)[name]
     if text.lower() in known.words:

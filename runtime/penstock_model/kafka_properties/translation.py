@@ -12,7 +12,7 @@ from penstock.config import nearest
 from penstock_model.connect.worker_config import ClientKind
 from penstock_model.kafka_properties import librdkafka
 from penstock_model.kafka_properties import security as client_security
-from penstock_model.kafka_properties.unsupported import reason
+from penstock_model.kafka_properties.unsupported import why_unsupported
 
 __all__ = ["Translated", "refused", "translate", "translate_layers"]
 
@@ -93,7 +93,7 @@ def translate_layers(
             _translate_one(kind, name, text, where, result)
     origins = {_RENAMED.get(n, n): where for n, (_, where) in written.items()}
     for name, text in result.properties.items():
-        wrong = librdkafka.fault(kind, name, text) if name in librdkafka.names(kind) else None
+        wrong = librdkafka.value_error(kind, name, text) if name in librdkafka.names(kind) else None
         if wrong:
             where = origins.get(name, name)
             result.problems.append(Problem(where, f"Invalid value {text} for configuration {name}: {wrong}"))
@@ -141,7 +141,7 @@ def _translate_one(kind: ClientKind, name: str, text: str, where: str, result: T
         result.properties[name] = "error"
     elif name in _COMPRESSION_LEVELS and kind == "producer":
         result.properties["compression.level"] = text
-    elif why := reason(kind, name, text):
+    elif why := why_unsupported(kind, name, text):
         result.meaningless.append(Problem(where, f"has no meaning in Penstock: {why}"))
     elif (target := _RENAMED.get(name, name)) in librdkafka.names(kind):
         text = "0" if target in _MINUS_ONE_IS_0 and text == "-1" else text

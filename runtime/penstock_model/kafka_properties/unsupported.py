@@ -5,7 +5,7 @@ from typing import Final
 
 from penstock_model.connect.worker_config import ClientKind
 
-__all__ = ["reason"]
+__all__ = ["why_unsupported"]
 
 _GROUP: Final = "sinks do not join their consumer group; partitions are dealt to tasks by rule"
 _COMMITS: Final = "offsets are committed by the task, after the sink's commit"
@@ -71,7 +71,7 @@ _OF_KIND: Final[Mapping[ClientKind, Mapping[str, str]]] = {
 _SAME: Final = frozenset((("enable.auto.commit", "false"), ("partitioner", "murmur2_random")))
 
 
-def reason(kind: ClientKind, name: str, text: str) -> str | None:
+def why_unsupported(kind: ClientKind, name: str, text: str) -> str | None:
     """Why that property of a client means nothing here; None when it may mean something."""
     if (name, text.lower()) in _SAME:
         return None

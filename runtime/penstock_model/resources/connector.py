@@ -10,7 +10,7 @@ from penstock_model.resources.base import API_VERSION, ObjectMeta, Part, label
 from penstock_model.resources.connector_parts import Backoff, Restart
 from penstock_model.resources.connector_spec import OWNED, ConnectorSpec, State
 from penstock_model.resources.constraints import rule, ruled
-from penstock_model.resources.partial import PLACEHOLDER, Reading, as_far_as_readable
+from penstock_model.resources.partial import PLACEHOLDER, Reading, read_partially
 
 __all__ = [
     "API_VERSION",
@@ -79,13 +79,13 @@ class Connector(Part):
             ConfigError: every problem at once, each under its field path (`spec.config.file`).
         """
         found = cls.draft(document)
-        if found.reading.flaws:
-            raise ConfigError(found.reading.flaws)
+        if found.reading.problems:
+            raise ConfigError(found.reading.problems)
         return found
 
     @classmethod
     def draft(cls, document: Mapping[str, Any]) -> Self:
-        """The resource as far as it can be read: what is wrong is left out, and stands in `reading.flaws`.
+        """The resource as far as it can be read: what is wrong is left out, and stands in `reading.problems`.
 
         For a check that is to tell everything at once (`penstock_runtime.plan` refuses a draft with flaws, with what it
         finds in the rest).
@@ -102,11 +102,11 @@ class Connector(Part):
             ("spec",): {"class": PLACEHOLDER},
             ("spec", "class"): class_name if isinstance(class_name, str) and class_name.strip() else PLACEHOLDER,
         }
-        found, flaws = as_far_as_readable(cls, document, needed)
+        found, flaws = read_partially(cls, document, needed)
         if owned:
             rest = {name: text for name, text in found.spec.config.items() if name not in OWNED}
             found = found.model_copy(update={"spec": found.spec.model_copy(update={"config": rest})})
-        return found.with_reading(Reading(flaws=(*flaws, *owned)))
+        return found.with_reading(Reading(problems=(*flaws, *owned)))
 
     @property
     def reading(self) -> Reading:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from penstock.errors import ConfigError, Problem
 from penstock_model.resources.messages import field_problems
 
-__all__ = ["PLACEHOLDER", "Reading", "as_far_as_readable"]
+__all__ = ["PLACEHOLDER", "Reading", "read_partially"]
 
 M = TypeVar("M", bound=BaseModel)
 PLACEHOLDER: Final = "-"
@@ -24,13 +24,13 @@ class Reading:
     """What a reader knows of the text of a resource.
 
     Attributes:
-        flaws: what is wrong with it.
-        remarks: what its author should know.
+        problems: what is wrong with it.
+        warnings: what its author should know.
         names: by field path, what the author calls it, where that is not the field path itself (`connector.class`).
     """
 
-    flaws: tuple[Problem, ...] = ()
-    remarks: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
     def named(self, problem: Problem) -> Problem:
@@ -38,7 +38,7 @@ class Reading:
         return Problem(self.names.get(problem.property, problem.property), problem.message)
 
 
-def as_far_as_readable(
+def read_partially(
     model: type[M], document: Mapping[str, Any], needed: Mapping[tuple[str, ...], Any]
 ) -> tuple[M, list[Problem]]:
     """The resource without what is wrong in it, and everything that is.

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Iterable
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
-from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
 from penstock_runtime.job.preparing import Unavailable, prepared
 from penstock_runtime.job.resetting import reset
 from penstock_runtime.job.validating import validated
@@ -18,8 +18,8 @@ log = logging.getLogger("penstock_runtime.job")
 def answered(request: JobRequest, redact: Callable[[str], str]) -> JobAnswer:
     """Do what is asked and say what came of it. Raises nothing that the work raises."""
 
-    def findings(problems: Iterable[Problem]) -> tuple[Finding, ...]:
-        return tuple(Finding(property=p.property, message=redact(p.message)) for p in problems)
+    def findings(problems: Iterable[Problem]) -> tuple[JobProblem, ...]:
+        return tuple(JobProblem(property=p.property, message=redact(p.message)) for p in problems)
 
     def said(outcome: Outcome, message: str) -> JobAnswer:
         return JobAnswer(id=request.id, action=request.action, outcome=outcome, message=redact(message))

@@ -17,8 +17,8 @@ from typing import Any, Final, NoReturn
 from penstock.errors import ConfigError
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import JobAnswer, JobRequest, Outcome
-from penstock_model.contracts.job_answer import Written, answer_line
-from penstock_model.contracts.task_reports import LastWord
+from penstock_model.contracts.job_answer import RequestTexts, answer_line
+from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector import Connector
 from penstock_runtime import logs
 from penstock_runtime.job.answer import answered
@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> ExitCode:
         request = JobRequest.from_json(options.request.read_bytes())
     except (ConfigError, OSError) as e:
         sys.stderr.write(f"{e}\n")
-        termination_message.leave(LastWord(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
+        termination_message.leave(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
     texts, class_name = _texts(request.connector)
     known = [redactor_of(texts, request.worker, request.secrets_dir)]
@@ -56,13 +56,13 @@ def run(arguments: list[str]) -> ExitCode:
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
     logs.include_the_rest()
     become_log_lines(redact)
-    known[0] = known[0].and_also(plugin_secrets(class_name, texts))
+    known[0] = known[0].with_secrets(plugin_secrets(class_name, texts))
     try:
         answer = answered(request, redact)
         _write(answers_to, f"{answer_line(answer, _written(request))}\n".encode())
     except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
         return _failed(e, redact)
-    termination_message.leave(LastWord(exit_code=ExitCode.OK, message=_said(answer)))
+    termination_message.leave(TerminationMessage(exit_code=ExitCode.OK, message=_said(answer)))
     return ExitCode.OK
 
 
@@ -83,12 +83,12 @@ def _texts(document: Mapping[str, Any]) -> tuple[dict[str, str], str]:
     return {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}, str(class_name or "")
 
 
-def _written(request: JobRequest) -> Written:
+def _written(request: JobRequest) -> RequestTexts:
     """What an answer need not repeat."""
     try:
-        return Written.of(Connector.draft(request.connector), request.worker)
+        return RequestTexts.of(Connector.draft(request.connector), request.worker)
     except ConfigError:  # then there is no plan either
-        return Written({}, {}, request.worker)
+        return RequestTexts({}, {}, request.worker)
 
 
 def _said(answer: JobAnswer) -> str | None:
@@ -101,7 +101,7 @@ def _failed(error: Exception, redact: Callable[[str], str]) -> ExitCode:
     trace = redact("".join(traceback.format_exception(error)))[-_TRACE:]
     message = redact(f"{type(error).__name__}: {error}")
     log.error("The job has failed: %s", message, extra={"trace": trace})
-    termination_message.leave(LastWord(exit_code=ExitCode.FAILED, message=message, trace=trace))
+    termination_message.leave(TerminationMessage(exit_code=ExitCode.FAILED, message=message, trace=trace))
     return ExitCode.FAILED
 
 

@@ -191,7 +191,7 @@ def _by_name(request: JobRequest, complaints: Complaints) -> _Target:
     """
     resource = Connector.draft(request.connector)
     if resource.metadata.name == UNNAMED and resource.spec.connect_name is None:
-        raise ConfigError(resource.reading.flaws)
+        raise ConfigError(resource.reading.problems)
     name = resource.connect_name
     worker_texts = resolve(request.worker, request.secrets_dir)
     if worker_texts.problems:

@@ -9,7 +9,7 @@ from penstock.errors import ConfigError, Problem
 from penstock_model.connect.variables import Secret
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest, PlanAnswer
-from penstock_model.contracts.job_answer import copied
+from penstock_model.contracts.job_answer import config_reference
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector, State
 from penstock_runtime.manifests.worker_file import Worker, worker_from
@@ -48,7 +48,7 @@ def validated(request: JobRequest) -> Validated:
     unborn = tuple(map(_unborn, found.tasks))
     _check_size(unborn)
     own = Connector.draft(request.connector).spec.config
-    literals = [Secret(copied(name), value) for name, value in found.literals.items() if name in own]
+    literals = [Secret(config_reference(name), value) for name, value in found.literals.items() if name in own]
     tasks = tuple(_without(task, own, literals) for task in unborn)
     connector = found.plugins["connector"]
     answer = PlanAnswer(
@@ -111,7 +111,9 @@ def _without(task: TaskSpec, own: Mapping[str, str], literals: Sequence[Secret])
 
 def _unborn(spec: TaskSpec) -> TaskSpec:
     """A task spec in which nothing is of one life, so that equal plans are equal bytes."""
-    return spec.live(generation=0, incarnation=0, token="", plan="").model_copy(update={"state": TaskState.RUNNING})
+    return spec.for_incarnation(generation=0, incarnation=0, token="", plan="").model_copy(
+        update={"state": TaskState.RUNNING}
+    )
 
 
 def _check_size(tasks: tuple[TaskSpec, ...]) -> None:

@@ -13,7 +13,7 @@ from typing import IO
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.restart_policy import End
+from penstock_model.contracts.restart_policy import TaskEnd
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import State as DesiredState
 from penstock_runtime import logs
@@ -129,7 +129,7 @@ def run(options: RunOptions) -> ExitCode:
         if is_elsewhere and code is ExitCode.OK:
             code = ExitCode.SUPERSEDED
         if signals.count < 2:
-            lost = {t.spec.connector for t in tasks if t.ended is End.SUPERSEDED}
+            lost = {t.spec.connector for t in tasks if t.ended is TaskEnd.SUPERSEDED}
             for setup, _, specs in setups:
                 if setup.spec.connector not in lost:  # whose state is told by whoever runs it now
                     _quietly(setup, specs)
@@ -150,9 +150,9 @@ def _prepared(
     standing = until_kafka_answers(lambda: prepare(setup), worker, signals, kafka)
     paused = desired is DesiredState.PAUSED
     live = [
-        s.live(generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan).model_copy(
-            update={"state": TaskState.PAUSED if paused else TaskState.RUNNING}
-        )
+        s.for_incarnation(
+            generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan
+        ).model_copy(update={"state": TaskState.PAUSED if paused else TaskState.RUNNING})
         for s in specs
     ]
     state = State.PAUSED if paused else State.RUNNING
@@ -193,24 +193,24 @@ def _supervise(
     if signals.count > 1:
         return ExitCode.INTERRUPTED
     ends = {t.ended for t in tasks}
-    if End.REFUSED in ends:
+    if TaskEnd.REFUSED in ends:
         return ExitCode.CONFIG_INVALID
-    if ends & {End.FAILED, End.LOST}:
+    if ends & {TaskEnd.FAILED, TaskEnd.LOST}:
         return ExitCode.FAILED
-    return ExitCode.SUPERSEDED if End.SUPERSEDED in ends else ExitCode.OK
+    return ExitCode.SUPERSEDED if TaskEnd.SUPERSEDED in ends else ExitCode.OK
 
 
 def _tell(tasks: Sequence[Task]) -> None:
     """The last words: how tasks ended that nobody stopped."""
     for task in tasks:
-        if task.ended is End.SUPERSEDED:
+        if task.ended is TaskEnd.SUPERSEDED:
             say(
                 f"{task.name} was taken over by a newer run of the same connector and goes on there; nothing has failed."
             )
     for task in tasks:
         if task.ended is None:
             say(f"{task.name} was not running when it was stopped: {task.error}", level=logging.WARNING)
-        elif task.ended not in (End.STOPPED, End.SUPERSEDED):
+        elif task.ended not in (TaskEnd.STOPPED, TaskEnd.SUPERSEDED):
             say(f"{task.name} has ended: {present(task)}", level=logging.ERROR)
 
 

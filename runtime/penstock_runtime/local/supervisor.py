@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from penstock_model.contracts.restart_policy import Again, End, History, after
+from penstock_model.contracts.restart_policy import RestartDecision, RestartHistory, TaskEnd, next_restart
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Restart
 from penstock_runtime.local.child import Child
@@ -62,9 +62,9 @@ class Task:
     restarts: int = 0
     metrics_port: int | None = None
     child: Child | None = None
-    history: History = field(default_factory=History)
+    history: RestartHistory = field(default_factory=RestartHistory)
     due: float | None = None
-    ended: End | None = None
+    ended: TaskEnd | None = None
     _base: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -102,18 +102,18 @@ class Task:
         self._base = {n: getattr(self, n) for n in ("read", "written", "bytes", "failures")}
         self._to("STARTING")
 
-    def finish(self, end: End, again: Again) -> None:
+    def finish(self, end: TaskEnd, again: RestartDecision) -> None:
         """This life is over."""
         self.child = None
         self.trouble = None
         self.history = again.history
-        names = {End.STOPPED: "STOPPED", End.FAILED: "FAILED", End.LOST: "LOST", End.REFUSED: "FAILED",
-                 End.SUPERSEDED: "SUPERSEDED"}  # fmt: skip
+        names = {TaskEnd.STOPPED: "STOPPED", TaskEnd.FAILED: "FAILED", TaskEnd.LOST: "LOST", TaskEnd.REFUSED: "FAILED",
+                 TaskEnd.SUPERSEDED: "SUPERSEDED"}  # fmt: skip
         self._to(names[end])
         self.follows = ""
         if again.delay is None:
             self.ended = end
-            if end in (End.FAILED, End.LOST):
+            if end in (TaskEnd.FAILED, TaskEnd.LOST):
                 self.follows = again.reason
         else:
             self.due = time.monotonic() + again.delay
@@ -209,7 +209,7 @@ class Supervisor:
             child.stop()
 
     def _restart(self, task: Task) -> None:
-        task.spec = task.spec.live(
+        task.spec = task.spec.for_incarnation(
             generation=task.spec.generation, incarnation=task.spec.incarnation + 1, token=uuid.uuid4().hex
         )
         task.restarts += 1
@@ -229,12 +229,12 @@ class Supervisor:
         for descriptor in child.descriptors:
             self._selector.unregister(descriptor)
         child.close()
-        end = End.of(code)
-        again = after(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
+        end = TaskEnd.of(code)
+        again = next_restart(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
         if self._stopping:
             again = replace(again, delay=None)
-            end = End.STOPPED if end in (End.LOST, End.STOPPED) else end
-        elif end is End.LOST:
+            end = TaskEnd.STOPPED if end in (TaskEnd.LOST, TaskEnd.STOPPED) else end
+        elif end is TaskEnd.LOST:
             task.error, task.erred = f"the process was lost ({_cause(code)})", time.monotonic()
         task.finish(end, again)
 

@@ -86,7 +86,7 @@ def connector(document: Mapping[str, Any]) -> Connector:
     found = Connector.draft({"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec})
     names = {**_NAMES, "spec.connectName": "name", **{f"spec.config.{n}": n for n in spec["config"]}}
     worker = any(n in config for n in _WORKER)
-    flaws += (_explained(p, name, worker=worker) for p in found.reading.flaws)
+    flaws += (_explained(p, name, worker=worker) for p in found.reading.problems)
     kept = "" if found.spec.connect_name is None else f"connectName: {found.spec.connect_name}, "
     manifest = (
         f"{{kind: Connector, metadata: {{name: {found.metadata.name}}}, spec: {{class: {found.spec.class_name}, {kept}"

@@ -131,9 +131,9 @@ def _read(where: str, read: Callable[[], Connector], text: Reading) -> Manifest:
     try:
         connector = read()
     except ConfigError as e:
-        return Manifest(where, ConfigError([*text.flaws, *e.problems]))
+        return Manifest(where, ConfigError([*text.problems, *e.problems]))
     own = connector.reading
-    both = replace(own, flaws=(*text.flaws, *own.flaws), remarks=(*own.remarks, *text.remarks))
+    both = replace(own, problems=(*text.problems, *own.problems), warnings=(*own.warnings, *text.warnings))
     return Manifest(where, connector.with_reading(both))
 
 
@@ -179,7 +179,7 @@ def _told_apart(found: list[Manifest]) -> Iterator[Manifest]:
                 f"has the same name in Kafka ({name}) as {first[name]}; change metadata.name, metadata.namespace or "
                 f"spec.connectName",
             )
-            changed = manifest.read.with_reading(replace(reading, flaws=(*reading.flaws, flaw)))
+            changed = manifest.read.with_reading(replace(reading, problems=(*reading.problems, flaw)))
             manifest = replace(manifest, read=changed)
         first.setdefault(name, manifest.where)
         yield manifest

@@ -63,7 +63,7 @@ def worker_from(texts: Mapping[str, str], secrets_dir: Path | None = None) -> Wo
             found += [*clients.meaningless, *clients.unknown]
     if problems or config is None:
         raise ConfigError(dict.fromkeys(map(redactor.problem, problems)))
-    return Worker(config.written_as(texts), tuple(dict.fromkeys(map(redactor.problem, found))))
+    return Worker(config.with_raw(texts), tuple(dict.fromkeys(map(redactor.problem, found))))
 
 
 def _texts(path: Path, text: str) -> Mapping[str, str]:

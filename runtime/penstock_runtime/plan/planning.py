@@ -8,7 +8,7 @@ from penstock import Connector, Plugin, Problem, SourceConnector
 from penstock.config import Config
 from penstock_model.connect.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
-from penstock_model.connect.variables import Resolved, dangling, resolve
+from penstock_model.connect.variables import Resolved, misspelt_variables, resolve
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
@@ -80,7 +80,7 @@ def plan(
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
             secrets, each under the property or field that the user wrote.
     """
-    findings = Findings(warnings=[*dangling(resource.spec.config)])
+    findings = Findings(warnings=[*misspelt_variables(resource.spec.config)])
     own = resolve(resource.spec.config, secrets_dir, environment)
     shared = resolve(worker.raw, secrets_dir, environment)
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)
@@ -99,7 +99,7 @@ def plan(
         framework, parsed = findings.attempt(lambda: CommonConfig.parse(config)), None
         kind = "source"
     else:
-        redactor = redactor.and_also(literal_secrets(ref.cls.Config, config))
+        redactor = redactor.with_secrets(literal_secrets(ref.cls.Config, config))
         kind = "source" if issubclass(ref.cls, SourceConnector) else "sink"
         framework = findings.attempt(lambda: config_class(kind).parse(config))
         parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
@@ -109,7 +109,7 @@ def plan(
             *(p.name for p in ref.cls.Config.properties()),
         }
         # Nobody is asked about a configuration of which a part is known to be wrong.
-        sure = None if names_of([*own.problems, *resource.reading.flaws]) & mine else parsed
+        sure = None if names_of([*own.problems, *resource.reading.problems]) & mine else parsed
         once = _check_kind(kind, ref.alias, connector, sure, framework, config, resolved_worker, resource, findings)
         _validate(ref.alias, connector, sure, findings)
         if connector is not None:
@@ -123,7 +123,7 @@ def plan(
     literals = literal_passwords(resource.spec.config, found)
     findings.warnings += check_literals(literals)
     typed = typed_properties(known, ref.cls if ref else None, chain.plugins)
-    findings.warnings += (r for r in resource.reading.remarks if r.property not in typed)
+    findings.warnings += (r for r in resource.reading.warnings if r.property not in typed)
     findings.raise_for(resource.reading, own.problems, redactor)
     assert ref is not None
     assert isinstance(framework, (SourceConfig, SinkConfig))

@@ -64,10 +64,12 @@ class Findings:
             unresolved: variables without a value; likewise.
             redactor: for what is told.
         """
-        wrong = [*reading.flaws, *unresolved]
+        wrong = [*reading.problems, *unresolved]
         names = names_of(wrong)
         found = [p for p in self.problems if not _covered(p.property, names)]
-        if {"config", "spec", "spec.config"} & {p.property for p in reading.flaws}:  # all properties would be missing
+        if {"config", "spec", "spec.config"} & {
+            p.property for p in reading.problems
+        }:  # all properties would be missing
             found = [p for p in found if p.property.startswith("spec.")]
         # What is missing is often there under a mistyped name, which is a warning.
         meant = {w.message.rpartition("did you mean ")[2].rstrip("?"): w.property for w in self.warnings}

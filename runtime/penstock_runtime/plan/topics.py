@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from penstock_model.connect.topic_creation import PREFIX, TopicRules, without_effect
+from penstock_model.connect.topic_creation import PREFIX, TopicRules, ineffective_properties
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.plan.problems import Findings
 
@@ -25,7 +25,7 @@ def check_topic_rules(kind: str, config: Mapping[str, str], worker: WorkerConfig
         return
     if worker.topic_creation_enable:
         findings.attempt(lambda: TopicRules.of(config, enabled=True))
-        findings.warnings += without_effect(config)
+        findings.warnings += ineffective_properties(config)
         return
     for name in config:
         if name.startswith(PREFIX):

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from penstock.errors import ConfigError, Superseded
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.task_reports import LastWord
+from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
 from penstock_runtime.fencing.incarnation import Life
@@ -96,7 +96,7 @@ def run(arguments: list[str] | None, stopping: Stopping) -> int:
         if not Pod.here():
             raise
         sys.stderr.write(f"{e}\n")
-        termination_message.leave(LastWord(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
+        termination_message.leave(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
     if pod is None:
         die_with_parent()
@@ -325,7 +325,9 @@ class _Process:
         if self._pod is None:
             return
         trouble = self._connection.reports.present_trouble if self._connection is not None else None
-        termination_message.leave(LastWord(exit_code=end.code, message=end.message, trace=end.trace, trouble=trouble))
+        termination_message.leave(
+            TerminationMessage(exit_code=end.code, message=end.message, trace=end.trace, trouble=trouble)
+        )
 
     def _log(self) -> None:
         context: dict[str, Any] = {"connector": self._spec.connector, "task": self._spec.task}

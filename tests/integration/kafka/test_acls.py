@@ -106,7 +106,7 @@ class Case:
             return answer.message
         assert answer.plan is not None
         assert answer.standing is not None
-        spec = answer.plan.tasks[0].live(
+        spec = answer.plan.tasks[0].for_incarnation(
             generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t"
         )
         task = lab.processes.task(spec.model_copy(update={"worker": {**spec.worker, **self.worker}}))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
 
 from .world.answers import template
 from .world.kubelet import UNPLACED
@@ -137,7 +137,7 @@ def test_a_preparation_that_is_refused_is_told_and_tried_more_and_more_seldom_un
     make_site: Callable[..., Site],
 ) -> None:
     prepared: list[str] = []
-    wrong = Finding(property="offset.storage.topic", message="is not compacted")
+    wrong = JobProblem(property="offset.storage.topic", message="is not compacted")
 
     def answers(request: JobRequest) -> JobAnswer:
         answer = template(request)

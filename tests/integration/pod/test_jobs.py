@@ -12,7 +12,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
-from penstock_model.contracts.task_reports import LastWord
+from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 from penstock_runtime.kafka.murmur2 import partition_of
@@ -42,7 +42,7 @@ def sink(pods: Pods, topic: str, **config: Any) -> dict[str, Any]:
 
 def alive(spec: TaskSpec, standing: Standing | None, incarnation: int = 1) -> TaskSpec:
     assert standing is not None
-    return spec.live(generation=standing.generation, plan=standing.plan, incarnation=incarnation, token="t")
+    return spec.for_incarnation(generation=standing.generation, plan=standing.plan, incarnation=incarnation, token="t")
 
 
 def problems(answer: JobAnswer) -> list[str]:
@@ -102,7 +102,7 @@ def test_a_request_of_another_version_is_the_last_word_and_no_answer(pods: Pods,
         env={"PYTHONPATH": str(PLUGINS), TERMINATION_LOG_VARIABLE: str(log)},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (ExitCode.CONFIG_INVALID, b"")
-    word = LastWord.of(log.read_bytes())
+    word = TerminationMessage.of(log.read_bytes())
     assert word is not None
     assert "not a job that this runtime reads" in str(word.message)
 

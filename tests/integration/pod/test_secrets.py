@@ -83,7 +83,9 @@ def planned(pods: Pods, planted: Planted, resource: dict[str, Any]) -> TaskSpec:
     assert answer.plan is not None
     assert answer.standing is not None
     (spec,) = answer.plan.tasks
-    return spec.live(generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t")
+    return spec.for_incarnation(
+        generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t"
+    )
 
 
 @pytest.mark.parametrize("where", ["validate", "task_configs"])

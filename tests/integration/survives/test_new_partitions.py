@@ -200,7 +200,7 @@ def test_a_task_goes_on_and_an_older_life_of_it_leaves_when_the_status_topic_gre
     lab.produce(topic, "v1")
     key = incarnation_key(name, 0)
     until(lambda: [r for r in read_all(lab.servers, status) if r.key == key and r.partition != 0], what=task.last_words)
-    older = lab.processes.task(spec.live(generation=spec.generation, incarnation=6, token="older"))
+    older = lab.processes.task(spec.for_incarnation(generation=spec.generation, incarnation=6, token="older"))
     assert older.await_exit() == SUPERSEDED, older.last_words()
     lab.produce(topic, "v2")
     lab.wait_committed(name, topic, 3)

@@ -104,6 +104,6 @@ def test_a_task_that_goes_on_writes_its_record_again_where_the_status_topic_was_
         return b"".join(r.value or b"" for r in read_all(lab.servers, status))
 
     until(lambda: b'"incarnation":7' in held(), what=task.last_words)
-    older = lab.processes.task(spec.live(generation=spec.generation, incarnation=6, token="older"))
+    older = lab.processes.task(spec.for_incarnation(generation=spec.generation, incarnation=6, token="older"))
     assert older.await_exit() == SUPERSEDED, older.last_words()
     task.stop()

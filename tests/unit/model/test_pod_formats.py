@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
-from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome, PlanAnswer
-from penstock_model.contracts.job_answer import Written, answer_in, answer_line, copied
-from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome, PlanAnswer
+from penstock_model.contracts.job_answer import RequestTexts, answer_line, config_reference, read_answer
+from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
-from penstock_model.contracts.task_reports import Claim, Control, LastWord, Report, claim_key, control_key, report_key
+from penstock_model.contracts.task_reports import (
+    Claim,
+    Control,
+    Report,
+    TerminationMessage,
+    claim_key,
+    control_key,
+    report_key,
+)
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskState
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -29,11 +37,11 @@ REPORT = Report(
 )  # fmt: skip
 WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "life-v1": (
-        Life(
+        PodIdentity(
             connector_uid="u-1", connector_generation=4, standing=STANDING, incarnation=3, token="3f1c",
             state=TaskState.PAUSED,
         ),
-        Life.from_json,
+        PodIdentity.from_json,
     ),
     "job-v1": (
         JobRequest(
@@ -45,8 +53,8 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "answer-v1": (
         JobAnswer(
             id="r-1", action=Action.PLAN, outcome=Outcome.DONE, message="m",
-            problems=(Finding(property="file", message="is missing"),),
-            warnings=(Finding(property="", message="has nothing to do"),),
+            problems=(JobProblem(property="file", message="is missing"),),
+            warnings=(JobProblem(property="", message="has nothing to do"),),
             plan=PlanAnswer(
                 kind="source", class_name="FileStreamSource", version="0.1.0", exactly_once=True, tasks=(TASK,)
             ),
@@ -70,7 +78,10 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         ),
         Claim.of,
     ),
-    "lastword-v1": (LastWord(exit_code=1, message="no such table", trace="Traceback", trouble="slow"), LastWord.of),
+    "lastword-v1": (
+        TerminationMessage(exit_code=1, message="no such table", trace="Traceback", trouble="slow"),
+        TerminationMessage.of,
+    ),
 }  # fmt: skip
 
 
@@ -110,7 +121,7 @@ def test_keys_are_what_they_ever_were() -> None:
     assert claim_key("c") == b'["penstock-claim","c"]'
 
 
-WRITTEN_TEXTS = Written({"password": " tell-it ", "file": "/data"}, {}, TASK.worker)
+WRITTEN_TEXTS = RequestTexts({"password": " tell-it ", "file": "/data"}, {}, TASK.worker)
 
 
 def answered(**config: str) -> JobAnswer:
@@ -123,9 +134,9 @@ def answered(**config: str) -> JobAnswer:
 def test_an_answer_is_found_among_the_lines_of_a_log() -> None:
     answer = answered(password=" tell-it ", file="/data/part-1")
     line = answer_line(answer, WRITTEN_TEXTS)
-    assert answer_in(f"a word\n{line}\nanother", WRITTEN_TEXTS) == answer
-    assert answer_in("no answer", WRITTEN_TEXTS) is None
-    assert answer_in("penstock-answer: {", WRITTEN_TEXTS) is None
+    assert read_answer(f"a word\n{line}\nanother", WRITTEN_TEXTS) == answer
+    assert read_answer("no answer", WRITTEN_TEXTS) is None
+    assert read_answer("penstock-answer: {", WRITTEN_TEXTS) is None
 
 
 def test_a_line_holds_no_text_that_stands_in_the_request() -> None:
@@ -136,8 +147,8 @@ def test_a_line_holds_no_text_that_stands_in_the_request() -> None:
 
 
 def test_a_password_that_a_plugin_has_copied_is_named_and_put_in_again() -> None:
-    line = answer_line(answered(url=f"https://u:{copied('password')}@db"), WRITTEN_TEXTS)
-    read = answer_in(line, WRITTEN_TEXTS)
+    line = answer_line(answered(url=f"https://u:{config_reference('password')}@db"), WRITTEN_TEXTS)
+    read = read_answer(line, WRITTEN_TEXTS)
     assert read is not None
     assert read.plan is not None
     assert read.plan.tasks[0].config == {"url": "https://u:tell-it@db"}
@@ -145,26 +156,26 @@ def test_a_password_that_a_plugin_has_copied_is_named_and_put_in_again() -> None
 
 def test_an_answer_to_a_request_with_other_properties_is_none() -> None:
     line = answer_line(answered(password=" tell-it "), WRITTEN_TEXTS)
-    assert answer_in(line, Written({}, {}, TASK.worker)) is None
+    assert read_answer(line, RequestTexts({}, {}, TASK.worker)) is None
 
 
 def test_the_line_of_a_runtime_before_is_read_as_ever() -> None:
     golden = json.dumps(json.loads((GOLDEN / "answer-v1.json").read_text()))
-    assert answer_in(f"penstock-answer: {golden}", WRITTEN_TEXTS) == WRITTEN["answer-v1"][0]
+    assert read_answer(f"penstock-answer: {golden}", WRITTEN_TEXTS) == WRITTEN["answer-v1"][0]
 
 
 def test_the_second_form_of_the_line_is_written_and_read_as_ever() -> None:
     golden = (GOLDEN / "answer-v2.txt").read_text()
     answer = answered(password=" tell-it ", file="/data/part-1")
     assert answer_line(answer, WRITTEN_TEXTS) == golden.strip()
-    assert answer_in(golden, WRITTEN_TEXTS) == answer
+    assert read_answer(golden, WRITTEN_TEXTS) == answer
 
 
 def test_a_last_word_fits_into_what_kubernetes_keeps_and_keeps_the_message_longest() -> None:
-    word = LastWord(exit_code=1, message="m" * 1_000, trace="é" * 16_000)
+    word = TerminationMessage(exit_code=1, message="m" * 1_000, trace="é" * 16_000)
     text = word.to_message()
     assert len(text.encode()) <= TERMINATION_LIMIT
-    read = LastWord.of(text.encode())
+    read = TerminationMessage.of(text.encode())
     assert read is not None
     assert read.message == word.message
     assert read.trace is not None
@@ -172,37 +183,37 @@ def test_a_last_word_fits_into_what_kubernetes_keeps_and_keeps_the_message_longe
 
 
 def test_the_task_spec_of_a_life_is_that_of_the_plan_made_alive() -> None:
-    live = WRITTEN["life-v1"][0].of(TASK)
+    live = WRITTEN["life-v1"][0].apply_to(TASK)
     assert (live.generation, live.plan, live.incarnation, live.token, live.state) == (7, "9c1e", 3, "3f1c", "Paused")
     assert live.config == TASK.config
 
 
 def test_a_text_that_names_no_property_stands_in_an_answer_as_its_author_wrote_it() -> None:
     text = "${config:other}/${config:password"
-    read = answer_in(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
+    read = read_answer(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
     assert read is not None
     assert read.plan is not None
     assert read.plan.tasks[0].config == {"url": text}
 
 
-@pytest.mark.parametrize("text", [f"{copied('file')}x" * 20_000, copied("file") * 20_000])
+@pytest.mark.parametrize("text", [f"{config_reference('file')}x" * 20_000, config_reference("file") * 20_000])
 def test_an_answer_of_few_words_that_is_huge_in_full_is_none(text: str) -> None:
     line = answer_line(answered(url=text), WRITTEN_TEXTS)
-    assert answer_in(line, Written({"file": "x" * 1_000_000}, {}, TASK.worker)) is None
+    assert read_answer(line, RequestTexts({"file": "x" * 1_000_000}, {}, TASK.worker)) is None
 
 
 def test_an_answer_that_repeats_a_long_text_for_each_of_many_tasks_is_none() -> None:
-    texts = Written({"file": "x" * 1_000_000}, {}, TASK.worker)
+    texts = RequestTexts({"file": "x" * 1_000_000}, {}, TASK.worker)
     answer = answered(file=texts.config["file"])
     assert answer.plan is not None
     many = answer.model_copy(update={"plan": answer.plan.model_copy(update={"tasks": answer.plan.tasks * 100})})
-    assert answer_in(answer_line(answer, texts), texts) == answer
-    assert answer_in(answer_line(many, texts), texts) is None
+    assert read_answer(answer_line(answer, texts), texts) == answer
+    assert read_answer(answer_line(many, texts), texts) is None
 
 
 def test_an_answer_full_of_beginnings_is_read_in_time() -> None:
     text = "${config:" * 300_000
-    read = answer_in(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
+    read = read_answer(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
     assert read is not None
     assert read.plan is not None
     assert read.plan.tasks[0].config == {"url": text}

@@ -87,6 +87,6 @@ def test_another_version_or_a_wrong_field_is_refused_by_name(change: dict[str, o
 
 
 def test_a_new_life_changes_nothing_else() -> None:
-    live = SPEC.live(generation=8, incarnation=4, token="aa")
+    live = SPEC.for_incarnation(generation=8, incarnation=4, token="aa")
     assert (live.generation, live.incarnation, live.token, live.config) == (8, 4, "aa", SPEC.config)
     assert live.id == "shop.orders-in-1"

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock import ConfigError
-from penstock_model.connect.topic_creation import TopicRules, without_effect
+from penstock_model.connect.topic_creation import TopicRules, ineffective_properties
 
 DEFAULT = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "-1"}
 
@@ -76,10 +76,10 @@ def test_settings_stay_as_they_were_written() -> None:
     ],
 )  # fmt: skip
 def test_what_does_nothing_is_told(more: dict[str, str], message: str) -> None:
-    (warning,) = without_effect({**DEFAULT, **named(more)})
+    (warning,) = ineffective_properties({**DEFAULT, **named(more)})
     assert warning.property == next(reversed(named(more)))
     assert warning.message == message
 
 
 def test_a_group_whose_name_begins_with_another_groups_has_its_own_settings() -> None:
-    assert [*without_effect(named({"groups": "a,a.b", "a__include": "x", "a__b__include": "y"}))] == []
+    assert [*ineffective_properties(named({"groups": "a,a.b", "a__include": "x", "a__b__include": "y"}))] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock_model.connect.versions import Version, VersionRange, choose
+from penstock_model.connect.versions import Version, VersionRange, choose_version
 
 
 def test_versions_rise_as_maven_orders_them() -> None:
@@ -41,7 +41,7 @@ def test_a_range_holds_what_it_says(requested: str, shown: str, inside: list[str
 @pytest.mark.parametrize("nothing", [None, "latest"])
 def test_latest_and_nothing_ask_for_the_newest(nothing: str | None) -> None:
     assert VersionRange.requested(nothing) is None
-    assert choose(["1.0", "2.0", "1.5"], None) == "2.0"
+    assert choose_version(["1.0", "2.0", "1.5"], None) == "2.0"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_an_unreadable_range_is_refused_in_mavens_words(requested: str, message:
 
 
 def test_no_version_in_the_range_is_none() -> None:
-    assert choose(["1.0"], VersionRange.requested("[2.0,)")) is None
+    assert choose_version(["1.0"], VersionRange.requested("[2.0,)")) is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_no_version_in_the_range_is_none() -> None:
 )
 def test_the_copy_beside_the_connector_goes_before_newer_ones(wanted: str | None, chosen: str | None) -> None:
     available = ["1.0", "1.1", "2.0"]
-    assert choose(available, VersionRange.requested(wanted), beside="1.1") == chosen
+    assert choose_version(available, VersionRange.requested(wanted), beside="1.1") == chosen
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def config_known(facts: Observation) -> Config:
 def known_flaws(facts: Observation) -> list[str]:
     """What is wrong and needs no plugin to be seen."""
     connector = facts.connector
-    flaws = [str(p) for p in (*connector.reading.flaws, *not_yet(connector.spec))]
+    flaws = [str(p) for p in (*connector.reading.problems, *not_yet(connector.spec))]
     return flaws + with_namespace(connector.spec.config) + too_many(connector.spec.config)
 
 

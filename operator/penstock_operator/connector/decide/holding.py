@@ -19,7 +19,7 @@ _TEMPLATE: Final = "spec.template"
 
 def is_held(facts: Observation) -> bool:
     """Whether no pod can be made as the template asks."""
-    return any(f"{p.property}.".startswith(f"{_TEMPLATE}.") for p in facts.connector.reading.flaws)
+    return any(f"{p.property}.".startswith(f"{_TEMPLATE}.") for p in facts.connector.reading.problems)
 
 
 def as_they_are(facts: Observation) -> LifeOf:

@@ -125,7 +125,7 @@ def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
         if not memory.pod_uid:  # never seen: the pod was not created, or not yet
             return _create(facts)
         return _ended(
-            facts, None, restart_policy.End.LOST, Reason.DELETED, f"pod {memory.pod} was deleted", at=facts.now
+            facts, None, restart_policy.TaskEnd.LOST, Reason.DELETED, f"pod {memory.pod} was deleted", at=facts.now
         )
     if current.ended is not None:
         return _ended_pod(facts, current, current.ended)
@@ -175,7 +175,7 @@ def _leaving(facts: TaskFacts, pod: TaskPod) -> TaskStep:
     message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
     if memory.reason in EXPECTED:
         return _begin(facts, memory.to("Restarting", now, memory.reason, message))
-    return _ended(facts, pod, restart_policy.End.LOST, Reason.NODE_LOST, message, at=now)
+    return _ended(facts, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
 
 
 def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
@@ -196,42 +196,42 @@ def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
     return _ended(found, pod, kind, reason, message, at=ended.at)
 
 
-def _end_of(ended: Ended) -> tuple[restart_policy.End, str]:
+def _end_of(ended: Ended) -> tuple[restart_policy.TaskEnd, str]:
     if ended.lost:
         reason = ended.reason if ended.reason not in ("Error", "", Reason.LOST) else Reason.PROCESS_KILLED
-        return restart_policy.End.LOST, reason if ended.code != ExitCode.LOST else Reason.SPARK_LOST
+        return restart_policy.TaskEnd.LOST, reason if ended.code != ExitCode.LOST else Reason.SPARK_LOST
     match ended.code:
         case ExitCode.OK:
-            return restart_policy.End.LOST, Reason.ENDED
+            return restart_policy.TaskEnd.LOST, Reason.ENDED
         case ExitCode.STALLED:
-            return restart_policy.End.LOST, Reason.HEALTH_CHECK_FAILED
+            return restart_policy.TaskEnd.LOST, Reason.HEALTH_CHECK_FAILED
         case ExitCode.SUPERSEDED:
-            return restart_policy.End.LOST, Reason.SUPERSEDED
+            return restart_policy.TaskEnd.LOST, Reason.SUPERSEDED
         case ExitCode.CONFIG_INVALID:
-            return restart_policy.End.REFUSED, Reason.CONFIG_INVALID
+            return restart_policy.TaskEnd.REFUSED, Reason.CONFIG_INVALID
         case ExitCode.UNAVAILABLE:
-            return restart_policy.End.STOPPED, Reason.UNAVAILABLE
+            return restart_policy.TaskEnd.STOPPED, Reason.UNAVAILABLE
         case _:
-            return restart_policy.End.FAILED, Reason.FAILED
+            return restart_policy.TaskEnd.FAILED, Reason.FAILED
 
 
 def _ended(
-    facts: TaskFacts, pod: TaskPod | None, kind: restart_policy.End, reason: str, message: str, *, at: float
+    facts: TaskFacts, pod: TaskPod | None, kind: restart_policy.TaskEnd, reason: str, message: str, *, at: float
 ) -> TaskStep:
     """This life is over: decide once what follows, and remember it."""
     memory, now = facts.memory, facts.now
     started = memory.started if pod is None else pod.started
     lived = max(0.0, at - started) if started is not None else 0.0
-    history = restart_policy.History(memory.failures, memory.losses)
+    history = restart_policy.RestartHistory(memory.failures, memory.losses)
     unavailable = 0
-    if kind is restart_policy.End.STOPPED:  # what it needs is away: that is no failure of its own, and has no limit
+    if kind is restart_policy.TaskEnd.STOPPED:  # what it needs is away: that is no failure of its own, and has no limit
         unavailable = memory.unavailable + 1
         delay: float | None = min(_UNAVAILABLE_LONGEST, 2.0 ** min(unavailable, 6))
         told = message
     else:
-        again = restart_policy.after(kind, lived=lived, history=history, policy=facts.policy)
+        again = restart_policy.next_restart(kind, lived=lived, history=history, policy=facts.policy)
         delay, history, told = again.delay, again.history, f"{message}; {again.reason}"
-    state = "Failed" if kind in (restart_policy.End.FAILED, restart_policy.End.REFUSED) else "Pending"
+    state = "Failed" if kind in (restart_policy.TaskEnd.FAILED, restart_policy.TaskEnd.REFUSED) else "Pending"
     over = memory.to(
         state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
         retry_at=None if delay is None else now + delay,

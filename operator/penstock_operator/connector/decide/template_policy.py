@@ -32,7 +32,9 @@ def judged(connector: Connector, settings: Settings) -> Connector:
         return connector
     reading = connector.reading
     spec = connector.spec.model_copy(update={"template": {}})
-    return connector.model_copy(update={"spec": spec}).with_reading(replace(reading, flaws=(*reading.flaws, *problems)))
+    return connector.model_copy(update={"spec": spec}).with_reading(
+        replace(reading, problems=(*reading.problems, *problems))
+    )
 
 
 def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.job_answer import Written, answer_in
+from penstock_model.contracts.job_answer import RequestTexts, read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector import plans
@@ -73,8 +73,8 @@ async def observe(
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
     remembered.logs = logs
-    written = Written.of(connector, settings.worker)
-    answers = {p.name: answer_in(logs[p.uid], written) for p in jobs if p.uid in logs}
+    written = RequestTexts.of(connector, settings.worker)
+    answers = {p.name: read_answer(logs[p.uid], written) for p in jobs if p.uid in logs}
     references = secrets.references(connector.spec.config, settings.worker)
     reads_secrets = settings.secrets.watch and not secrets.too_many(connector.spec.config)
     by_name = await _secrets(context, key, references) if reads_secrets else None

@@ -33,7 +33,7 @@ class Observation:
     """What was observed of one Connector.
 
     Attributes:
-        connector: the resource, as far as it can be read; `reading.flaws` is what is wrong with it.
+        connector: the resource, as far as it can be read; `reading.problems` is what is wrong with it.
         memory: what was read back from its status.
         deleting: since when it is being deleted, seconds since 1970; None: it is not.
         finalizer: whether it carries the finalizer of Penstock.

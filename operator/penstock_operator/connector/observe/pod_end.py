@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
-from penstock_model.contracts.task_reports import LastWord
+from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import Reason
 
@@ -40,7 +40,7 @@ class Ended:
     code: int | None
     reason: str
     message: str
-    word: LastWord | None
+    word: TerminationMessage | None
     at: float
     memory_limit: str = ""
 
@@ -99,7 +99,7 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
         code=None if is_evicted or is_unknown else terminated.get("exitCode"),
         reason=pod_reason or own_reason or _disruption(status) or Reason.LOST,
         message=(status.get("message") if is_evicted else message) or "",
-        word=LastWord.of(message.encode()) if message.startswith("{") else None,
+        word=TerminationMessage.of(message.encode()) if message.startswith("{") else None,
         at=instant(terminated.get("finishedAt")) or created,
         memory_limit=_memory_limit(manifest),
     )

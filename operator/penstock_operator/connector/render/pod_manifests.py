@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.job import Action, JobRequest
-from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
@@ -106,7 +106,7 @@ class Maker:
             status: what the operator has read of the status topic, so that the task need not read it again.
         """
         own = self.connector.metadata
-        life = Life(
+        life = PodIdentity(
             connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
             incarnation=incarnation, token=f"{own.uid}/{standing.generation}/{task}/{incarnation}", state=state,
             status=status,
@@ -181,7 +181,7 @@ class Maker:
         document["metadata"] = {k: document["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
         return dict(document)
 
-    def _task_pod(self, plan: Plan, task: int, name: str, life: Life) -> dict[str, Any]:
+    def _task_pod(self, plan: Plan, task: int, name: str, life: PodIdentity) -> dict[str, Any]:
         settings = self.settings
         own = self.connector.metadata
         spec = self._spec(

@@ -11,7 +11,7 @@ from penstock_model.connect import plugin_chain as stages
 from penstock_model.connect.connector_config import CommonConfig
 from penstock_model.connect.plugin_chain import TransformPlace
 from penstock_model.connect.redaction import Redactor
-from penstock_model.connect.variables import dangling, resolve
+from penstock_model.connect.variables import misspelt_variables, resolve
 from penstock_model.resources.connector import Connector as Resource
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_runtime.local.transform.record_diff import changed_parts
@@ -113,13 +113,13 @@ class Trial:
         config = resource.spec.config
         own = {n: t for n, t in config.items() if n in _OF_CHAIN or n.startswith(tuple(f"{of}." for of in _OF_CHAIN))}
         resolved = resolve(own, secrets_dir, environment)
-        findings = Findings(warnings=[*dangling(own)])
+        findings = Findings(warnings=[*misspelt_variables(own)])
         findings.attempt(lambda: CommonConfig.parse({n: t for n, t in resolved.values.items() if n in _OF_CHAIN}))
         chain = Chain()
         check_transforms(resolved.values, plugins, findings, chain)
         findings.warnings += unknown_properties(resolved.values, CommonConfig, None, chain.plugins)
         typed = typed_properties(CommonConfig, None, chain.plugins)
-        findings.warnings += (r for r in resource.reading.remarks if r.property in own and r.property not in typed)
+        findings.warnings += (r for r in resource.reading.warnings if r.property in own and r.property not in typed)
         sink = _is_sink(resource, plugins, findings)
         redactor = Redactor([*resolved.secrets, *chain.secrets])
         findings.raise_for(resource.reading, resolved.problems, redactor)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_model.contracts.pod_identity import Life
+from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted_follower import Follower
@@ -39,7 +39,7 @@ class Controls:
     """
 
     def __init__(
-        self, spec: TaskSpec, life: Life, settings: ClientSettings, topic: str, *, paused: threading.Event,
+        self, spec: TaskSpec, life: PodIdentity, settings: ClientSettings, topic: str, *, paused: threading.Event,
         reports: PodReports, superseded: Callable[[], None],
     ) -> None:  # fmt: skip
         self._life = life
@@ -115,6 +115,6 @@ class Controls:
             self._superseded()
 
 
-def order(life: Life | Report) -> tuple[int, str, int]:
+def order(life: PodIdentity | Report) -> tuple[int, str, int]:
     """Lives of a task, the earlier the smaller."""
     return life.standing.generation, life.standing.plan, life.incarnation

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
-from penstock_model.contracts.pod_identity import Life
+from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE, METRICS_PORT, POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
@@ -41,7 +41,7 @@ class Pod:
 
     name: str
     uid: str
-    life: Life
+    life: PodIdentity
     spec: TaskSpec
 
     @staticmethod
@@ -61,8 +61,8 @@ class Pod:
             raise ConfigError(
                 Problem(name, "is not set; the operator sets it on the pods that it makes") for name in missing
             )
-        life = Life.from_json(os.environ[LIFE_VARIABLE])
-        return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], life, life.of(spec))
+        life = PodIdentity.from_json(os.environ[LIFE_VARIABLE])
+        return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], life, life.apply_to(spec))
 
 
 class Connection:

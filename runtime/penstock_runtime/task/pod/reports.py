@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from penstock_model.contracts.pod_identity import Life
+from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.task_reports import Report, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.status_topic import State
@@ -34,7 +34,7 @@ class PodReports:
     """
 
     def __init__(
-        self, spec: TaskSpec, life: Life, *, pod_uid: str, records: Background,
+        self, spec: TaskSpec, life: PodIdentity, *, pod_uid: str, records: Background,
         clock: Callable[[], float] = time.monotonic, now: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:  # fmt: skip
         self._life = life

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from penstock_model.contracts.pod_identity import Life
+from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.task_reports import Control
 from penstock_model.contracts.task_spec import TaskState
 
@@ -18,7 +18,7 @@ class Wanted:
     state: TaskState
 
     @classmethod
-    def of(cls, life: Life) -> "Wanted":
+    def of(cls, life: PodIdentity) -> "Wanted":
         """What a life begins with."""
         return cls(life.connector_uid, life.connector_generation, life.state)
 

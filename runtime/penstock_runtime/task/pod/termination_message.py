@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock_model.contracts.pod_layout import TERMINATION_LOG
-from penstock_model.contracts.task_reports import LastWord
+from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
 __all__ = ["bounded", "leave"]
@@ -20,7 +20,7 @@ def bounded(text: str | None, most: int = _MESSAGE) -> str | None:
     return text if text is None or len(text) <= most else f"{text[:most]}..."
 
 
-def leave(word: LastWord) -> None:
+def leave(word: TerminationMessage) -> None:
     """Write it, bounded. Without the file, which Kubernetes makes, there is nobody to read it; errors are not raised."""
     named = os.environ.get(TERMINATION_LOG_VARIABLE)
     path = Path(named or TERMINATION_LOG)

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable
 
-from penstock_model.contracts.job import Action, Finding, JobAnswer, JobRequest, Outcome, PlanAnswer
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome, PlanAnswer
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources.connector import Connector
@@ -29,7 +29,7 @@ def template(request: JobRequest) -> JobAnswer:
     connector = Connector.draft(request.connector)
     config = {k: str(v) for k, v in connector.spec.config.items()}
     if WRONG in config:
-        problem = Finding(property=WRONG, message=config[WRONG])
+        problem = JobProblem(property=WRONG, message=config[WRONG])
         return done.model_copy(update={"outcome": Outcome.INVALID, "problems": (problem,)})
     count = connector.spec.tasks_max
     plugins = {"connector": PluginReference(reference="x:Y", alias="FileStreamSource", version="1.4.2")}

@@ -18,10 +18,10 @@ from typing import Any, Final
 import urllib3
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
-from penstock_model.contracts.job_answer import Written, answer_line
-from penstock_model.contracts.pod_identity import Life
+from penstock_model.contracts.job_answer import RequestTexts, answer_line
+from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE
-from penstock_model.contracts.task_reports import Control, LastWord, Report
+from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.render import names
@@ -47,7 +47,7 @@ class _Task:
 
     pod: Json
     spec: TaskSpec
-    life: Life
+    life: PodIdentity
     acted: int
     state: str
 
@@ -150,7 +150,7 @@ class Kubelet:
             self._ended.add(task.pod["metadata"]["uid"])
         if code == 1:
             self.records.report(self._report(task, "FAILED").model_copy(update={"message": message, "trace": trace}))
-        word = LastWord(exit_code=code, message=message or None, trace=trace).to_message()
+        word = TerminationMessage(exit_code=code, message=message or None, trace=trace).to_message()
         self._status(task.pod, "Failed", _terminated("task", code, word))
 
     def fail_health(self, pod: str, code: int, message: str = "") -> None:
@@ -162,7 +162,7 @@ class Kubelet:
             task = next(t for t in self.tasks.values() if key_of(t.pod) == pod)
             del self.tasks[task.pod["metadata"]["uid"]]
             self._ended.add(task.pod["metadata"]["uid"])
-        word = "" if code == _KILLED else LastWord(exit_code=code, message=message or None).to_message()
+        word = "" if code == _KILLED else TerminationMessage(exit_code=code, message=message or None).to_message()
         container = _terminated("task", code, word)
         container["state"]["terminated"]["startedAt"] = _now(-3600)
         unready = {"type": "Ready", "status": "False", "reason": "PodFailed", "lastTransitionTime": _now(-180)}
@@ -302,7 +302,7 @@ class Kubelet:
             self.jobs.append((key_of(pod), request.action))
             self._logs[uid] = _line(request, self.answers(request))
         self._ended.add(uid)
-        self._status(pod, "Succeeded", _terminated("job", 0, LastWord(exit_code=0).to_message()))
+        self._status(pod, "Succeeded", _terminated("job", 0, TerminationMessage(exit_code=0).to_message()))
 
     def _start(self, pod: Json) -> None:
         uid, labels = pod["metadata"]["uid"], pod["metadata"]["labels"]
@@ -331,7 +331,7 @@ class Kubelet:
         if task is not None:
             self.records.report(self._report(task, "UNASSIGNED"))
             with suppress(ApiRefused):
-                self._status(pod, "Succeeded", _terminated("task", 0, LastWord(exit_code=0).to_message()))
+                self._status(pod, "Succeeded", _terminated("task", 0, TerminationMessage(exit_code=0).to_message()))
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
         self.api.call("DELETE", path, {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
 
@@ -389,12 +389,12 @@ class Kubelet:
 
 def _line(request: JobRequest, answer: JobAnswer) -> str:
     """The short pod's log."""
-    return answer_line(answer, Written.of(Connector.draft(request.connector), request.worker)) + "\n"
+    return answer_line(answer, RequestTexts.of(Connector.draft(request.connector), request.worker)) + "\n"
 
 
-def _life(pod: Json) -> Life:
+def _life(pod: Json) -> PodIdentity:
     env = {e["name"]: e.get("value", "") for e in pod["spec"]["containers"][0]["env"]}
-    return Life.from_json(env[LIFE_VARIABLE])
+    return PodIdentity.from_json(env[LIFE_VARIABLE])
 
 
 def _now(after: float = 0.0) -> str:

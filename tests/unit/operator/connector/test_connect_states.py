@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock_model.connect.status_records import Status
-from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.observe.connect_names import conflict
@@ -171,7 +171,7 @@ def test_being_killed_between_any_two_writes_leads_to_the_same_states() -> None:
 def test_a_connector_whose_preparation_fails_again_and_again_stays_failed_until_it_succeeds() -> None:
     world = running()
     refused = JobAnswer(id="", action=Action.PREPARE, outcome=Outcome.INVALID, problems=(
-        Finding(property="offset.storage.topic", message="is not compacted"),
+        JobProblem(property="offset.storage.topic", message="is not compacted"),
     ))  # fmt: skip
     world.preparing = refused
     world.change(tasksMax=2)

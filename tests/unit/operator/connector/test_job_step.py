@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.decide.job_step import JobFacts, JobStep, name_of, step
 from penstock_operator.connector.decide.refused_pods import Refusal
 from penstock_operator.connector.observe.pod_end import Ended
@@ -161,7 +161,7 @@ def test_a_preparation_that_is_refused_is_tried_again_after_a_pause_that_grows_t
 ) -> None:
     memory, now, pauses = JobMemory(NAME), 1_000.0, []
     answer = JobAnswer(id="1", action=Action.PREPARE, outcome=outcome, problems=(
-        Finding(property="offset.storage.topic", message="is not compacted"),
+        JobProblem(property="offset.storage.topic", message="is not compacted"),
     ))  # fmt: skip
     for _ in range(12):
         assert prepare(facts(now=now, memory=memory)).create == NAME

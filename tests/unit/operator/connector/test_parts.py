@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.task_reports import LastWord
+from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector_status import ConnectorStatus
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod, pod_of
@@ -102,7 +102,7 @@ def test_a_running_pod() -> None:
 
 
 def test_the_end_of_the_tasks_own_container_counts_though_a_sidecar_lives() -> None:
-    word = LastWord(exit_code=1, message="no such file").to_message()
+    word = TerminationMessage(exit_code=1, message="no such file").to_message()
     ended = {"exitCode": 1, "reason": "Error", "message": word, "finishedAt": "2026-11-21T10:00:20Z"}
     found = pod({"phase": "Running", "containerStatuses": container(terminated=ended)})
     assert found.phase is Phase.ENDED

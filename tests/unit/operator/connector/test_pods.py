@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action
-from penstock_model.contracts.pod_identity import Life, Standing
+from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.observe.pod_status import TaskPod, pod_of
@@ -106,7 +106,7 @@ def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
 
 def test_a_task_is_told_which_life_it_is() -> None:
     env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
-    life = Life.from_json(env["PENSTOCK_LIFE"]["value"])
+    life = PodIdentity.from_json(env["PENSTOCK_LIFE"]["value"])
     assert (life.connector_uid, life.connector_generation, life.incarnation, life.standing) == ("u-1", 7, 4, STANDING)
     assert life.token == "u-1/3/1/4"
     assert env["PENSTOCK_POD_UID"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.uid"

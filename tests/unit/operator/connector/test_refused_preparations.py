@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.decide.decision import CreateJob
 from penstock_operator.connector.decide.refused_pods import Refusal, of_plan
@@ -15,7 +15,7 @@ from penstock_operator.connector.render.names import plan_name
 from .world import World
 
 REFUSED = JobAnswer(id="", action=Action.PREPARE, outcome=Outcome.INVALID, problems=(
-    Finding(property="offset.storage.topic", message="is not compacted"),
+    JobProblem(property="offset.storage.topic", message="is not compacted"),
 ))  # fmt: skip
 TOLD = "PrepareFailed: offset.storage.topic"
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.decide.decision import CreateTask
 from penstock_operator.connector.observe.pod_status import TaskPod
 
@@ -351,7 +351,7 @@ def test_stopped_is_told_once_the_pods_that_have_ended_are_gone() -> None:
 
 def test_an_offsets_reset_that_cannot_even_begin_is_no_reset() -> None:
     world = running(deletion={"offsets": "Reset"})
-    problem = Finding(property="bootstrap.servers", message="${secret:kafka:servers} cannot be resolved")
+    problem = JobProblem(property="bootstrap.servers", message="${secret:kafka:servers} cannot be resolved")
     world.resetting = JobAnswer(id="", action=Action.RESET_OFFSETS, outcome=Outcome.INVALID, problems=(problem,))
     world.deleting = world.now
     world.settle(seconds=300)

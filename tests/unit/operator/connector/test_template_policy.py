@@ -132,7 +132,7 @@ def test_what_the_platform_has_set_itself_is_no_connectors_fault() -> None:
 
 def test_no_pod_is_made_from_a_template_that_is_refused() -> None:
     found = judged(connector({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}), settings())
-    assert [p.property for p in found.reading.flaws] == ["spec.template.volumes[host].hostPath"]
+    assert [p.property for p in found.reading.problems] == ["spec.template.volumes[host].hostPath"]
     answer = tasks_of(1)
     plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
     maker = Maker(found, settings(), Shape.of(settings(), ()))

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.job import Action, Finding, JobAnswer, Outcome, PlanAnswer
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome, PlanAnswer
 from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.task_reports import Control, LastWord, Report
+from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.decide import decide
@@ -286,7 +286,7 @@ class World:
         self, name: str, code: int | None, reason: str = "Error", message: str = "", trace: str | None = None
     ) -> None:
         """A pod's container ends."""
-        word = None if code is None else LastWord(exit_code=code, message=message or None, trace=trace)
+        word = None if code is None else TerminationMessage(exit_code=code, message=message or None, trace=trace)
         ended = Ended(code, reason, "" if word else message, word, self.now)
         self.pods[name] = replace(self.pods[name], phase=Phase.ENDED, ended=ended)
 
@@ -371,12 +371,12 @@ class World:
             return JobAnswer(id="", action=wish.action, outcome=Outcome.DONE, standing=standing)
         if self.secrets.missing:
             return JobAnswer(id="", action=wish.action, outcome=Outcome.INVALID, problems=(
-                Finding(property="password", message="${secret:db:password} cannot be resolved"),
-                Finding(property="file", message="is wrong"),
+                JobProblem(property="password", message="${secret:db:password} cannot be resolved"),
+                JobProblem(property="file", message="is wrong"),
             ))  # fmt: skip
         answer = self.plugin(self.connector)
         if isinstance(answer, list):
-            problems = tuple(Finding(property=p, message="is wrong") for p in answer)
+            problems = tuple(JobProblem(property=p, message="is wrong") for p in answer)
             return JobAnswer(id="", action=wish.action, outcome=Outcome.INVALID, problems=problems)
         done = answer.outcome is Outcome.DONE
         return answer.model_copy(update={"standing": standing if done else None})

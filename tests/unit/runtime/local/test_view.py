@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from penstock_model.contracts.restart_policy import Again, End, History
+from penstock_model.contracts.restart_policy import RestartDecision, RestartHistory, TaskEnd
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Restart
 from penstock_runtime.local.child import Child
@@ -94,7 +94,7 @@ def test_an_end_that_was_overcome_is_marked_as_past_and_forgotten_after_some_min
 
 def test_one_failure_is_one_line_that_says_why_and_what_follows(task: Task) -> None:
     def ended() -> Task:
-        task.finish(End.FAILED, Again(10.0, History(failures=1), "failed; restart 1 of 10"))
+        task.finish(TaskEnd.FAILED, RestartDecision(10.0, RestartHistory(failures=1), "failed; restart 1 of 10"))
         return task
 
     found = lines(

@@ -52,7 +52,7 @@ def test_each_form_stands_for_the_same_manifest(tmp_path: Path, name: str, text:
     found = read(tmp_path, text, name)
     assert (found.connect_name, found.spec.class_name, found.spec.tasks_max) == ("a", CONFIG["connector.class"], 2)
     assert found.spec.config == {"file": "/tmp/a", "topic": "t"}
-    assert found.reading.flaws == ()
+    assert found.reading.problems == ()
 
 
 def test_what_a_form_stands_for_is_told_in_one_line(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_the_initial_state_is_the_state(tmp_path: Path, state: str) -> None:
 )
 def test_a_name_that_kubernetes_does_not_take_stays_the_name_in_kafka(tmp_path: Path, name: str, plain: str) -> None:
     found = read(tmp_path, json.dumps({**json.loads(posted()), "name": name}))
-    assert (found.metadata.name, found.connect_name, found.reading.flaws) == (plain, name.strip(), ())
-    (remark,) = found.reading.remarks
+    assert (found.metadata.name, found.connect_name, found.reading.problems) == (plain, name.strip(), ())
+    (remark,) = found.reading.warnings
     assert f"metadata: {{name: {plain}}}, spec: {{class: {CONFIG['connector.class']}, connectName: {name.strip()}," in (
         remark.message
     )

@@ -28,7 +28,7 @@ def told(manifests: Iterable[Manifest]) -> list[str]:
     """What is wrong with each of these, as the commands show it."""
     found = []
     for manifest in manifests:
-        flaws = manifest.read.problems if isinstance(manifest.read, ConfigError) else manifest.read.reading.flaws
+        flaws = manifest.read.problems if isinstance(manifest.read, ConfigError) else manifest.read.reading.problems
         found += [f"{manifest.where}: {flaw}" for flaw in flaws]
     return found
 

@@ -121,4 +121,4 @@ def test_a_number_may_be_spelt_as_one_likes_where_a_number_is_meant(file: Path) 
     [{}, {"spec": None}, {"spec": {"config": 1}}, {"metadata": [], "spec": {"class": None}}, {"metadata": {"name": 1}}],
 )
 def test_whatever_stands_there_becomes_a_draft_with_flaws(document: dict[str, object]) -> None:
-    assert Connector.draft(document).reading.flaws
+    assert Connector.draft(document).reading.problems

@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from penstock_model.contracts.pod_identity import Life, Standing
-from penstock_model.contracts.task_reports import Control, LastWord, Report
+from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 from penstock_runtime.kafka.compacted_topic import StatusWriter
@@ -20,7 +20,7 @@ from penstock_runtime.task.pod.status_writer import Background
 from penstock_runtime.task.pod.target_state import Wanted
 from penstock_runtime.task.redactor import redactor_of
 
-LIFE = Life(
+LIFE = PodIdentity(
     connector_uid="u", connector_generation=4, standing=Standing(generation=7, plan="p"), incarnation=2, token="t"
 )
 SPEC = TaskSpec(connector="c", task=0, tasks=1, kind="sink", config={}, plugins={}, worker={})
@@ -190,10 +190,10 @@ def test_of_each_key_the_last_record_is_written_once_kafka_is_back() -> None:
 def test_a_last_word_is_bounded_whatever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TERMINATION_LOG_VARIABLE, str(tmp_path / "word"))
     termination_message.leave(
-        LastWord(exit_code=1, message="boom " + "x" * 200_000, trace="y" * 200_000, trouble="z" * 9_000)
+        TerminationMessage(exit_code=1, message="boom " + "x" * 200_000, trace="y" * 200_000, trouble="z" * 9_000)
     )
     text = (tmp_path / "word").read_bytes()
-    word = LastWord.of(text)
+    word = TerminationMessage.of(text)
     assert len(text) <= 4096
     assert word is not None
     assert str(word.message).startswith("boom xxx")
@@ -201,7 +201,7 @@ def test_a_last_word_is_bounded_whatever_is_said(tmp_path: Path, monkeypatch: py
 
 def test_without_kubernetes_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(TERMINATION_LOG_VARIABLE, raising=False)
-    termination_message.leave(LastWord(exit_code=0))
+    termination_message.leave(TerminationMessage(exit_code=0))
     assert not Path("/dev/termination-log").exists()
 
 
