@@ -27,7 +27,7 @@ def help_of(*words: str) -> str:
 
 
 def test_the_table_of_errors_properties_has_each_of_them_with_its_default() -> None:
-    documented = {row[0]: row[1] for row in table("docs/errors.md", "**Without a word of yours")}
+    documented = {row[0]: row[1] for row in table("docs/errors.md", "**By default the first record")}
     assert documented == {p.name: as_text(p.default) for p in ErrorsConfig.properties()}
 
 
