@@ -40,7 +40,7 @@ def in_status(**differs: Any) -> dict[str, Any]:
 
 def read(part: type[T], status: Mapping[str, Any]) -> T:
     """A part of a status."""
-    there = (f for f in _fields(part) if status.get(f.name) is not None)  # type: ignore[arg-type]
+    there = (f for f in _fields(part) if status.get(f.name) not in (None, ""))  # type: ignore[arg-type]
     return part(**{f.attribute: f.read(status[f.name]) for f in there})
 
 

@@ -46,3 +46,4 @@ def test_what_has_no_value_is_not_written_except_the_number_and_the_restarts_of_
 
 def test_what_an_earlier_release_did_not_write_has_its_default_and_what_a_later_one_writes_is_left_out() -> None:
     assert read(TaskMemory, {"id": 1, "later": {"a": 1}}) == TaskMemory(1)
+    assert read(TaskMemory, {"id": 0, "since": "", "retryAt": None, "versions": {}}) == TaskMemory(0)
