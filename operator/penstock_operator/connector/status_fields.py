@@ -71,9 +71,9 @@ _BY_TYPE: Final[Mapping[Any, tuple[Convert, Convert]]] = {
 
 @cache
 def _fields(part: Any) -> tuple[_Field, ...]:
-    found = []
+    columns = []
     for field in fields(part):
         reader, writer = _BY_TYPE.get(field.type, (_same, _same))
         values = {"name": to_camel(field.name), "read": reader, "write": writer, **field.metadata}
-        found.append(_Field(field.name, **values))
-    return tuple(found)
+        columns.append(_Field(field.name, **values))
+    return tuple(columns)

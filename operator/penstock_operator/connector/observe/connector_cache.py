@@ -1,4 +1,4 @@
-"""What the operator keeps of one Connector between two runs; all of it can be found out again."""
+"""What the operator keeps in memory of one Connector between two runs; all of it could be looked up again."""
 
 from dataclasses import dataclass, field
 

@@ -61,12 +61,13 @@ async def observe(
     memory = Memory.of(document.get("status"))
     manifests = await context.run(pods_of, context, key)
     maps = await context.run(plan_maps, context, key, own.uid or "")
-    ours = settings.release.label
-    run_by = names.operator_of([*(m for m in manifests if names.label(m, names.UID_LABEL) == own.uid), *maps]) or ours
-    remembered.run_by = "" if run_by == ours else run_by
+    this_operator = settings.release.label
+    own_manifests = [m for m in manifests if names.label(m, names.UID_LABEL) == own.uid]
+    run_by = names.operator_of([*own_manifests, *maps]) or this_operator
+    remembered.run_by = "" if run_by == this_operator else run_by
     pods = [p for p in (pod_of(m, now) for m in manifests) if p is not None]
     # This operator neither counts nor ends pods of another one, whichever of the two runs the Connector.
-    theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != ours}
+    theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != this_operator}
     mine = [p for p in pods if p.owner == own.uid and p.uid not in theirs]
     jobs = tuple(p for p in mine if isinstance(p, JobPod))
     remembered.refusals = present(remembered.refusals, own.generation, now)
@@ -78,11 +79,11 @@ async def observe(
     references = secrets.references(connector.spec.config, settings.worker)
     reads_secrets = settings.secrets.watch and not secrets.too_many(connector.spec.config)
     by_name = await _secrets(context, key, references) if reads_secrets else None
-    every_secret = secrets.look(references, by_name, context.hmac_key)
+    every_secret = secrets.examine(references, by_name, context.hmac_key)
     last_map = await readable_maps(maps, (memory.plan,), own.uid or "", key, context, remembered)
     last = next((p for p in await plans_of(context, key, last_map, cache) if p.hash == memory.plan), None)
     asked = plans.asked(connector, settings.worker, settings.images.runtime, every_secret, memory.restarted, last)
-    own_secrets = secrets.look((r for r in references if not r.worker), by_name, context.hmac_key)
+    own_secrets = secrets.examine((r for r in references if not r.worker), by_name, context.hmac_key)
     shape = plans.Shape.of(settings, every_secret.names)
     due = plans.due(asked, shape)
     stored_maps = await readable_maps(maps, (memory.plan, due), own.uid or "", key, context, remembered)
@@ -149,13 +150,13 @@ def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key
     Raises:
         OperatorError: the API server does not answer as it should.
     """
-    ours = {
+    labels = {
         names.MANAGED_BY[0]: names.MANAGED_BY[1], names.ROLE_LABEL: "job", names.OPERATOR_LABEL: settings.release.label
     }  # fmt: skip
     owners: dict[str, Key] = {}
     for watched in settings.watch_namespaces or (None,):
         try:
-            manifests = kube.list(POD, watched, labels=ours)
+            manifests = kube.list(POD, watched, labels=labels)
         except Refused as e:  # where the operator may not list pods it creates none either
             log.warning("%s", e)
             continue

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Reference", "Secrets", "look", "references", "too_many", "with_namespace"]
+__all__ = ["Reference", "Secrets", "examine", "references", "too_many", "with_namespace"]
 
 _REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
 """Names and keys are not longer and hold no $; without that bound a text of many `${secret:` would take quadratic time."""
@@ -55,13 +55,13 @@ class Secrets:
 
 def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Reference, ...]:
     """Every reference to a Secret, once."""
-    found: dict[tuple[str, str], Reference] = {}
+    by_name: dict[tuple[str, str], Reference] = {}
     for properties, is_worker in ((config, False), (worker, True)):
         for name, text in properties.items():
             for match in _REFERENCE.finditer(text):
                 if "/" not in match[1]:  # `with_namespace` reports it; no Secret has such a name
-                    found.setdefault((match[1], match[2]), Reference(match[1], match[2], name, is_worker))
-    return tuple(sorted(found.values()))
+                    by_name.setdefault((match[1], match[2]), Reference(match[1], match[2], name, is_worker))
+    return tuple(sorted(by_name.values()))
 
 
 def with_namespace(config: Mapping[str, str]) -> list[str]:
@@ -83,23 +83,25 @@ def too_many(config: Mapping[str, str]) -> list[str]:
     return [f"config names {count} Secrets, and {_MOST} are the most; have more keys in fewer Secrets"]
 
 
-def look(wanted: Iterable[Reference], found: Mapping[str, Mapping[str, Any] | None] | None, key: bytes) -> Secrets:
+def examine(
+    references: Iterable[Reference], documents: Mapping[str, Mapping[str, Any] | None] | None, key: bytes
+) -> Secrets:
     """What the Secrets hold for these references.
 
     Args:
-        wanted: the references.
-        found: the Secrets as the API server gives them, by name, None where there is none; None: they are not read.
+        references: to Secrets.
+        documents: the Secrets as the API server gives them, by name, None where there is none; None: they are not read.
         key: of the release, for the hash.
     """
-    wanted = tuple(wanted)
-    names = tuple(sorted({r.name for r in wanted}))
-    if found is None:
+    references = tuple(references)
+    names = tuple(sorted({r.name for r in references}))
+    if documents is None:
         return Secrets(names)
     missing: list[str] = []
     worker_missing = False
     values = hmac.new(key, digestmod=hashlib.sha256)
-    for reference in wanted:
-        secret = found.get(reference.name)
+    for reference in references:
+        secret = documents.get(reference.name)
         data = (secret or {}).get("data") or {}
         if secret is None or reference.key not in data:
             what = f"Secret {reference.name}" + ("" if secret is None else f" has no key {reference.key}")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock_operator.connector.observe.secrets import Secrets, look, references, too_many, with_namespace
+from penstock_operator.connector.observe.secrets import Secrets, examine, references, too_many, with_namespace
 from penstock_operator.connector.plans import is_other
 from penstock_operator.rollout.share import OPEN, Place
 
@@ -77,9 +77,9 @@ def test_a_release_that_looks_at_secrets_no_more_restarts_nothing_and_nothing_wh
 
 
 def test_another_key_is_nothing_to_a_connector_that_names_no_secret() -> None:
-    world = running(look((), {}, b"one"))
+    world = running(examine((), {}, b"one"))
     world.place = OPEN
-    world.secrets = look((), {}, b"two")
+    world.secrets = examine((), {}, b"two")
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert len(world.plans) == 1

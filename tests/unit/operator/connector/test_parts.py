@@ -9,7 +9,7 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector_status import ConnectorStatus
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod, pod_of
-from penstock_operator.connector.observe.secrets import Reference, look, references
+from penstock_operator.connector.observe.secrets import Reference, examine, references
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.render import names
 from penstock_operator.connector.render.strategic_merge import merged
@@ -48,16 +48,16 @@ def test_references_stand_anywhere_in_a_value_and_in_the_worker_configuration() 
 
 def test_a_hash_tells_that_a_value_has_changed_and_not_what_it_is() -> None:
     wanted = references({"p": "${secret:db:pw}"}, {})
-    one = look(wanted, {"db": secret(pw="hunter2", other="1")}, b"key")
-    assert one.hash == look(wanted, {"db": secret(pw="hunter2", other="2")}, b"key").hash
-    assert one.hash != look(wanted, {"db": secret(pw="hunter3")}, b"key").hash
-    assert one.hash != look(wanted, {"db": secret(pw="hunter2")}, b"another key").hash
+    one = examine(wanted, {"db": secret(pw="hunter2", other="1")}, b"key")
+    assert one.hash == examine(wanted, {"db": secret(pw="hunter2", other="2")}, b"key").hash
+    assert one.hash != examine(wanted, {"db": secret(pw="hunter3")}, b"key").hash
+    assert one.hash != examine(wanted, {"db": secret(pw="hunter2")}, b"another key").hash
     assert len(one.hash or "") == 16
 
 
 def test_a_missing_secret_and_a_missing_key_are_told_apart_and_with_their_property() -> None:
     wanted = references({"p": "${secret:db:pw}"}, {"sasl.password": "${secret:kafka:pw}"})
-    found = look(wanted, {"db": None, "kafka": secret(user="x")}, b"key")
+    found = examine(wanted, {"db": None, "kafka": secret(user="x")}, b"key")
     assert found.missing == (
         "Secret db is missing (p of spec.config refers to it)",
         "Secret kafka has no key pw (sasl.password of the worker configuration refers to it)",
