@@ -68,7 +68,7 @@ class Applied:
 
 
 async def apply(
-    document: Mapping[str, Any], facts: Observation, decision: Decision, maker: Maker, context: Context,
+    document: Mapping[str, Any], observed: Observation, decision: Decision, maker: Maker, context: Context,
     remembered: Remembered,
 ) -> Applied:  # fmt: skip
     """Carry it out. What fails with one pod keeps no other one from being deleted or created.
@@ -76,13 +76,13 @@ async def apply(
     Raises:
         OperatorError: the API server did not do as asked; what is left is decided again.
     """
-    own = facts.connector.metadata
+    own = observed.connector.metadata
     key = Key(own.namespace or "", own.name)
     kube = context.kube
     for plan in decision.save:
-        if not await _save(key, plan, facts, decision, maker, context, remembered):
+        if not await _save(key, plan, observed, decision, maker, context, remembered):
             return Applied(0.0)  # decided once more, without that plan
-    current = await _status(document, facts, decision, context)
+    current = await _status(document, observed, decision, context)
     if current is None:
         return Applied(0.0, is_gone=True)
     if decision.finalizer is not None and not await write_finalizer(current, key, decision.finalizer, context):
@@ -97,13 +97,13 @@ async def apply(
         name = _name(own.name, wish)
         with failures.of(name):
             try:
-                if await _create(key, wish, facts, maker, context):
+                if await _create(key, wish, observed, maker, context):
                     created += 1
                     remembered.refusals.pop(name, None)
                 else:
                     queued = True
             except Refused as e:
-                remembered.refusals[name] = _refusal(facts, wish, name, e)
+                remembered.refusals[name] = _refusal(observed, wish, name, e)
                 remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
                 again = 0.0  # it is told, and the decision says when it is tried again
                 if isinstance(wish, CreateJob):  # the next try may go by another name
@@ -156,7 +156,13 @@ async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
 
 
 async def _save(
-    key: Key, plan: Plan, facts: Observation, decision: Decision, maker: Maker, context: Context, remembered: Remembered
+    key: Key,
+    plan: Plan,
+    observed: Observation,
+    decision: Decision,
+    maker: Maker,
+    context: Context,
+    remembered: Remembered,
 ) -> bool:
     """Keep a plan; False: it is refused, and what runs goes on with the last one until the next try.
 
@@ -164,7 +170,7 @@ async def _save(
         OperatorError: as `apply`; and what is refused though it is not the time for a try.
     """
     manifest, name = plans.manifest(plan, maker.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
-    known = facts.refusals.get(name)
+    known = observed.refusals.get(name)
     try:
         try:
             await _put(key, manifest, context)
@@ -177,13 +183,13 @@ async def _save(
             await asyncio.sleep(_COUNTED)
             await _put(key, manifest, context)
     except (Refused, Conflict) as e:
-        if known is not None and known.again_at > facts.now:
+        if known is not None and known.again_at > observed.now:
             raise
         reason, remedy = cause(e)
         text = f"its plan cannot be kept: {e.answer if isinstance(e, Refused) and e.answer else e}"
         remembered.refusals[name] = after(
-            known, reason, f"{text}; {remedy}" if remedy else text, now=facts.now,
-            generation=facts.connector.metadata.generation,
+            known, reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
+            generation=observed.connector.metadata.generation,
         )  # fmt: skip
         return False
     remembered.refusals.pop(name, None)
@@ -225,11 +231,11 @@ def _is_as(there: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
 
 
 async def _status(
-    document: Mapping[str, Any], facts: Observation, decision: Decision, context: Context
+    document: Mapping[str, Any], observed: Observation, decision: Decision, context: Context
 ) -> Mapping[str, Any] | None:
     """Write it where it differs; the Connector as it stands then, None: it is gone, or another has its name."""
-    own = facts.connector.metadata
-    found = connector_status(facts, decision)
+    own = observed.connector.metadata
+    found = connector_status(observed, decision)
     if is_unchanged(found, document.get("status")):
         return document
     written = await context.run(
@@ -238,7 +244,7 @@ async def _status(
     )  # fmt: skip
     if written is None:
         return None
-    for event in () if facts.namespace_ends else events_between(facts.memory, decision):
+    for event in () if observed.namespace_ends else events_between(observed.memory, decision):
         log.info("%s", event.message, extra={"connector": f"{own.namespace}/{own.name}", "reason": event.reason})
         await context.run(
             context.kube.event, document, type_=event.type, reason=event.reason,
@@ -247,16 +253,18 @@ async def _status(
     return {**document, "metadata": written["metadata"]}
 
 
-async def _create(key: Key, wish: CreateJob | CreateTask, facts: Observation, maker: Maker, context: Context) -> bool:
+async def _create(
+    key: Key, wish: CreateJob | CreateTask, observed: Observation, maker: Maker, context: Context
+) -> bool:
     """Create a pod; False: it is a job pod, and there is no slot for it."""
     if isinstance(wish, CreateTask):
         status = context.status.snapshot(maker.connector.connect_name, wish.task)
         pod = maker.task(wish.plan, wish.task, wish.incarnation, wish.standing, wish.state, status)
         await _create_pod(key, pod, maker, context)
         return True
-    with context.job_slots.making(f"{key.namespace}/{wish.name}", key, urgent=facts.is_urgent) as room:
+    with context.job_slots.making(f"{key.namespace}/{wish.name}", key, urgent=observed.is_urgent) as room:
         if room:
-            await _put(key, maker.request(wish.name, _request(wish, facts.owner, maker, context)), context)
+            await _put(key, maker.request(wish.name, _request(wish, observed.owner, maker, context)), context)
             pod = maker.job(wish.name, wish.action, wish.key, wish.plan, plain=wish.plain)
             await _create_pod(key, pod, maker, context)
         return room
@@ -303,11 +311,11 @@ def _name(connector: str, wish: CreateJob | CreateTask) -> str:
     return wish.name if isinstance(wish, CreateJob) else pod_name(connector, wish.task, wish.incarnation)
 
 
-def _refusal(facts: Observation, wish: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
+def _refusal(observed: Observation, wish: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
     reason, remedy = cause(refused)
     text = refused.answer or str(refused)
     return after(
-        facts.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=facts.now,
-        generation=facts.connector.metadata.generation,
+        observed.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
+        generation=observed.connector.metadata.generation,
         life="" if isinstance(wish, CreateJob) else wish.life,
     )  # fmt: skip

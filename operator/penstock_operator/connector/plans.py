@@ -1,12 +1,12 @@
 """Plans: when one is due, what belongs to it, and how it is kept in a ConfigMap. Pure.
 
 A plan holds everything that its tasks' pods are made from but the Connector's own template: a task that is lost comes back
-as it was, whatever is asked for by then. A plan belongs to everything that it depends on (`due`); equal facts are never
+as it was, whatever is asked for by then. A plan belongs to everything that it depends on (`due`); equal inputs are never
 planned twice.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.settings import Resources, Settings
 
-__all__ = ["Plan", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]
+__all__ = ["LifeOf", "Plan", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]
 
 _ABOUT: Final = "plan.json"
 _WHERE: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
@@ -153,6 +153,10 @@ class Plan:
     def versions(self, task: int) -> dict[str, str]:
         """The plugin versions of a task, by place."""
         return {place: ref.version for place, ref in self.tasks[task].plugins.items()}
+
+
+LifeOf = Callable[[Plan, int], str]
+"""The hash of everything that the pod of a plan's task is made from (`render.pod_manifests.Maker.life`)."""
 
 
 def due(asked_for: str, shape: Shape) -> str:

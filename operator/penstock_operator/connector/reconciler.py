@@ -17,7 +17,6 @@ from penstock_operator.connector.decide.decision import CreateJob, Decision
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.decide.refused_pods import with_room
 from penstock_operator.connector.decide.template_policy import judged
-from penstock_operator.connector.decide.withdrawal import End, end_of, leave, let_go
 from penstock_operator.connector.failed_run import report
 from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import Remembered
@@ -28,6 +27,7 @@ from penstock_operator.connector.plan_cache import PlanCache
 from penstock_operator.connector.render.connect_states import state_records
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.withdrawal import End, end_of, leave, let_go
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.kubernetes.kinds import CONNECTOR
@@ -132,41 +132,41 @@ class Reconciler:
         connector = judged(connector, context.settings)
         trouble, look = self._trouble.lasting(context.status.trouble, context.clock())
         remembered.looking = True
-        facts = await gather.observe(connector, document, context, remembered, trouble, self._plans)
+        observed = await gather.observe(connector, document, context, remembered, trouble, self._plans)
         remembered.looking = False
-        if facts.run_by:
+        if observed.run_by:
             context.places.put(key, None)
             context.metrics.forget(key)
-            return await leave(document, facts, context)
-        maker = Maker(connector, context.settings, facts.shape)
+            return await leave(document, observed, context)
+        maker = Maker(connector, context.settings, observed.shape)
         # Nothing is awaited between the two, so that a place is given once.
-        decision = decide(replace(facts, place=context.places.look(key)), maker.life)
+        decision = decide(replace(observed, place=context.places.look(key)), maker.life)
         context.places.put(key, decision.share)
         unseen = not context.status.exists and context.status.trouble is None
         # Another release may have made the topic this moment, and claimed the name in it.
         if unseen and _shuts_out(decision) and await context.run(context.status.look):
             return 0.0
-        told = await self._states(facts, decision, context)
+        told = await self._states(observed, decision, context)
         shown = replace(decision, verdict=over(decision.verdict, remembered.trouble.verdict))
-        applied: Applied = await apply(document, facts, shown, maker, context, remembered)
+        applied: Applied = await apply(document, observed, shown, maker, context, remembered)
         if applied.is_gone:
             return 0.0
-        context.metrics.connector(key, figures(facts, shown))
-        living = sum(p.phase is not Phase.ENDED for p in (*facts.task_pods, *facts.job_pods)) + applied.created
+        context.metrics.connector(key, figures(observed, shown))
+        living = sum(p.phase is not Phase.ENDED for p in (*observed.task_pods, *observed.job_pods)) + applied.created
         before, remembered.living = remembered.living, living
         if living < before:
             self._room(key, context)
         # With its tasks' pods too: the topic may not have been there, or not been seen, when they were created.
-        writes = decision.create or facts.task_pods or _has_written(connector, context)
-        if writes and facts.name_refusal is None and facts.deleting is None:
+        writes = decision.create or observed.task_pods or _has_written(connector, context)
+        if writes and observed.name_refusal is None and observed.deleting is None:
             await self._claim(connector, document, context)
         if decision.tell is not None:
-            applied = await self._tell(facts, context, applied, Control(
+            applied = await self._tell(observed, context, applied, Control(
                 connector_uid=connector.metadata.uid or "", generation=connector.metadata.generation, state=decision.tell
             ))  # fmt: skip
         if decision.queued or applied.queued:
             remembered.queued = True
-            context.job_slots.wait(key, urgent=facts.is_urgent)
+            context.job_slots.wait(key, urgent=observed.is_urgent)
         if decision.forget:
             applied = await self._forget(connector.connect_name, context, applied)
         if applied.failed is not None:
@@ -182,12 +182,12 @@ class Reconciler:
                 known.refusals = with_room(known.refusals, context.clock())
                 context.wake(other)
 
-    async def _states(self, facts: Observation, decision: Decision, context: Context) -> float | None:
+    async def _states(self, observed: Observation, decision: Decision, context: Context) -> float | None:
         """Write Kafka Connect's states, where Kafka is there; nothing else waits for them. When to try again."""
-        status, name = context.status, facts.connector.connect_name
+        status, name = context.status, observed.connector.connect_name
         if status.trouble is not None or not (status.caught_up and status.exists):
             return None  # decided again when that changes
-        entries = state_records(facts, decision, status.states(name), worker_id=context.settings.release.operator)
+        entries = state_records(observed, decision, status.states(name), worker_id=context.settings.release.operator)
         try:
             await context.run(status.write_states, entries)
         except Unavailable as e:
@@ -210,14 +210,14 @@ class Reconciler:
         except Unavailable as e:  # the topic may not be there before the first connector was prepared
             log.debug("The claim of %s is not written: %s", connector.connect_name, e)
 
-    async def _tell(self, facts: Observation, context: Context, applied: Applied, control: Control) -> Applied:
-        key = control_key(facts.connector.connect_name)
+    async def _tell(self, observed: Observation, context: Context, applied: Applied, control: Control) -> Applied:
+        key = control_key(observed.connector.connect_name)
         if context.status.trouble is not None:  # told by the connector's status once it lasts
             return replace(applied, again=_TELL_AGAIN)
         try:
             await context.run(context.status.write, [(key, control.to_value())])
         except Unavailable as e:
-            log.warning("%s: its tasks cannot be told to be %s: %s", facts.connector.connect_name, control.state, e)
+            log.warning("%s: its tasks cannot be told to be %s: %s", observed.connector.connect_name, control.state, e)
             return replace(applied, again=_TELL_AGAIN)
         return applied
 

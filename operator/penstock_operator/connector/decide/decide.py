@@ -1,25 +1,31 @@
-"""What becomes of a Connector: from everything that is so to what follows. Pure; the table of tests is its specification.
+"""What is done for a Connector, decided from one observation of it. Pure; the table of tests is its specification.
 
-Nothing here remembers, waits or writes: the same facts give the same decision, and a decision that was carried out leads
-to facts from which nothing follows.
+Nothing here remembers, waits or writes: the same observation gives the same decision, and a decision that was carried out
+leads to an observation from which nothing follows.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from penstock_model.resources.connector import State
-from penstock_operator.connector.decide import holding
-from penstock_operator.connector.decide.adoption import followed, running
-from penstock_operator.connector.decide.decision import Decision, config_known, waiting
+from penstock_operator.connector.decide.adoption import adopt_and_run, rollout_progress
+from penstock_operator.connector.decide.config_check import known_config
+from penstock_operator.connector.decide.decision import Decision, StepOutcome, soonest, waiting
 from penstock_operator.connector.decide.earlier_release import taken_over
-from penstock_operator.connector.decide.plan_step import planned
-from penstock_operator.connector.decide.pod_identity import LifeOf
-from penstock_operator.connector.decide.restart_requests import Requests, remembered, requests
-from penstock_operator.connector.decide.tasks import to_be_prepared_anew
+from penstock_operator.connector.decide.held_template import (
+    is_template_refused,
+    life_of_present_pods,
+    without_new_pods,
+)
+from penstock_operator.connector.decide.plan_step import plan_tasks
+from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
+from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
 from penstock_operator.connector.decide.unsupported_fields import answered
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import JobMemory
+from penstock_operator.connector.plans import LifeOf
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.reasons import Reason
 
@@ -27,71 +33,99 @@ __all__ = ["decide"]
 
 _LOOK: Final = 2.0
 _OWNER_LOOK: Final = 10.0
+"""Seconds until the next look at a name's owner, whose end no event tells."""
 
 
-def decide(facts: Observation, life: LifeOf) -> Decision:
-    """What follows.
+def decide(observed: Observation, life: LifeOf) -> Decision:
+    """The decision.
 
     Args:
-        facts: gathered live, at one moment.
+        observed: gathered live, at one moment.
         life: what a task's pod must be made from.
     """
-    if facts.deleting is not None:
-        return deleting(facts)
-    found = _standing(facts, life)
-    refused = answered(facts.connector.metadata.annotations, found.memory, facts.now)
-    found = replace(found, memory=replace(found.memory, offsets=refused))
-    # Ours is there as long as deletion is to reset offsets that are this Connector's, and not a moment longer.
-    wanted = facts.connector.spec.deletion.offsets == "Reset" and facts.name_refusal is None
-    return found if wanted == facts.finalizer else replace(found, finalizer=wanted)
+    outcomes = _outcomes(observed, life)
+    last, latest = outcomes[-1], outcomes[::-1]
+    memory, finalizer, is_deleted = last.memory, last.finalizer, observed.deleting is not None
+    if not is_deleted:
+        memory = replace(memory, offsets=answered(observed.connector.metadata.annotations, memory, observed.now))
+        # The finalizer stays as long as deletion is to reset offsets that are this Connector's.
+        wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
+        finalizer = None if wanted == observed.finalizer else wanted
+    return Decision(
+        save=tuple(p for o in outcomes for p in o.save),
+        memory=memory,
+        verdict=last.verdict,
+        config=last.config,
+        state=last.state,
+        plan=last.plan,
+        pending=last.pending,
+        finalizer=finalizer,
+        delete=tuple(dict.fromkeys(p for o in outcomes for p in o.delete)),
+        create=tuple(w for o in outcomes for w in o.create),
+        drop=tuple(h for o in outcomes for h in o.drop),
+        claim=observed.name_refusal is None and not is_deleted,
+        tell=next((o.tell for o in latest if o.tell is not None), None),
+        forget=any(o.forget for o in outcomes),
+        again=soonest(*(o.again for o in outcomes)),
+        queued=any(o.queued for o in outcomes),
+        share=last.share,
+    )
 
 
-def _standing(facts: Observation, life: LifeOf) -> Decision:
-    if facts.name_refusal is not None:
-        found = without_tasks(facts, Verdict(Kind.STALLED, *facts.name_refusal), "Failed")
-        return replace(found, again=_OWNER_LOOK)  # nobody tells of its end
-    if facts.connector.spec.state is State.STOPPED:
-        return stopped(facts)
-    if facts.namespace_ends:  # nothing can be created there; the Connector goes with it in a moment
+def _outcomes(observed: Observation, life: LifeOf) -> Sequence[StepOutcome]:
+    """The outcome of each step that the Connector's state calls for."""
+    if observed.deleting is not None:
+        return [deleting(observed)]
+    if observed.name_refusal is not None:
+        refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name_refusal), "Failed")
+        return [replace(refused, again=_OWNER_LOOK)]
+    if observed.connector.spec.state is State.STOPPED:
+        return [stopped(observed)]
+    if observed.namespace_ends:  # nothing can be created there; the Connector goes with it in a moment
         verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
-        return Decision(facts.memory, verdict, config_known(facts), "Stopping")
-    if facts.foreign_pods:
-        message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(facts.foreign_pods))}"
-        return waiting(facts, Reason.WAITING, message, again=_LOOK)
-    if facts.stale_records and facts.kafka_trouble is None:
-        found = waiting(facts, Reason.WAITING, "records of an earlier Connector of this name are removed", again=_LOOK)
-        return replace(found, forget=True)
-    return _living(facts, life)
+        config = known_config(observed)
+        return [StepOutcome(memory=observed.memory, verdict=verdict, config=config, state="Stopping")]
+    if observed.foreign_pods:
+        pods = ", ".join(sorted(observed.foreign_pods))
+        message = f"pods of an earlier Connector of this name are still there: {pods}"
+        return [waiting(observed, Reason.WAITING, message, again=_LOOK)]
+    if observed.stale_records and observed.kafka_trouble is None:
+        message = "records of an earlier Connector of this name are removed"
+        return [waiting(observed, Reason.WAITING, message, again=_LOOK, forget=True)]
+    if is_template_refused(observed):
+        return _with_refused_template(observed)
+    return _running(observed, life)
 
 
-def _living(facts: Observation, life: LifeOf) -> Decision:
-    if holding.is_held(facts):
-        return _held(facts)
-    facts, kept = taken_over(facts, life)
-    facts = replace(facts, memory=to_be_prepared_anew(facts))
-    memory = facts.memory
-    annotations = facts.connector.metadata.annotations
-    asked = requests(annotations, memory, wanted=True, tasks=memory.tasks, now=facts.now)
-    memory = replace(memory, handled=remembered(annotations, memory, asked.handled))
-    if asked.all:  # planned anew; its tasks begin anew with that plan
+def _running(observed: Observation, life: LifeOf) -> Sequence[StepOutcome]:
+    observed, earlier_plan = taken_over(observed, life)
+    memory = without_lost_preparation(observed)
+    annotations = observed.connector.metadata.annotations
+    restarts = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
+    memory = replace(memory, handled=kept_actions(annotations, memory, restarts.handled))
+    if restarts.all:  # planned anew; its tasks begin anew with that plan
         memory = replace(memory, job=JobMemory())
-    facts = replace(facts, memory=memory)
-    plan, decision = planned(facts)
-    found = followed(facts, life, running(facts, plan, life, asked, decision))
-    if kept is not None:
-        found = replace(found, save=(kept, *(p for p in found.save if p.hash != kept.hash)))
-    if asked.all:  # its plan is another one from the next turn on: no pod is made for this one
-        found = replace(found, create=())
-    return replace(found, again=0.0) if asked.handled else found  # planning goes by what was handled
+    observed = replace(observed, memory=memory)
+    planning = plan_tasks(observed)
+    tasks = adopt_and_run(observed, life, restarts, planning)
+    outcomes = [planning, tasks, rollout_progress(observed, life, tasks)]
+    if earlier_plan is not None:
+        outcomes.insert(0, planning.then(save=(earlier_plan,)))
+    if restarts.all:  # the next run asks for another plan: no pod is created for this one
+        outcomes = [replace(o, create=()) for o in outcomes]
+    if restarts.handled:  # planning goes by restarts that status has
+        outcomes[-1] = replace(outcomes[-1], again=0.0)
+    return outcomes
 
 
-def _held(facts: Observation) -> Decision:
-    """No pod can be made as its template asks. A restart waits for one that pods may be made from."""
-    memory, life = facts.memory, holding.as_they_are(facts)
-    memory = replace(memory, handled=remembered(facts.connector.metadata.annotations, memory, ()))
-    facts = replace(facts, memory=memory)
-    plan, decision = planned(facts)
-    last = plan or facts.plan(memory.plan)
-    if last is not None and not facts.is_prepared(last):
-        return decision  # a set of tasks that is to begin anew waits as it is
-    return holding.without_new_pods(followed(facts, life, running(facts, plan, life, Requests(later=True), decision)))
+def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:
+    """No pod can be created as the template asks. A restart waits for a template from which pods may be created."""
+    memory, life = observed.memory, life_of_present_pods(observed)
+    memory = replace(memory, handled=kept_actions(observed.connector.metadata.annotations, memory, ()))
+    observed = replace(observed, memory=memory)
+    planning = plan_tasks(observed)
+    last = planning.plan or observed.plan(memory.plan)
+    if last is not None and not observed.is_prepared(last):
+        return [planning]  # a set of tasks that is to begin anew waits as it is
+    tasks = without_new_pods(adopt_and_run(observed, life, RestartRequests(later=True), planning))
+    return [planning, tasks, rollout_progress(observed, life, tasks)]

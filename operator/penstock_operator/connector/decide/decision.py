@@ -2,39 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock_model.contracts.job import Action
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
-from penstock_operator.connector.decide import job_step
-from penstock_operator.connector.decide.unsupported_fields import not_yet
+from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Pod
-from penstock_operator.connector.observe.secrets import too_many, with_namespace
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Config, Kind, Pending, Verdict
-from penstock_operator.kubernetes.pod_fields import unknown_fields
-from penstock_operator.reasons import Reason
 from penstock_operator.rollout.share import Share
 
-__all__ = [
-    "CreateJob",
-    "CreateTask",
-    "Decision",
-    "config_known",
-    "job_facts",
-    "known_flaws",
-    "named",
-    "refused",
-    "valid",
-    "waiting",
-]
+__all__ = ["CreateJob", "CreateTask", "Decision", "StepOutcome", "pod_names", "soonest", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateJob:
-    """A short pod and its request.
+    """A job pod and its request.
 
     Attributes:
         name: of both.
@@ -55,7 +41,7 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True)
 class CreateTask:
-    """A task's pod; `life` is what it is taken to be made from (`task_step.TaskFacts.life`)."""
+    """A task's pod; `life` is what it is taken to be made from (`task_step.TaskObservation.life`)."""
 
     plan: Plan
     task: int
@@ -65,29 +51,12 @@ class CreateTask:
     life: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What follows from the facts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutcome:
+    """What one step of `decide` comes to, in the terms of `Decision`.
 
-    Carried out in this order, so that being killed between any two writes is harmless: a plan is kept, status says what
-    is about to happen, the finalizer comes or goes, pods go, pods come, what is over is removed, running tasks are told.
-
-    Attributes:
-        memory: for status.
-        verdict, config: for the conditions.
-        state: the connector's, in a word.
-        plan: that its tasks are made from.
-        save: plans to keep.
-        tell: what running tasks are to do.
-        delete: pods.
-        create: pods.
-        drop: plans to remove, by hash.
-        forget: the status topic's records of this Connect name.
-        finalizer: whether ours is to be on the Connector; None: as it is.
-        again: decide again after so many seconds; None: when something happens.
-        queued: a short pod waits for a slot.
-        pending: what keeps a change of the release from it.
-        share: what it takes of the release's rollout; None: it is not meant to have tasks.
+    `decide` makes one decision of the outcomes of all steps: what the status says is as of the last step, what is done is
+    what any step asks for.
     """
 
     memory: Memory
@@ -95,89 +64,98 @@ class Decision:
     config: Config
     state: str
     plan: Plan | None = None
+    pending: Pending | None = None
     save: tuple[Plan, ...] = ()
-    tell: TaskState | None = None
+    finalizer: bool | None = None
     delete: tuple[Pod, ...] = ()
     create: tuple[CreateJob | CreateTask, ...] = ()
     drop: tuple[str, ...] = ()
+    tell: TaskState | None = None
     forget: bool = False
-    finalizer: bool | None = None
     again: float | None = None
     queued: bool = False
-    pending: Pending | None = None
     share: Share | None = None
+
+    def then(self, **changes: Any) -> "StepOutcome":
+        """The outcome of the next step: what the status says stays but for the changes, what is done is the next step's."""
+        status = ("memory", "verdict", "config", "state", "plan", "pending")
+        return StepOutcome(**{**{name: getattr(self, name) for name in status}, **changes})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is done for a Connector, from one observation of it.
+
+    `apply` carries it out in the order of the fields. Being killed between any two writes is harmless, since the next
+    run observes what was written, and decides on the rest:
+
+    0. Kafka Connect's states of connector and tasks, which follow from all of this: a task's RESTARTING must be there
+       before its next pod writes RUNNING.
+    1. `save`: the status names a plan by its hash, so the plan is there first.
+    2. `memory`, `verdict`, `config`, `state`, `plan`, `pending`: the status, and Events for what changed in it. It
+       holds the incarnation of each pod that is created next, so that none is used twice, and why a pod is deleted
+       next, so that its end is not taken for a failure.
+    3. `finalizer`: after the status, whose last Event tells what became of the offsets; before pods, since a Connector
+       that was changed meanwhile is observed anew first.
+    4. `delete`: before `create`, which may need the room in a quota.
+    5. `create`.
+    6. `drop`: after the status, which names another plan by now.
+    7. `claim`, `tell`, `forget`: to Kafka, which may be slow or away. Pods do not wait for it; those just created have
+       the state that running tasks are told in their task spec.
+
+    Attributes:
+        save: plans to keep, each in a ConfigMap.
+        memory: for the status.
+        verdict, config: for the conditions.
+        state: the connector's, in a word.
+        plan: that its tasks are made from.
+        pending: what keeps a change of the release from the Connector.
+        finalizer: whether Penstock's is to be on the Connector; None: as it is.
+        delete: pods.
+        create: pods.
+        drop: plans to remove, by hash.
+        claim: record in Kafka that the Connector owns its Connect name, as soon as something is written under it.
+        tell: the state for a control record to running tasks; None: none is written.
+        forget: remove the status topic's records of this Connect name.
+        again: decide again after so many seconds; None: when something happens.
+        queued: a job pod waits for a slot.
+        share: what the Connector takes of the release's rollout; None: it is not meant to have tasks.
+    """
+
+    save: tuple[Plan, ...]
+    memory: Memory
+    verdict: Verdict
+    config: Config
+    state: str
+    plan: Plan | None
+    pending: Pending | None
+    finalizer: bool | None
+    delete: tuple[Pod, ...]
+    create: tuple[CreateJob | CreateTask, ...]
+    drop: tuple[str, ...]
+    claim: bool
+    tell: TaskState | None
+    forget: bool
+    again: float | None
+    queued: bool
+    share: Share | None
 
 
 def waiting(
-    facts: Observation, reason: str, message: str, *, memory: Memory | None = None, config: Config | None = None,
-    again: float | None = None,
-) -> Decision:  # fmt: skip
-    """Something must come first."""
-    verdict = Verdict(Kind.UNDER_WAY, reason, message)
-    return Decision(memory or facts.memory, verdict, config or config_known(facts), "Pending", again=again)
-
-
-def refused(facts: Observation, memory: Memory, problems: Sequence[str]) -> Decision:
-    """The configuration is wrong: a person must change it."""
-    many = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    config = invalid(problems)
-    rest = "; the tasks go on with the last good configuration" if facts.task_pods else ""
-    return Decision(
-        memory, Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{many}{'; '.join(problems)}{rest}"), config, "Failed"
-    )
-
-
-def valid(facts: Observation, plan: Plan) -> Config:
-    """The plugin has accepted the configuration, perhaps with warnings."""
-    warnings = [*plan.warnings, *unknown_fields(facts.connector.spec.template)]
-    if left := plan.left_behind:
-        warnings.append(
-            f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
-            f"count again should it be of that kind again"
-        )
-    return Config(True, Reason.VALID, warnings or ("the plugin accepts the configuration",))
-
-
-def invalid(problems: Sequence[str]) -> Config:
-    """Everything that is wrong, at once."""
-    many = [f"{len(problems)} problems"] if len(problems) > 1 else []
-    return Config(False, Reason.CONFIG_INVALID, [*many, *problems])
-
-
-def unknown(why: str) -> Config:
-    """Nobody has looked yet."""
-    return Config(None, Reason.NOT_CHECKED, (f"the configuration {why}",))
-
-
-def config_known(facts: Observation) -> Config:
-    """What is known of the configuration without asking anybody."""
-    if flaws := known_flaws(facts):
-        return invalid(flaws)
-    if (plan := facts.plan(facts.due) or facts.split()) is not None:
-        return valid(facts, plan)
-    if facts.memory.refused == facts.due:
-        return invalid(facts.memory.refusal)
-    return unknown("is checked when the connector starts")
-
-
-def known_flaws(facts: Observation) -> list[str]:
-    """What is wrong and needs no plugin to be seen."""
-    connector = facts.connector
-    flaws = [str(p) for p in (*connector.reading.problems, *not_yet(connector.spec))]
-    return flaws + with_namespace(connector.spec.config) + too_many(connector.spec.config)
-
-
-def job_facts(facts: Observation, action: Action, key: str) -> job_step.JobFacts:
-    """What is known of a job pod."""
-    connector = facts.connector
-    name = job_step.name_of(connector.metadata.name, action, key, connector.spec.template)
-    refusals = (facts.refusals[n] for n in sorted(facts.refusals) if n == name or n.startswith(f"{name}-"))
-    return job_step.JobFacts(
-        name=name, action=action, key=key, pods=facts.job_pods, answers=facts.answers, memory=facts.memory.job,
-        slot=facts.slot, refusal=next(refusals, None), deadline=facts.job_deadline, patience=facts.patience, now=facts.now,
+    observed: Observation, reason: str, message: str, *, again: float | None = None, forget: bool = False
+) -> StepOutcome:
+    """Something else must come first."""
+    return StepOutcome(
+        memory=observed.memory, verdict=Verdict(Kind.UNDER_WAY, reason, message), config=known_config(observed),
+        state="Pending", again=again, forget=forget,
     )  # fmt: skip
 
 
-def named(pods: Sequence[Pod]) -> str:
-    """The pods, for a message."""
+def soonest(*seconds: float | None) -> float | None:
+    """The shortest of these times; None: nothing need happen by itself."""
+    return min((s for s in seconds if s is not None), default=None)
+
+
+def pod_names(pods: Sequence[Pod]) -> str:
+    """The pods' names, for a message."""
     return ", ".join(sorted(p.name for p in pods))

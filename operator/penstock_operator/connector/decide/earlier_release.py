@@ -7,44 +7,45 @@ changed since is taken to run as its plan says, so that an upgrade of the operat
 from collections.abc import Mapping
 from dataclasses import replace
 
-from penstock_operator.connector.decide.pod_identity import LifeOf
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import TaskPod
 from penstock_operator.connector.observe.secrets import references
 from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
-from penstock_operator.connector.plans import Plan, Shape, due
+from penstock_operator.connector.plans import LifeOf, Plan, Shape, due
 from penstock_operator.connector.render.pod_manifests import LIFE_FORM
 
 __all__ = ["taken_over"]
 
 
-def taken_over(facts: Observation, life: LifeOf) -> tuple[Observation, Plan | None]:
-    """The facts as this release has them, and a plan to keep."""
-    memory = facts.memory
-    last = facts.plan(memory.plan)
+def taken_over(observed: Observation, life: LifeOf) -> tuple[Observation, Plan | None]:
+    """The observation as this release has it, and a plan to keep."""
+    memory = observed.memory
+    last = observed.plan(memory.plan)
     if last is None:
-        return facts, None
+        return observed, None
     plan = None
-    is_unchanged = memory.observed == facts.connector.metadata.generation
+    is_unchanged = memory.observed == observed.connector.metadata.generation
     if last.shape is None:
-        shape = _shape(facts, last)
+        shape = _shape(observed, last)
         plan = replace(last, hash=due(last.asked, shape), shape=shape, restarted=memory.restarted, created=0.0)
-        own = facts.own if is_unchanged else ""
+        own = observed.own if is_unchanged else ""
         memory = replace(memory, plan=plan.hash, own=own)
-        facts = replace(facts, memory=memory, plans=(*facts.plans, plan))
+        observed = replace(observed, memory=memory, plans=(*observed.plans, plan))
         if is_unchanged:
             memory = replace(memory, tasks=_marked(memory.tasks, plan, life))
-    pods = tuple(_of_now(p, memory.tasks) for p in facts.task_pods)
-    return replace(facts, memory=memory, task_pods=pods), plan
+    pods = tuple(_of_now(p, memory.tasks) for p in observed.task_pods)
+    return replace(observed, memory=memory, task_pods=pods), plan
 
 
-def _shape(facts: Observation, plan: Plan) -> Shape:
+def _shape(observed: Observation, plan: Plan) -> Shape:
     """That of the pods that there are; what they do not tell is taken to be as it is asked for now."""
-    if plan.asked == facts.asked:
-        return facts.shape
-    image = next((p.image for p in sorted(facts.task_pods, key=lambda p: -p.created) if p.image), facts.shape.image)
+    if plan.asked == observed.asked:
+        return observed.shape
+    image = next(
+        (p.image for p in sorted(observed.task_pods, key=lambda p: -p.created) if p.image), observed.shape.image
+    )
     every = {r.name for t in plan.tasks for r in references(t.config, t.worker)}
-    return replace(facts.shape, image=image, secrets=tuple(sorted(every)))
+    return replace(observed.shape, image=image, secrets=tuple(sorted(every)))
 
 
 def _marked(tasks: Mapping[int, TaskMemory], plan: Plan, life: LifeOf) -> dict[int, TaskMemory]:

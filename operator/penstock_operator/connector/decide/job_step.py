@@ -13,12 +13,13 @@ from typing import Final
 
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.decide.refused_pods import Refusal, pause
+from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import JobPod, Phase
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.render.names import digest, job_name
 from penstock_operator.reasons import Reason
 
-__all__ = ["DOING", "JobFacts", "JobStep", "name_of", "step"]
+__all__ = ["DOING", "JobObservation", "JobStep", "name_of", "step"]
 
 _FIRST: Final = 2.0
 _LONGEST: Final = 60.0
@@ -31,7 +32,7 @@ _WORDS: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OF
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobObservation:
     """What is known.
 
     Attributes:
@@ -59,6 +60,18 @@ class JobFacts:
     deadline: float
     patience: float
     now: float
+
+    @classmethod
+    def of(cls, observed: Observation, action: Action, key: str) -> "JobObservation":
+        """What is observed of the Connector's job pod for this action and key."""
+        connector = observed.connector
+        name = name_of(connector.metadata.name, action, key, connector.spec.template)
+        refusals = (observed.refusals[n] for n in sorted(observed.refusals) if n == name or n.startswith(f"{name}-"))
+        return cls(
+            name=name, action=action, key=key, pods=observed.job_pods, answers=observed.answers,
+            memory=observed.memory.job, slot=observed.slot, refusal=next(refusals, None),
+            deadline=observed.job_deadline, patience=observed.patience, now=observed.now,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +103,15 @@ def name_of(connector: str, action: Action, key: str, template: Mapping[str, obj
     return job_name(connector, _WORDS[action], digest(key, template) if template else key)
 
 
-def step(facts: JobFacts) -> JobStep:
+def step(observed: JobObservation) -> JobStep:
     """What becomes of a job pod that is wanted."""
-    wanted = [p for p in facts.pods if p.name == facts.name or p.name.startswith(f"{facts.name}-")]
-    away = [p for p in wanted if p.given_up(facts.now, facts.patience)]
+    wanted = [p for p in observed.pods if p.name == observed.name or p.name.startswith(f"{observed.name}-")]
+    away = [p for p in wanted if p.given_up(observed.now, observed.patience)]
     pod = next((p for p in sorted(wanted, key=lambda p: p.created) if p not in away), None)
-    name = pod.name if pod is not None else _free(facts.name, {p.name for p in wanted})
-    others = tuple(p for p in facts.pods if p.name != name and p.leaving is None)
-    memory = facts.memory if facts.memory.key == facts.name else JobMemory(facts.name)
-    found = _follow(replace(facts, name=name, memory=memory), pod, away)
+    name = pod.name if pod is not None else _free(observed.name, {p.name for p in wanted})
+    others = tuple(p for p in observed.pods if p.name != name and p.leaving is None)
+    memory = observed.memory if observed.memory.key == observed.name else JobMemory(observed.name)
+    found = _follow(replace(observed, name=name, memory=memory), pod, away)
     return replace(found, delete=(*found.delete, *others))
 
 
@@ -108,8 +121,8 @@ def _free(name: str, taken: Collection[str]) -> str:
     return next(n for n in names if n not in taken)
 
 
-def _follow(facts: JobFacts, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
-    memory, (reason, message) = facts.memory, DOING[facts.action]
+def _follow(observed: JobObservation, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
+    memory, (reason, message) = observed.memory, DOING[observed.action]
     if memory.attempts:
         reason, message = memory.reason, memory.message
     elif away:
@@ -117,41 +130,43 @@ def _follow(facts: JobFacts, pod: JobPod | None, away: Sequence[JobPod]) -> JobS
             f"node {away[-1].node or 'unknown'} does not end pod {away[-1].name}: it is away, and another pod works"
         )
     if pod is None:
-        if facts.refusal is not None:
-            reason, message = facts.refusal.reason, facts.refusal.message
-            if (left := pause(facts.refusal, facts.now)) > 0:
+        if observed.refusal is not None:
+            reason, message = observed.refusal.reason, observed.refusal.message
+            if (left := pause(observed.refusal, observed.now)) > 0:
                 return JobStep(memory, reason=reason, message=message, again=left)
-        if memory.retry_at is not None and memory.retry_at > facts.now:
-            return JobStep(memory, reason=reason, message=message, again=memory.retry_at - facts.now)
-        if not facts.slot:
-            if not memory.attempts and facts.refusal is None:
+        if memory.retry_at is not None and memory.retry_at > observed.now:
+            return JobStep(memory, reason=reason, message=message, again=memory.retry_at - observed.now)
+        if not observed.slot:
+            if not memory.attempts and observed.refusal is None:
                 message = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
             return JobStep(memory, None, None, (), reason, message, again=_SLOT_WAIT, queued=True)
-        return JobStep(memory, None, facts.name, tuple(away), reason, message)  # gone already, but for their requests
+        return JobStep(
+            memory, None, observed.name, tuple(away), reason, message
+        )  # gone already, but for their requests
     if pod.phase is Phase.ENDED:
-        return _ended(facts, pod)
+        return _ended(observed, pod)
     if pod.leaves_by is not None:
-        left = pod.leaves_by + facts.patience - facts.now
+        left = pod.leaves_by + observed.patience - observed.now
         if not memory.attempts:
             message = f"waits for the end of {pod.name}"
         return JobStep(memory, None, None, (), reason, message, again=left)
-    left = _ends_by(facts, pod) - facts.now
+    left = _ends_by(observed, pod) - observed.now
     if left <= 0:
-        return replace(_failed(facts, *_overdue(facts, pod)), delete=(pod,))
+        return replace(_failed(observed, *_overdue(observed, pod)), delete=(pod,))
     return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), again=left)
 
 
-def _ends_by(facts: JobFacts, pod: JobPod) -> float:
+def _ends_by(observed: JobObservation, pod: JobPod) -> float:
     """When we end it: the deadline in the pod itself begins on a node, and is kept by a kubelet that is there."""
     if not pod.node:
-        return pod.created + facts.deadline
-    return (pod.accepted or pod.created) + facts.deadline + facts.patience
+        return pod.created + observed.deadline
+    return (pod.accepted or pod.created) + observed.deadline + observed.patience
 
 
-def _overdue(facts: JobFacts, pod: JobPod) -> tuple[str, str]:
+def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
     if not pod.node:
         reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has looked at the pod")
-        return reason, f"{message}; no node took the job pod within {facts.deadline:.0f} s, and it is tried again"
+        return reason, f"{message}; no node took the job pod within {observed.deadline:.0f} s, and it is tried again"
     if pod.hindrance is not None:
         return pod.hindrance[0], _late(pod)
     return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
@@ -172,16 +187,16 @@ def _late(pod: JobPod) -> str:
     return f"the job pod's container had not started in time{why}; {slow}"
 
 
-def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
+def _ended(observed: JobObservation, pod: JobPod) -> JobStep:
     gone = () if pod.leaving is not None else (pod,)
-    answer = facts.answers.get(pod.name)
-    if answer is not None and answer.id == facts.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
-        if _is_answered(facts.action, answer):
+    answer = observed.answers.get(pod.name)
+    if answer is not None and answer.id == observed.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
+        if _is_answered(observed.action, answer):
             return JobStep(JobMemory(), answer, delete=gone)
         # A preparation may be wrong in a way that only shows at Kafka; a reset is tried for as long as it may be mended.
-        reason, nothing = _NOT_DONE[facts.action]
+        reason, nothing = _NOT_DONE[observed.action]
         message = "; ".join(map(str, answer.problems)) or answer.message or nothing
-    elif answer is not None and answer.id == facts.key:
+    elif answer is not None and answer.id == observed.key:
         reason = _UNDONE.get(answer.outcome, Reason.JOB_FAILED)
         message = answer.message
     else:
@@ -190,11 +205,11 @@ def _ended(facts: JobFacts, pod: JobPod) -> JobStep:
         message = ended.describe() if ended is not None else "the pod ended without an answer"
         if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late(pod)
-    memory = facts.memory
+    memory = observed.memory
     if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
-        left = (pod.leaves_by or facts.now) + facts.patience - facts.now
+        left = (pod.leaves_by or observed.now) + observed.patience - observed.now
         return JobStep(memory, reason=memory.reason, message=memory.message, again=left)
-    return replace(_failed(facts, reason, message), delete=gone)
+    return replace(_failed(observed, reason, message), delete=gone)
 
 
 def _is_answered(action: Action, answer: JobAnswer) -> bool:
@@ -215,11 +230,11 @@ _NOT_DONE: Final[Mapping[Action, tuple[str, str]]] = {
 }
 
 
-def _failed(facts: JobFacts, reason: str, message: str) -> JobStep:
+def _failed(observed: JobObservation, reason: str, message: str) -> JobStep:
     """This try brought no answer: when the next one comes."""
-    attempts = facts.memory.attempts + 1
+    attempts = observed.memory.attempts + 1
     delay = min(_LONGEST, _FIRST * 2.0 ** min(attempts - 1, _DOUBLINGS))
     if reason == Reason.PREPARE_FAILED and attempts > _DOUBLINGS + 1:
         delay = _REFUSED_LONGEST
-    memory = JobMemory(facts.memory.key, attempts, facts.now + delay, reason, message)
+    memory = JobMemory(observed.memory.key, attempts, observed.now + delay, reason, message)
     return JobStep(memory, None, None, (), reason, message, again=delay)

@@ -1,114 +1,135 @@
-"""The plan for what is asked now, or what is done to come to one. Pure."""
+"""The plan for what is asked now, or what is done to get one. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_model.contracts.job import Action, Outcome, PlanAnswer
 from penstock_operator.connector.decide import job_step
-from penstock_operator.connector.decide.decision import (
-    CreateJob,
-    Decision,
-    job_facts,
-    known_flaws,
-    refused,
-    unknown,
-    valid,
-    waiting,
-)
+from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
+from penstock_operator.connector.decide.decision import CreateJob, StepOutcome, waiting
+from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.refused_pods import of_plan, pause
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import JobPod
+from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import plan_name
 from penstock_operator.reasons import Reason
 
-__all__ = ["planned"]
+__all__ = ["plan_tasks"]
 
 _UNWATCHED_AGAIN: Final = 60.0
-"""Where Secrets are not watched, nobody tells that one has come which a refused configuration named."""
-_STARTING: Final = Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start")
+"""Seconds. Where Secrets are not watched, no event says that one has come which a refused configuration names."""
 
 
-def planned(facts: Observation) -> tuple[Plan | None, Decision]:
-    """The plan, and a decision that what runs is added to; without a plan, what is done to come to one."""
-    memory = facts.memory
-    if flaws := known_flaws(facts):
-        found = refused(facts, replace(memory, refused="", refusal=()), flaws)
-        return None, replace(found, delete=_jobs(facts))
-    known = facts.plan(facts.due)
-    if known is None:
-        kept = facts.refusals.get(of_plan(plan_name(facts.connector.metadata.name, facts.due)))
-        if kept is not None and (left := pause(kept, facts.now)) > 0:
-            found = waiting(facts, kept.reason, kept.message, again=left)
-            return None, replace(found, delete=_jobs(facts))
-        known = facts.split()
-    if known is not None:
-        memory = replace(memory, refused="", refusal=())
-        if known.hash == facts.due:
-            return known, Decision(memory, _STARTING, valid(facts, known), "Pending", plan=known)
-        known = known.shaped(facts.shape)  # the same tasks: nobody need be asked
-        return known, Decision(memory, _STARTING, valid(facts, known), "Pending", plan=known, save=(known,))
-    if memory.refused == facts.due:
-        found = _missing(facts, refused(facts, memory, memory.refusal))
-        again = _UNWATCHED_AGAIN if facts.secrets.names and facts.secrets.hash is None else None
-        return None, replace(found, delete=_jobs(facts), again=again)
-    plan, found = _by_job(facts)
-    return plan, _missing(facts, found)
+def plan_tasks(observed: Observation) -> StepOutcome:
+    """The plan for what is asked now, in the outcome's `plan`; without one, what is done to get it."""
+    if problems := known_problems(observed):
+        memory = replace(observed.memory, refused="", refusal=())
+        return _refused(observed, memory, problems, delete=_plan_jobs(observed))
+    stored = observed.plan(observed.due)
+    if stored is not None:
+        return _planned(observed, _accepted(observed.memory), stored)
+    refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
+    if refusal is not None and (left := pause(refusal, observed.now)) > 0:
+        return replace(waiting(observed, refusal.reason, refusal.message, again=left), delete=_plan_jobs(observed))
+    if (split := observed.split()) is not None:  # the same tasks in pods of another shape: the plugin need not be asked
+        plan = split.shaped(observed.shape)
+        return _planned(observed, _accepted(observed.memory), plan, save=(plan,))
+    if observed.memory.refused == observed.due:
+        again = _UNWATCHED_AGAIN if observed.secrets.names and observed.secrets.hash is None else None
+        jobs = _plan_jobs(observed)
+        outcome = _refused(observed, observed.memory, observed.memory.refusal, delete=jobs, again=again)
+    else:
+        outcome = _plan_by_job(observed)
+    return _with_missing_secrets(observed, outcome)
 
 
-def _missing(facts: Observation, found: Decision) -> Decision:
-    """What a missing Secret comes to: it may be on its way, so that nobody is called; the rest is told with it."""
-    secrets = facts.secrets
-    if not secrets.missing:
-        return found
-    reason = Reason.WORKER_SECRET_MISSING if secrets.worker_missing else Reason.SECRET_MISSING
-    told = list(secrets.missing)
-    if found.config.valid is False:
-        told += (p for p in facts.memory.refusal if "${secret:" not in p)
-    return replace(found, verdict=Verdict(Kind.UNDER_WAY, reason, "; ".join(told)), state="Pending")
+def _planned(
+    observed: Observation, memory: Memory, plan: Plan, *, save: tuple[Plan, ...] = (), delete: tuple[JobPod, ...] = ()
+) -> StepOutcome:
+    return StepOutcome(
+        memory=memory, verdict=Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start"),
+        config=valid(observed, plan), state="Pending", plan=plan, save=save, delete=delete,
+    )  # fmt: skip
 
 
-def _by_job(facts: Observation) -> tuple[Plan | None, Decision]:
-    due = facts.due
-    alive = any(p.lives(facts.now, facts.patience) for p in facts.task_pods)
-    step = job_step.step(job_facts(facts, Action.PLAN, due))
-    memory = replace(facts.memory, job=step.memory)
-    if step.answer is None:
-        config = unknown("is being checked")
-        found = waiting(facts, step.reason, step.message, memory=memory, again=step.again, config=config)
-        # Where no task lives, and none may come meanwhile, the same pod may shut out those that were.
-        prepare = not alive and not _goes_on(facts) and not facts.name_unseen
-        create = () if step.create is None else (CreateJob(step.create, Action.PLAN, due, prepare=prepare),)
-        if create and prepare:  # whichever plan comes next: this pod may shut out its tasks
-            found = replace(found, memory=replace(memory, fence=""))
-        return None, replace(found, create=create, delete=step.delete, queued=step.queued)
-    if step.answer.outcome is Outcome.INVALID or step.answer.plan is None:
-        problems = tuple(map(str, step.answer.problems)) or (step.answer.message or "the plugin refuses it",)
-        found = refused(facts, replace(memory, refused=due, refusal=problems), problems)
-        return None, replace(found, delete=step.delete)
-    plan = _plan(facts, step.answer)
-    memory = replace(memory, refused="", refusal=())
-    if step.answer.standing is not None and not alive:
-        memory = replace(memory, standing=step.answer.standing, fence=plan.fence(facts.connector.connect_name))
-    return plan, Decision(memory, _STARTING, valid(facts, plan), "Pending", plan=plan, save=(plan,), delete=step.delete)
-
-
-def _goes_on(facts: Observation) -> bool:
-    """Whether tasks of the last good plan are run, and replaced, while another is made."""
-    last = facts.plan(facts.memory.plan)
-    return last is not None and bool(last.tasks) and facts.is_prepared(last)
-
-
-def _plan(facts: Observation, answer: JobAnswer) -> Plan:
-    assert answer.plan is not None
-    warnings = tuple(map(str, answer.warnings))
-    last = facts.plan(facts.memory.plan)
-    return Plan.of(
-        facts.asked, facts.shape, answer.plan, warnings, facts.secrets_in_force, facts.memory.restarted, last
+def _refused(
+    observed: Observation, memory: Memory, problems: Sequence[str], *, delete: tuple[JobPod, ...],
+    again: float | None = None,
+) -> StepOutcome:  # fmt: skip
+    """The configuration is wrong: a person must change it."""
+    count = f"{len(problems)} problems: " if len(problems) > 1 else ""
+    rest = "; the tasks go on with the last good configuration" if observed.task_pods else ""
+    verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
+    return StepOutcome(
+        memory=memory, verdict=verdict, config=invalid(problems), state="Failed", delete=delete, again=again
     )
 
 
-def _jobs(facts: Observation) -> tuple[JobPod, ...]:
-    """Those that plan. A preparation is of the last good plan, which goes on."""
-    return tuple(p for p in facts.job_pods if p.leaving is None and p.action == Action.PLAN)
+def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOutcome:
+    """The outcome for missing Secrets: they may be on their way, so that the Connector does not count as stalled."""
+    secrets = observed.secrets
+    if not secrets.missing:
+        return outcome
+    reason = Reason.WORKER_SECRET_MISSING if secrets.worker_missing else Reason.SECRET_MISSING
+    problems = list(secrets.missing)
+    if outcome.config.valid is False:
+        problems += (p for p in observed.memory.refusal if "${secret:" not in p)
+    return replace(outcome, verdict=Verdict(Kind.UNDER_WAY, reason, "; ".join(problems)), state="Pending")
+
+
+def _plan_by_job(observed: Observation) -> StepOutcome:
+    """A job pod asks the plugin to check the configuration and to split it into tasks."""
+    has_tasks = any(p.lives(observed.now, observed.patience) for p in observed.task_pods)
+    step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
+    memory, answer = replace(observed.memory, job=step.memory), step.answer
+    if answer is None:
+        return _job_under_way(observed, memory, step, has_tasks=has_tasks)
+    if answer.outcome is Outcome.INVALID or answer.plan is None:
+        problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
+        memory = replace(memory, refused=observed.due, refusal=problems)
+        return _refused(observed, memory, problems, delete=step.delete)
+    plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
+    memory = _accepted(memory)
+    if answer.standing is not None and not has_tasks:
+        memory = replace(memory, standing=answer.standing, fence=plan.fence(observed.connector.connect_name))
+    return _planned(observed, memory, plan, save=(plan,), delete=step.delete)
+
+
+def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_tasks: bool) -> StepOutcome:
+    # With no task running or starting, the plan pod also fences old tasks.
+    prepare = not has_tasks and not _last_plan_running(observed) and not observed.name_unseen
+    create = () if step.create is None else (CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare),)
+    if create and prepare:  # this pod may fence the tasks of any plan, so that each must be prepared after it
+        memory = replace(memory, fence="")
+    return StepOutcome(
+        memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
+        config=unchecked("is being checked"), state="Pending", create=create, delete=step.delete, again=step.again,
+        queued=step.queued,
+    )  # fmt: skip
+
+
+def _last_plan_running(observed: Observation) -> bool:
+    """Whether tasks of the last good plan run, and are replaced, while another plan is made."""
+    last = observed.plan(observed.memory.plan)
+    return last is not None and bool(last.tasks) and observed.is_prepared(last)
+
+
+def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) -> Plan:
+    last = observed.plan(observed.memory.plan)
+    return Plan.of(
+        observed.asked, observed.shape, answer, warnings, observed.secrets_in_force, observed.memory.restarted, last
+    )
+
+
+def _accepted(memory: Memory) -> Memory:
+    """The memory without the last refusal of the configuration."""
+    return replace(memory, refused="", refusal=())
+
+
+def _plan_jobs(observed: Observation) -> tuple[JobPod, ...]:
+    """Job pods that plan. A preparation is of the last good plan, which goes on."""
+    return tuple(p for p in observed.job_pods if p.leaving is None and p.action == Action.PLAN)

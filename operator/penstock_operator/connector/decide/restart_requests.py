@@ -11,16 +11,16 @@ from typing import Final
 
 from penstock_operator.connector.persisted_state import Handled, Memory, last_restart
 
-__all__ = ["KEPT", "Requests", "requests"]
+__all__ = ["ACTIONS_KEPT", "RestartRequests", "kept_actions", "restart_requests"]
 
-KEPT: Final = 10
+ACTIONS_KEPT: Final = 10
 _PREFIX: Final = "penstock.dev/"
 _ACTIONS: Final = ("restart", "restart-failed", "restart-tasks")
 _SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class RestartRequests:
     """What is asked for now.
 
     Attributes:
@@ -36,15 +36,15 @@ class Requests:
     later: bool = False
 
 
-def requests(
-    annotations: Mapping[str, str], memory: Memory, *, wanted: bool, tasks: Collection[int], now: float
-) -> Requests:
+def restart_requests(
+    annotations: Mapping[str, str], memory: Memory, *, running: bool, tasks: Collection[int], now: float
+) -> RestartRequests:
     """What the annotations ask for that was not handled before.
 
     Args:
         annotations: the connector's.
         memory: which tokens were handled; which tasks failed.
-        wanted: whether tasks are meant to live at all.
+        running: whether tasks are meant to run at all.
         tasks: the numbers of the tasks that there are.
         now: seconds since 1970.
     """
@@ -55,7 +55,7 @@ def requests(
         # `restart-tasks` may name other tasks with the same token: it is one request all the same.
         if not token or (action, token) in known:
             continue
-        if not wanted:
+        if not running:
             what = "Refused", "nothing to restart: the connector is not meant to run (spec.state)"
         elif action == "restart":
             everything = True
@@ -69,7 +69,7 @@ def requests(
             chosen |= found
             what = ("Refused", problem) if problem else ("Succeeded", f"restarted: {_list(found)}")
         handled.append(Handled(action, token, what[0], what[1], now))
-    return Requests(everything, frozenset() if everything else frozenset(chosen), tuple(handled))
+    return RestartRequests(everything, frozenset() if everything else frozenset(chosen), tuple(handled))
 
 
 def _numbers(text: str, tasks: Collection[int]) -> tuple[set[int], str]:
@@ -86,7 +86,7 @@ def _list(numbers: Collection[int]) -> str:
     return ", ".join(map(str, sorted(numbers)))
 
 
-def remembered(annotations: Mapping[str, str], memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
+def kept_actions(annotations: Mapping[str, str], memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
     """The last ones, the latest last.
 
     However old, those stay whose token still stands in an annotation, which would ask for it anew, and the last restart,
@@ -96,7 +96,7 @@ def remembered(annotations: Mapping[str, str], memory: Memory, handled: Sequence
     last = last_restart(every)
     standing = {(action, _token(annotations, action)[0]) for action in _ACTIONS}
     others = [h for h in every if h is not last and (h.action, h.token) not in standing]
-    gone = others[: max(0, len(every) - KEPT)]
+    gone = others[: max(0, len(every) - ACTIONS_KEPT)]
     return tuple(h for h in every if h not in gone)
 
 

@@ -20,7 +20,7 @@ from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
 from penstock_operator.connector.render.names import pod_name
 from penstock_operator.reasons import Reason
 
-__all__ = ["TaskFacts", "TaskStep", "step"]
+__all__ = ["TaskObservation", "TaskStep", "step"]
 
 _TRACE: Final = 4_000
 _UNAVAILABLE_LONGEST: Final = 60.0
@@ -33,7 +33,7 @@ _KEPT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class TaskFacts:
+class TaskObservation:
     """What is known of one task.
 
     Attributes:
@@ -84,16 +84,16 @@ class TaskStep:
     again: float | None = None
 
 
-def step(facts: TaskFacts) -> TaskStep:
+def step(observed: TaskObservation) -> TaskStep:
     """What becomes of a task that is meant to live."""
-    pods = sorted(facts.pods, key=lambda p: p.incarnation)
+    pods = sorted(observed.pods, key=lambda p: p.incarnation)
     current = pods[-1] if pods else None
-    memory = facts.memory
+    memory = observed.memory
     if current is not None and current.incarnation >= memory.incarnation:
         memory = _seen(memory, current)
     elif current is not None:  # the next life has begun in status, and its pod is not there yet
         current = None
-    found = _follow(replace(facts, memory=memory), current)
+    found = _follow(replace(observed, memory=memory), current)
     return replace(found, delete=(*found.delete, *_outlived(pods, current)))
 
 
@@ -113,86 +113,93 @@ def _outlived(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod
     return (*alive, *ended[: max(0, len(ended) - _KEPT)])
 
 
-def _follow(facts: TaskFacts, current: TaskPod | None) -> TaskStep:
-    memory, now = facts.memory, facts.now
+def _follow(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
+    memory, now = observed.memory, observed.now
     if memory.over:
-        return _after_end(facts)
+        return _after_end(observed)
     if current is None:
         if memory.incarnation == 0:
-            return _begin(facts, memory.to("Pending", now, Reason.STARTING))
+            return _begin(observed, memory.to("Pending", now, Reason.STARTING))
         if memory.reason in EXPECTED:
-            return _begin(facts, memory.to("Restarting", now, memory.reason, memory.message))
+            return _begin(observed, memory.to("Restarting", now, memory.reason, memory.message))
         if not memory.pod_uid:  # never seen: the pod was not created, or not yet
-            return _create(facts)
+            return _create(observed)
         return _ended(
-            facts, None, restart_policy.TaskEnd.LOST, Reason.DELETED, f"pod {memory.pod} was deleted", at=facts.now
+            observed,
+            None,
+            restart_policy.TaskEnd.LOST,
+            Reason.DELETED,
+            f"pod {memory.pod} was deleted",
+            at=observed.now,
         )
     if current.ended is not None:
-        return _ended_pod(facts, current, current.ended)
+        return _ended_pod(observed, current, current.ended)
     if current.leaving is not None:
-        return _leaving(facts, current)
-    if facts.waits and (facts.asked or memory.reason == Reason.RESTART_REQUESTED):
-        return TaskStep(replace(_alive(facts, current), reason=Reason.RESTART_REQUESTED, message=_LATER))
-    if facts.asked:
-        return _end(facts, current, Reason.RESTART_REQUESTED, _AS_ASKED)
-    if current.life != facts.life:
-        return _end(facts, current, Reason.SPEC_CHANGED, "restarted for a change of configuration or pod template")
+        return _leaving(observed, current)
+    if observed.waits and (observed.asked or memory.reason == Reason.RESTART_REQUESTED):
+        return TaskStep(replace(_alive(observed, current), reason=Reason.RESTART_REQUESTED, message=_LATER))
+    if observed.asked:
+        return _end(observed, current, Reason.RESTART_REQUESTED, _AS_ASKED)
+    if current.life != observed.life:
+        return _end(observed, current, Reason.SPEC_CHANGED, "restarted for a change of configuration or pod template")
     if memory.reason == Reason.RESTART_REQUESTED:  # asked for, written down, not done yet
-        return _end(facts, current, Reason.RESTART_REQUESTED, _AS_ASKED)
-    return TaskStep(_alive(facts, current))
+        return _end(observed, current, Reason.RESTART_REQUESTED, _AS_ASKED)
+    return TaskStep(_alive(observed, current))
 
 
-def _create(facts: TaskFacts) -> TaskStep:
+def _create(observed: TaskObservation) -> TaskStep:
     """The pod of the life that has begun, unless it was refused a moment ago."""
-    memory = _pending(facts, None)
-    if not facts.asked and (left := pause(facts.refusal, facts.now, facts.life)) > 0:
+    memory = _pending(observed, None)
+    if not observed.asked and (left := pause(observed.refusal, observed.now, observed.life)) > 0:
         return TaskStep(memory, again=left)
     return TaskStep(memory, create=memory.incarnation)
 
 
-def _begin(facts: TaskFacts, memory: TaskMemory) -> TaskStep:
+def _begin(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
     """The next life."""
     number = memory.incarnation + 1
     begun = replace(
-        memory, incarnation=number, pod=pod_name(facts.connector, memory.id, number), pod_uid="", over=False,
-        retry_at=None, reason=Reason.STARTING, life=facts.life, started=None,
+        memory, incarnation=number, pod=pod_name(observed.connector, memory.id, number), pod_uid="", over=False,
+        retry_at=None, reason=Reason.STARTING, life=observed.life, started=None,
     )  # fmt: skip
     return TaskStep(begun, create=number)
 
 
-def _end(facts: TaskFacts, pod: TaskPod, reason: str, message: str) -> TaskStep:
-    return TaskStep(facts.memory.to("Restarting", facts.now, reason, message), delete=(pod,))
+def _end(observed: TaskObservation, pod: TaskPod, reason: str, message: str) -> TaskStep:
+    return TaskStep(observed.memory.to("Restarting", observed.now, reason, message), delete=(pod,))
 
 
-def _leaving(facts: TaskFacts, pod: TaskPod) -> TaskStep:
+def _leaving(observed: TaskObservation, pod: TaskPod) -> TaskStep:
     """It was told to go, by us or by somebody: the next life waits for its end, unless nobody will tell of it."""
-    memory, now = facts.memory, facts.now
-    by = (pod.leaves_by or now) + facts.patience
+    memory, now = observed.memory, observed.now
+    by = (pod.leaves_by or now) + observed.patience
     if memory.reason not in EXPECTED:
         memory = memory.to("Restarting", now, Reason.DELETED, f"pod {pod.name} is being deleted")
     if now < by:
         return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), again=by - now)
     message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
     if memory.reason in EXPECTED:
-        return _begin(facts, memory.to("Restarting", now, memory.reason, message))
-    return _ended(facts, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
+        return _begin(observed, memory.to("Restarting", now, memory.reason, message))
+    return _ended(observed, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
 
 
-def _ended_pod(facts: TaskFacts, pod: TaskPod, ended: Ended) -> TaskStep:
-    memory = facts.memory
-    if memory.reason in EXPECTED or (pod.life != facts.life and ended.code == ExitCode.OK):
-        return _begin(facts, memory.to("Restarting", facts.now, memory.reason or Reason.SPEC_CHANGED, memory.message))
+def _ended_pod(observed: TaskObservation, pod: TaskPod, ended: Ended) -> TaskStep:
+    memory = observed.memory
+    if memory.reason in EXPECTED or (pod.life != observed.life and ended.code == ExitCode.OK):
+        return _begin(
+            observed, memory.to("Restarting", observed.now, memory.reason or Reason.SPEC_CHANGED, memory.message)
+        )
     kind, reason = _end_of(ended)
     trace = ended.word.trace if ended.word is not None else None
-    report = facts.report
+    report = observed.report
     if report is not None and report.pod_uid == pod.uid and report.trace:
         trace = report.trace
-    found = replace(facts, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
+    found = replace(observed, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
     if ended.code == ExitCode.OK and pod.leaving is not None:
         return _ended(found, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
     message = ended.describe()
-    if reason == Reason.SUPERSEDED and facts.overtaken:
-        message = f"{message}; {facts.overtaken}"
+    if reason == Reason.SUPERSEDED and observed.overtaken:
+        message = f"{message}; {observed.overtaken}"
     return _ended(found, pod, kind, reason, message, at=ended.at)
 
 
@@ -216,10 +223,16 @@ def _end_of(ended: Ended) -> tuple[restart_policy.TaskEnd, str]:
 
 
 def _ended(
-    facts: TaskFacts, pod: TaskPod | None, kind: restart_policy.TaskEnd, reason: str, message: str, *, at: float
+    observed: TaskObservation,
+    pod: TaskPod | None,
+    kind: restart_policy.TaskEnd,
+    reason: str,
+    message: str,
+    *,
+    at: float,
 ) -> TaskStep:
     """This life is over: decide once what follows, and remember it."""
-    memory, now = facts.memory, facts.now
+    memory, now = observed.memory, observed.now
     started = memory.started if pod is None else pod.started
     lived = max(0.0, at - started) if started is not None else 0.0
     history = restart_policy.RestartHistory(memory.failures, memory.losses)
@@ -229,7 +242,7 @@ def _ended(
         delay: float | None = min(_UNAVAILABLE_LONGEST, 2.0 ** min(unavailable, 6))
         told = message
     else:
-        again = restart_policy.next_restart(kind, lived=lived, history=history, policy=facts.policy)
+        again = restart_policy.next_restart(kind, lived=lived, history=history, policy=observed.policy)
         delay, history, told = again.delay, again.history, f"{message}; {again.reason}"
     state = "Failed" if kind in (restart_policy.TaskEnd.FAILED, restart_policy.TaskEnd.REFUSED) else "Pending"
     over = memory.to(
@@ -237,40 +250,40 @@ def _ended(
         retry_at=None if delay is None else now + delay,
     )  # fmt: skip
     if delay == 0.0 and reason != Reason.SUPERSEDED:  # it would leave again, where it must be prepared anew first
-        return _begin(facts, replace(over, restarts=over.restarts + 1))
+        return _begin(observed, replace(over, restarts=over.restarts + 1))
     return TaskStep(over, again=delay)
 
 
-def _after_end(facts: TaskFacts) -> TaskStep:
-    memory, now = facts.memory, facts.now
-    if facts.asked or memory.reason == Reason.RESTART_REQUESTED:
-        if facts.waits:
+def _after_end(observed: TaskObservation) -> TaskStep:
+    memory, now = observed.memory, observed.now
+    if observed.asked or memory.reason == Reason.RESTART_REQUESTED:
+        if observed.waits:
             return TaskStep(memory.to(memory.state, now, Reason.RESTART_REQUESTED, _LATER))
         fresh = replace(memory, failures=0, losses=0)
-        return _begin(facts, fresh.to("Restarting", now, Reason.RESTART_REQUESTED, _AS_ASKED))
-    if memory.life != facts.life:  # another configuration is another chance
+        return _begin(observed, fresh.to("Restarting", now, Reason.RESTART_REQUESTED, _AS_ASKED))
+    if memory.life != observed.life:  # another configuration is another chance
         fresh = replace(memory, failures=0, losses=0)
         return _begin(
-            facts, fresh.to("Restarting", now, Reason.SPEC_CHANGED, "restarted for a change of configuration")
+            observed, fresh.to("Restarting", now, Reason.SPEC_CHANGED, "restarted for a change of configuration")
         )
     if memory.retry_at is None and memory.reason in _OWN_FAULT:
         return TaskStep(memory)
     if memory.retry_at is None or memory.retry_at <= now:  # None: an older release gave up
         state = "Restarting" if memory.state == "Failed" else memory.state
-        return _begin(facts, replace(memory.to(state, now, memory.reason, memory.message),
+        return _begin(observed, replace(memory.to(state, now, memory.reason, memory.message),
                                      restarts=memory.restarts + 1))  # fmt: skip
     return TaskStep(memory, again=memory.retry_at - now)
 
 
-def _alive(facts: TaskFacts, pod: TaskPod) -> TaskMemory:
-    memory, report = facts.memory, facts.report
+def _alive(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
+    memory, report = observed.memory, observed.report
     if report is None or report.pod_uid != pod.uid:
         if pod.phase is Phase.RUNNING and memory.state in ("Running", "Paused") and memory.pod_uid == pod.uid:
             return memory  # it has reported before, and Kafka cannot be read now
-        return _pending(facts, pod)
+        return _pending(observed, pod)
     versions = dict(report.versions) or memory.versions
-    if report.acted < facts.acted:
-        return replace(_pending(facts, pod, Reason.CHANGING), versions=versions)
+    if report.acted < observed.acted:
+        return replace(_pending(observed, pod, Reason.CHANGING), versions=versions)
     match report.state:
         case "RUNNING":
             state = "Running"
@@ -284,15 +297,15 @@ def _alive(facts: TaskFacts, pod: TaskPod) -> TaskMemory:
     return replace(found, versions=versions, trace=memory.trace if memory.failures else None)
 
 
-def _pending(facts: TaskFacts, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:
-    memory = facts.memory
+def _pending(observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:
+    memory = observed.memory
     hindrance = pod.hindrance if pod is not None else None
-    if pod is None and facts.refusal is not None:
-        hindrance = facts.refusal.reason, facts.refusal.message
+    if pod is None and observed.refusal is not None:
+        hindrance = observed.refusal.reason, observed.refusal.message
     state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
     if hindrance is not None:
-        return memory.to("Pending", facts.now, *hindrance)
+        return memory.to("Pending", observed.now, *hindrance)
     is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0
     is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
     kept = memory.message if is_again or is_after_loss else ""
-    return memory.to(state, facts.now, reason, kept)
+    return memory.to(state, observed.now, reason, kept)

@@ -9,41 +9,42 @@ from penstock_model.contracts.job import Action
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide import job_step, task_step
-from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision, job_facts, named
-from penstock_operator.connector.decide.pod_identity import LifeOf
-from penstock_operator.connector.decide.restart_requests import Requests
+from penstock_operator.connector.decide.decision import CreateJob, CreateTask, StepOutcome, pod_names, soonest
+from penstock_operator.connector.decide.job_step import JobObservation
+from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase, Pod, TaskPod
 from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskMemory
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.plans import LifeOf, Plan
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import digest, pod_name
 from penstock_operator.connector.render.summary import summarize
 from penstock_operator.reasons import Reason
 
-__all__ = ["run", "to_be_prepared_anew"]
+__all__ = ["run_tasks", "without_lost_preparation"]
 
-_KEPT_PLANS: Final = 2
-_LATE: Final = "a job pod of this Connector that came late has shut"
+_PLANS_KEPT: Final = 2
+_LATE_JOB_POD: Final = "a job pod of this Connector that came late has shut"
 _LOOK: Final = 10.0
-"""Should nobody tell that the status topic can be read."""
+"""Seconds, should no event come once the status topic can be read."""
 
 
-def to_be_prepared_anew(facts: Observation) -> Memory:
-    """The memory without its preparation, where tasks have left for a later one of this very Connector.
+def without_lost_preparation(observed: Observation) -> Memory:
+    """The memory without its preparation, where a later preparation of this very Connector has fenced its tasks.
 
-    A job pod whose node stood still may go on after another has taken its place, and shut out the tasks that run by then:
-    they would leave for ever. That happens at the pace of tasks that are lost in a row. Where somebody else has prepared,
-    nothing is done here: two operators that use one name would shut out each other's tasks for ever.
+    A job pod whose node stood still may go on after another has taken its place, and fence the tasks that run by then:
+    each of their incarnations would be superseded. They are prepared anew, at the pace of tasks that are lost in a row.
+    After a preparation by another connector nothing is done: two operators that use one name would fence each other's
+    tasks for ever.
     """
-    memory, now = facts.memory, facts.now
+    memory, now = observed.memory, observed.now
     left = {n for n, t in memory.tasks.items() if t.over and t.reason == Reason.SUPERSEDED}
-    if not facts.is_overtaken_by_itself or all((memory.tasks[n].retry_at or 0.0) > now for n in left):
+    if not observed.is_overtaken_by_itself or all((memory.tasks[n].retry_at or 0.0) > now for n in left):
         return memory
-    left |= {p.task for p in facts.task_pods if _has_left(p, memory)}
-    alive = {p.task for p in _alive(facts.task_pods)}
+    left |= {p.task for p in observed.task_pods if _has_left(p, memory)}
+    alive = {p.task for p in _living(observed.task_pods)}
     losses = max(t.losses for t in memory.tasks.values())
-    text = f"{_LATE} its tasks out; they are prepared anew"
+    text = f"{_LATE_JOB_POD} its tasks out; they are prepared anew"
     tasks = dict(memory.tasks)
     for n, t in memory.tasks.items():
         if n in left | alive:
@@ -57,169 +58,173 @@ def _has_left(pod: TaskPod, memory: Memory) -> bool:
     return is_last and pod.ended is not None and pod.ended.code == ExitCode.SUPERSEDED
 
 
-def run(facts: Observation, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
+def run_tasks(
+    observed: Observation, plan: Plan, life: LifeOf, restarts: RestartRequests, planning: StepOutcome
+) -> StepOutcome:
     """What becomes of the tasks.
 
     Args:
-        facts: with the memory that `planned` leaves.
+        observed: with the memory that planning leaves.
         plan: what is asked for, or the last good one while there is no other.
         life: what a task's pod must be made from.
-        asked: restarts.
-        planned: what planning does besides.
+        restarts: what annotations ask for.
+        planning: what planning comes to; of a configuration that is not valid its verdict stands.
     """
-    memory = facts.memory
-    if facts.is_prepared(plan) or not plan.tasks:
-        return _tasks(facts, plan, life, asked, planned)
-    if planned.config.valid is None:  # the plan that is being made decides how to go on
-        return replace(planned, plan=plan, state=summarize(facts, plan, memory.tasks).state)
-    return _anew(facts, plan, planned)
-
-
-def _anew(facts: Observation, plan: Plan, planned: Decision) -> Decision:
-    """Another set of tasks: all of the old ones go, then they are shut out, then the new ones come."""
-    tasks = facts.memory.tasks
-    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
-        tasks = {n: _afresh(t, facts.now) for n, t in tasks.items()}
-    memory = replace(facts.memory, tasks=tasks)
-    alive = [p for p in facts.task_pods if p.lives(facts.now, facts.patience)]
-    found = replace(planned, memory=memory, plan=plan, state="Pending")
-    if alive:
-        text = f"the tasks begin anew; waits for the end of {named(alive)}"
-        going = tuple(p for p in alive if p.leaving is None)
-        found = replace(found, delete=(*planned.delete, *going), again=_until_given_up(facts, alive))
-        return _under_way(found, planned, Reason.RESTARTING, text)
-    if facts.name_unseen:  # somebody's tasks may run under it, and would be shut out
-        reason = Reason.WAITING if facts.kafka_trouble is None else Reason.KAFKA_UNAVAILABLE
-        text = f"starts once it is known that nobody has the name {facts.connector.connect_name} in Kafka"
-        return _under_way(replace(found, again=_LOOK), planned, reason, f"{text}: {facts.name_unseen}")
-    fence = plan.fence(facts.connector.connect_name)
-    before = memory.standing.generation if memory.standing is not None else 0
-    key = digest(
-        plan.hash, fence, before, facts.secrets.hash
-    )  # a preparation that failed begins anew with another Secret
-    step = job_step.step(job_facts(facts, Action.PREPARE, key))
-    memory = replace(memory, job=step.memory, fence="")  # whichever plan comes next: this pod may shut out its tasks
-    found = replace(found, memory=memory, delete=tuple(dict.fromkeys((*planned.delete, *step.delete))))
-    if step.answer is not None and step.answer.standing is not None:
-        memory = replace(memory, standing=step.answer.standing, fence=fence)
-        return _under_way(
-            replace(found, memory=memory, again=0.0), planned, Reason.STARTING, "the tasks are about to start"
+    if observed.is_prepared(plan) or not plan.tasks:
+        return _run_one_by_one(observed, plan, life, restarts, planning)
+    if planning.config.valid is None:  # the plan that is being made decides how to go on
+        return planning.then(
+            memory=observed.memory, plan=plan, state=summarize(observed, plan, observed.memory.tasks).state
         )
+    return _begin_anew(observed, plan, planning)
+
+
+def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> StepOutcome:
+    """Another set of tasks: all pods of the old ones end, then old tasks are fenced, then the new ones start."""
+    tasks = observed.memory.tasks
+    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
+        tasks = {n: _reset_counters(t, observed.now) for n, t in tasks.items()}
+    memory = replace(observed.memory, tasks=tasks)
+
+    def under_way(reason: str, message: str) -> Verdict:
+        return Verdict(Kind.UNDER_WAY, reason, message) if planning.config.valid is True else planning.verdict
+
+    before = planning.then(memory=memory, plan=plan, state="Pending")
+    alive = [p for p in observed.task_pods if p.lives(observed.now, observed.patience)]
+    if alive:
+        text = f"the tasks begin anew; waits for the end of {pod_names(alive)}"
+        return before.then(
+            verdict=under_way(Reason.RESTARTING, text), delete=tuple(p for p in alive if p.leaving is None),
+            again=_until_given_up(observed, alive),
+        )  # fmt: skip
+    if observed.name_unseen:  # tasks of another connector may run under the name, and would be fenced
+        reason = Reason.WAITING if observed.kafka_trouble is None else Reason.KAFKA_UNAVAILABLE
+        text = f"starts once it is known that nobody has the name {observed.connector.connect_name} in Kafka"
+        return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), again=_LOOK)
+    fence = plan.fence(observed.connector.connect_name)
+    generation = memory.standing.generation if memory.standing is not None else 0
+    # With another Secret a preparation that failed is tried at once, under another key.
+    key = digest(plan.hash, fence, generation, observed.secrets.hash)
+    step = job_step.step(JobObservation.of(observed, Action.PREPARE, key))
+    # This pod may fence the tasks of any plan, so that each must be prepared after it.
+    memory = replace(memory, job=step.memory, fence="")
+    if step.answer is not None and step.answer.standing is not None:
+        return before.then(
+            memory=replace(memory, standing=step.answer.standing, fence=fence), delete=step.delete, again=0.0,
+            verdict=under_way(Reason.STARTING, "the tasks are about to start"),
+        )  # fmt: skip
+    verdict, state = under_way(step.reason, step.message), "Pending"
+    if step.memory.reason == Reason.PREPARE_FAILED:  # also while the next try is under way
+        verdict, state = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.memory.message), "Failed"
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
-    found = replace(found, create=(*planned.create, *create), again=step.again, queued=step.queued)
-    if step.memory.reason == Reason.PREPARE_FAILED:  # told while it is tried again, too
-        verdict = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.memory.message)
-        return replace(found, verdict=verdict, state="Failed")
-    return _under_way(found, planned, step.reason, step.message)
+    return before.then(
+        memory=memory, verdict=verdict, state=state, create=create, delete=step.delete, again=step.again,
+        queued=step.queued,
+    )  # fmt: skip
 
 
-def _until_given_up(facts: Observation, pods: Sequence[TaskPod]) -> float | None:
+def _until_given_up(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
     """When the first of these is taken to be on a node that is away."""
-    leaving = [p.leaves_by + facts.patience - facts.now for p in pods if p.leaves_by is not None]
+    leaving = [p.leaves_by + observed.patience - observed.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
 
 
-def _under_way(found: Decision, planned: Decision, reason: str, message: str) -> Decision:
-    """Unless planning has more important news."""
-    if planned.config.valid is not True:
-        return found
-    return replace(found, verdict=Verdict(Kind.UNDER_WAY, reason, message))
-
-
-def _afresh(task: TaskMemory, now: float) -> TaskMemory:
+def _reset_counters(task: TaskMemory, now: float) -> TaskMemory:
     begun = replace(task, over=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
     return begun.to("Restarting", now, Reason.SPEC_CHANGED, "begins anew with the other tasks")
 
 
-def _tasks(facts: Observation, plan: Plan, life: LifeOf, asked: Requests, planned: Decision) -> Decision:
-    memory = facts.memory
-    wanted = TaskState.PAUSED if facts.connector.spec.state is State.PAUSED else TaskState.RUNNING
+def _run_one_by_one(
+    observed: Observation, plan: Plan, life: LifeOf, restarts: RestartRequests, planning: StepOutcome
+) -> StepOutcome:
+    """The same set of tasks: each by itself goes on, or is replaced."""
+    memory = observed.memory
+    wanted = TaskState.PAUSED if observed.connector.spec.state is State.PAUSED else TaskState.RUNNING
     tasks: dict[int, TaskMemory] = {}
-    delete: list[Pod] = [*planned.delete]
-    create: list[CreateJob | CreateTask] = [*planned.create]
-    again = [planned.again]
+    delete: list[Pod] = []
+    create: list[CreateTask] = []
+    again: list[float | None] = []
     for number in range(len(plan.tasks)):
-        step = task_step.step(_task_facts(facts, plan, number, life, wanted, asked))
+        step = task_step.step(_task_observation(observed, plan, number, life, wanted, restarts))
         tasks[number] = replace(step.memory, versions=step.memory.versions or plan.versions(number))
         delete += step.delete
         again.append(step.again)
         if step.create is not None:
             assert memory.standing is not None
             create.append(CreateTask(plan, number, step.create, memory.standing, wanted, life(plan, number)))
-    delete += (p for p in facts.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
-    settled = planned.config.valid is True
-    is_over = settled and (planned.pending is None or not planned.pending.planning)  # no plan is being made
-    delete += (p for p in facts.job_pods if p.leaving is None and (is_over or p.action != Action.PLAN))
-    if is_over:
+    delete += (p for p in observed.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
+    is_valid = planning.config.valid is True
+    is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # no plan is being made
+    delete += (p for p in observed.job_pods if p.leaving is None and (is_planned or p.action != Action.PLAN))
+    if is_planned:
         memory = replace(memory, job=JobMemory())
-    found = summarize(facts, plan, tasks)
-    return replace(
-        planned,
+    connector = summarize(observed, plan, tasks)
+    return planning.then(
         memory=replace(memory, tasks=tasks),
-        verdict=found.verdict if settled else planned.verdict,
-        state=found.state,
+        verdict=connector.verdict if is_valid else planning.verdict,
+        state=connector.state,
         plan=plan,
-        tell=wanted if _unaware(facts, facts.task_pods, wanted) else None,
-        delete=tuple(dict.fromkeys(delete)),
+        tell=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
+        delete=tuple(delete),
         create=tuple(create),
-        drop=_old_plans(facts, plan),
-        again=min((a for a in again if a is not None), default=None),
+        drop=_plans_to_drop(observed, plan),
+        again=soonest(*again),
     )
 
 
-def _task_facts(
-    facts: Observation, plan: Plan, number: int, life: LifeOf, wanted: TaskState, asked: Requests
-) -> task_step.TaskFacts:
-    memory = facts.memory.task(number)
-    own = [p for p in facts.task_pods if p.task == number]
-    name = facts.connector.metadata.name
+def _task_observation(
+    observed: Observation, plan: Plan, number: int, life: LifeOf, wanted: TaskState, restarts: RestartRequests
+) -> task_step.TaskObservation:
+    memory = observed.memory.task(number)
+    own = [p for p in observed.task_pods if p.task == number]
+    name = observed.connector.metadata.name
     possible = [pod_name(name, number, memory.incarnation), pod_name(name, number, memory.incarnation + 1)]
-    return task_step.TaskFacts(
-        connector=name, memory=memory, pods=own, report=facts.reports.get(number), life=life(plan, number),
-        acted=_acted(facts, own, wanted), policy=facts.connector.spec.restart, asked=number in asked.tasks,
-        waits=asked.later, overtaken=_overtaken(facts),
-        refusal=next((facts.refusals[n] for n in possible if n in facts.refusals), None), patience=facts.patience,
-        now=facts.now,
+    return task_step.TaskObservation(
+        connector=name, memory=memory, pods=own, report=observed.reports.get(number), life=life(plan, number),
+        acted=_generation_to_report(observed, own, wanted), policy=observed.connector.spec.restart,
+        asked=number in restarts.tasks, waits=restarts.later, overtaken=_fenced_by(observed),
+        refusal=next((observed.refusals[n] for n in possible if n in observed.refusals), None), patience=observed.patience,
+        now=observed.now,
     )  # fmt: skip
 
 
-def _overtaken(facts: Observation) -> str:
-    """For whom a task has left, where that is known."""
-    if facts.overtaken_by is None:
+def _fenced_by(observed: Observation) -> str:
+    """By what a superseded task was fenced; empty: that is not known."""
+    if observed.overtaken_by is None:
         return ""
-    if facts.is_overtaken_by_itself:
-        return f"{_LATE} it out, and it is prepared anew"
+    if observed.is_overtaken_by_itself:
+        return f"{_LATE_JOB_POD} it out, and it is prepared anew"
     return (
-        f"somebody else has started a connector of the name {facts.connector.connect_name} in Kafka (another operator, "
+        f"somebody else has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
         f"penstock run) and has shut this one out; end that one, then restart this one (annotation penstock.dev/restart), "
         f"or make it anew with another spec.connectName"
     )
 
 
-def _alive(pods: Sequence[TaskPod]) -> list[TaskPod]:
+def _living(pods: Sequence[TaskPod]) -> list[TaskPod]:
     return [p for p in pods if p.phase is not Phase.ENDED and p.leaving is None]
 
 
-def _told(facts: Observation, pod: TaskPod) -> tuple[int, str]:
-    """The generation and the state that a pod was told last."""
-    if facts.control is not None and facts.control.generation > pod.generation:
-        return facts.control.generation, facts.control.state
+def _state_given(observed: Observation, pod: TaskPod) -> tuple[int, str]:
+    """The generation and the state that a pod got last: from a control record, or from its own task spec."""
+    if observed.control is not None and observed.control.generation > pod.generation:
+        return observed.control.generation, observed.control.state
     return pod.generation, pod.state
 
 
-def _unaware(facts: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
-    """Whether one of these has not been told what it is to do."""
-    return any(_told(facts, p)[1] != wanted for p in _alive(pods))
+def _needs_control(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
+    """Whether one of these pods was given another state than the wanted one."""
+    return any(_state_given(observed, p)[1] != wanted for p in _living(pods))
 
 
-def _acted(facts: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
-    """The generation that a task's report must name to count."""
-    if _unaware(facts, pods, wanted):
-        return facts.connector.metadata.generation
-    return max((_told(facts, p)[0] for p in _alive(pods)), default=0)
+def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
+    """The generation that a task's report must name, so that it is about the state that is wanted now."""
+    if _needs_control(observed, pods, wanted):
+        return observed.connector.metadata.generation
+    return max((_state_given(observed, p)[0] for p in _living(pods)), default=0)
 
 
-def _old_plans(facts: Observation, plan: Plan) -> tuple[str, ...]:
+def _plans_to_drop(observed: Observation, plan: Plan) -> tuple[str, ...]:
     """All but the present plan and the one before it."""
-    others = [p for p in facts.plans if p.hash != plan.hash]
-    return tuple(p.hash for p in others[: max(0, len(others) - (_KEPT_PLANS - 1))])
+    others = [p for p in observed.plans if p.hash != plan.hash]
+    return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
-from penstock_operator.connector.decide.job_step import JobFacts, JobStep, name_of, step
+from penstock_operator.connector.decide.job_step import JobObservation, JobStep, name_of, step
 from penstock_operator.connector.decide.refused_pods import Refusal
 from penstock_operator.connector.observe.pod_end import Ended
 from penstock_operator.connector.observe.pod_status import JobPod, Phase
@@ -20,9 +20,9 @@ def pod(name: str = NAME, phase: Phase = Phase.WAITING, **more: Any) -> JobPod:
     return JobPod(name=name, phase=phase, **{**usual, **more})
 
 
-def facts(*pods: JobPod, now: float = 1_000.0, **more: Any) -> JobFacts:
+def facts(*pods: JobPod, now: float = 1_000.0, **more: Any) -> JobObservation:
     usual: dict[str, Any] = {"memory": JobMemory(NAME), "slot": True, "refusal": None, "answers": {}}
-    return JobFacts(
+    return JobObservation(
         name=NAME, action=Action.PLAN, key="1", pods=pods, now=now, deadline=120.0, patience=30.0, **{**usual, **more}
     )
 
@@ -177,5 +177,5 @@ def test_a_preparation_that_is_refused_is_tried_again_after_a_pause_that_grows_t
     assert set(pauses[6:]) == {300.0}
 
 
-def prepare(given: JobFacts) -> JobStep:
+def prepare(given: JobObservation) -> JobStep:
     return step(replace(given, action=Action.PREPARE))

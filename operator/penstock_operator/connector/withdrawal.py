@@ -30,23 +30,23 @@ class End(Enum):
     REACHED = "reached"
 
 
-async def leave(document: Mapping[str, Any], facts: Observation, context: Context) -> float:
+async def leave(document: Mapping[str, Any], observed: Observation, context: Context) -> float:
     """Leave a Connector to the operator that runs it: end what this one made, and tell. Seconds until the next look.
 
     Nothing is written to its status, which is the other operator's memory.
     """
-    own = facts.connector.metadata
+    own = observed.connector.metadata
     key = Key(own.namespace or "", own.name)
-    for pod in (*facts.task_pods, *facts.job_pods):
+    for pod in (*observed.task_pods, *observed.job_pods):
         if pod.leaving is None:
             await delete_pod(key, pod, context)
-    for plan in facts.plans:
+    for plan in observed.plans:
         await context.run(context.kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan.hash))
     context.metrics.forget(key)
     message = (
-        f"operator {facts.run_by} runs this Connector, so that {context.settings.release.label} does not: no two releases "
-        f"may watch one namespace. Take {key.namespace} out of watchNamespaces of one of them; to hand it over, remove the "
-        f"pods and ConfigMaps with label {OPERATOR_LABEL}={facts.run_by} then"
+        f"operator {observed.run_by} runs this Connector, so that {context.settings.release.label} does not: no two "
+        f"releases may watch one namespace. Take {key.namespace} out of watchNamespaces of one of them; to hand it over, "
+        f"remove the pods and ConfigMaps with label {OPERATOR_LABEL}={observed.run_by} then"
     )
     log.warning("%s: %s", key, message)
     reason = Reason.OTHER_OPERATOR

@@ -1,0 +1,53 @@
+"""What is known of a configuration: valid, invalid or not checked yet, for the condition of that name. Pure."""
+
+from collections.abc import Sequence
+
+from penstock_operator.connector.decide.unsupported_fields import not_yet
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.observe.secrets import too_many, with_namespace
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.render.conditions import Config
+from penstock_operator.kubernetes.pod_fields import unknown_fields
+from penstock_operator.reasons import Reason
+
+__all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
+
+
+def valid(observed: Observation, plan: Plan) -> Config:
+    """The plugin accepts the configuration, perhaps with warnings."""
+    warnings = [*plan.warnings, *unknown_fields(observed.connector.spec.template)]
+    if left := plan.left_behind:
+        warnings.append(
+            f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
+            f"count again should it be of that kind again"
+        )
+    return Config(True, Reason.VALID, warnings or ("the plugin accepts the configuration",))
+
+
+def invalid(problems: Sequence[str]) -> Config:
+    """All problems at once, so that they can be mended at one go."""
+    count = [f"{len(problems)} problems"] if len(problems) > 1 else []
+    return Config(False, Reason.CONFIG_INVALID, [*count, *problems])
+
+
+def unchecked(when: str) -> Config:
+    """The plugin has not answered yet; `when` follows "the configuration"."""
+    return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
+
+
+def known_config(observed: Observation) -> Config:
+    """What earlier checks tell, where no job pod is started to check the configuration."""
+    if problems := known_problems(observed):
+        return invalid(problems)
+    if (plan := observed.plan(observed.due) or observed.split()) is not None:
+        return valid(observed, plan)
+    if observed.memory.refused == observed.due:
+        return invalid(observed.memory.refusal)
+    return unchecked("is checked when the connector starts")
+
+
+def known_problems(observed: Observation) -> list[str]:
+    """Problems that are seen without the plugin."""
+    connector = observed.connector
+    problems = [str(p) for p in (*connector.reading.problems, *not_yet(connector.spec))]
+    return problems + with_namespace(connector.spec.config) + too_many(connector.spec.config)

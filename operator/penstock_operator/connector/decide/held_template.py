@@ -1,0 +1,43 @@
+"""A Connector whose template is wrong or refused: pods that live go on, and no other one is created. Pure.
+
+There is only the present template, so a pod that is created while it is refused would be another one than was asked for, or
+one that the platform does not allow. As with Kubernetes' own admission, a level that was raised ends no pod.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from penstock_operator.connector.decide.decision import CreateTask, StepOutcome
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.plans import LifeOf, Plan
+
+__all__ = ["is_template_refused", "life_of_present_pods", "without_new_pods"]
+
+_TEMPLATE: Final = "spec.template"
+
+
+def is_template_refused(observed: Observation) -> bool:
+    """Whether no pod can be created as the template asks."""
+    return any(f"{p.property}.".startswith(f"{_TEMPLATE}.") for p in observed.connector.reading.problems)
+
+
+def life_of_present_pods(observed: Observation) -> LifeOf:
+    """A `LifeOf` by which no pod is outdated: each task's is that of its latest pod."""
+
+    def life(_: Plan, task: int) -> str:
+        pods = [p for p in observed.task_pods if p.task == task]
+        return max(pods, key=lambda p: p.incarnation).life if pods else observed.memory.task(task).life
+
+    return life
+
+
+def without_new_pods(outcome: StepOutcome) -> StepOutcome:
+    """The same without pods to create; the verdict names the tasks that wait for theirs."""
+    waiting = sorted(w.task for w in outcome.create if isinstance(w, CreateTask))
+    if not waiting:
+        return replace(outcome, create=())
+    name = "task" if len(waiting) == 1 else "tasks"
+    message = (
+        f"{outcome.verdict.message}; {name} {', '.join(map(str, waiting))} cannot be started before that is changed"
+    )
+    return replace(outcome, create=(), verdict=replace(outcome.verdict, message=message))
