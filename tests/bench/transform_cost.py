@@ -21,7 +21,7 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_consumed
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["Cost", "cost_of", "cost_rows", "transform_costs"]
@@ -58,7 +58,7 @@ def cost_of(case: Case, form: Form, *, times: int) -> Cost:
     gc.collect()
     for _ in range(times):
         begun = time.process_time()
-        operator = Operator(ErrorPolicy())
+        operator = RetryWithToleranceOperator(ErrorPolicy())
         batch = convert_consumed(converters, consumed, operator)
         before = time.process_time()
         batch = chain.transform(steps, batch, operator)

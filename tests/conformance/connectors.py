@@ -13,7 +13,7 @@ from penstock_runtime.manifests.worker_file import worker_from
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plugins.discovery import Plugins
 
@@ -52,7 +52,7 @@ def set_up(config: Mapping[str, Any], *, sink: bool = False) -> Setup:
 
 def outcomes(steps: tuple[Step, ...], records: list[Record]) -> list[Record | Exception | None]:
     """What the engine makes of each record of a batch: the next record, None when it was dropped, or what was raised."""
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     batch = transform(steps, RecordBatch.of(records), operator)
     found: list[Record | Exception | None] = [None] * len(records)
     for position, record in zip(batch.positions, batch.records(), strict=True):
@@ -77,7 +77,7 @@ def outgoing(converters: Converters, place: Place, topic: str, header: str, give
             record = Record(topic=topic, value=value, value_schema=schema)
         case "header":
             record = Record(topic=topic, value=None, headers=(Header(header, value, schema),))
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     made = convert_outgoing(converters, RecordBatch.of([record, record]), operator)
     _raise_first(operator)
     columns: dict[Place, Any] = {"key": made.key, "value": made.value, "header": made.headers}
@@ -102,7 +102,7 @@ def consumed(
         headers=[[(header, data)]] * 2 if place == "header" else None,
         timestamp=[None, None],
     )
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     records = [*convert_consumed(converters, raw, operator).records()]
     _raise_first(operator)
     found = [
@@ -116,6 +116,6 @@ def consumed(
     return found[0]
 
 
-def _raise_first(operator: Operator) -> None:
+def _raise_first(operator: RetryWithToleranceOperator) -> None:
     if operator.failures:
         raise operator.failures[0].error

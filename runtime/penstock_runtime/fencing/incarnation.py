@@ -38,7 +38,7 @@ from penstock_runtime.kafka.status_topic import (
 )
 from penstock_runtime.kafka.topic_position import TopicPosition
 
-__all__ = ["Life", "TransactionalIds", "all_ids"]
+__all__ = ["TaskFence", "TransactionalIds", "all_ids"]
 
 _ANSWER: Final = 30.0
 """Seconds that an answer may take where the task waits for it."""
@@ -78,7 +78,7 @@ def _slot(driver: str, number: int) -> str:
     return f"{driver}/{number}"
 
 
-class Life:
+class TaskFence:
     """This process's view of which incarnation of its task it acts for.
 
     Args:

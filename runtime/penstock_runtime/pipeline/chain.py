@@ -12,7 +12,7 @@ from operator import not_
 from penstock.batch import RecordBatch
 from penstock.plugin import Predicate, Transform
 from penstock.record import Record
-from penstock_runtime.pipeline.record_errors import Operator, Stage
+from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
 
 __all__ = ["Step", "has_own", "transform"]
 
@@ -36,7 +36,7 @@ class Step:
     negate: bool = False
 
 
-def transform(steps: Sequence[Step], batch: RecordBatch, operator: Operator) -> RecordBatch:
+def transform(steps: Sequence[Step], batch: RecordBatch, operator: RetryWithToleranceOperator) -> RecordBatch:
     """What the chain makes of a batch; rows that were dropped or failed are missing."""
     for step in steps:
         if not batch.length:
@@ -45,7 +45,7 @@ def transform(steps: Sequence[Step], batch: RecordBatch, operator: Operator) -> 
     return batch
 
 
-def _step(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
+def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) -> RecordBatch:
     if step.predicate is None:
         return _apply(step, batch, operator)
     found: bool | Sequence[bool | Exception]
@@ -72,7 +72,7 @@ def _step(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
     return RecordBatch.merged(batch.take(rest), _apply(step, batch.take(hit), operator))
 
 
-def _apply(step: Step, batch: RecordBatch, operator: Operator) -> RecordBatch:
+def _apply(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) -> RecordBatch:
     if step.transform.has_batch_form:
         try:
             return step.transform.apply_batch(batch)
@@ -89,7 +89,11 @@ def _answer(predicate: Predicate, record: Record) -> bool | Exception:
 
 
 def _singly(
-    step: Step, batch: RecordBatch, operator: Operator, *, answers: list[bool | Exception | None] | None = None
+    step: Step,
+    batch: RecordBatch,
+    operator: RetryWithToleranceOperator,
+    *,
+    answers: list[bool | Exception | None] | None = None,
 ) -> RecordBatch:
     """Each record by itself.
 

@@ -14,7 +14,7 @@ from penstock.schema import Schema
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.pipeline.chain import has_own
-from penstock_runtime.pipeline.record_errors import Operator, Stage
+from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
 
 __all__ = ["Converters", "convert_consumed", "convert_outgoing"]
 
@@ -32,7 +32,7 @@ class Converters:
     names: tuple[str, str, str]
 
 
-def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Operator) -> Outgoing:
+def convert_outgoing(converters: Converters, batch: RecordBatch, operator: RetryWithToleranceOperator) -> Outgoing:
     """Bytes for Kafka, in Connect's order of stages: header, key, value.
 
     Raises:
@@ -82,7 +82,7 @@ def _negative(cells: int | None | list[int | None]) -> int | None:
 
 
 def _column_out(
-    converter: Converter, name: str, side: str, stage: Stage, batch: RecordBatch, operator: Operator
+    converter: Converter, name: str, side: str, stage: Stage, batch: RecordBatch, operator: RetryWithToleranceOperator
 ) -> tuple[RecordBatch, list[bytes | None] | None]:
     values = batch.key if side == "key" else batch.value if batch.fields is None else batch.fields
     schema: Schema | list[Schema | None] | None = getattr(batch, f"{side}_schema")
@@ -140,7 +140,7 @@ def _says_nothing(converter: Converter, topic: str) -> bool:
 
 
 def _headers_out(
-    converters: Converters, batch: RecordBatch, operator: Operator
+    converters: Converters, batch: RecordBatch, operator: RetryWithToleranceOperator
 ) -> tuple[RecordBatch, list[list[RawHeader]]]:
     convert = converters.header.from_connect
     known: dict[int, RawHeader] = {}
@@ -175,7 +175,7 @@ def _headers_out(
     return (batch if len(rows) == batch.length else batch.take(rows)), made
 
 
-def convert_consumed(converters: Converters, consumed: Consumed, operator: Operator) -> RecordBatch:
+def convert_consumed(converters: Converters, consumed: Consumed, operator: RetryWithToleranceOperator) -> RecordBatch:
     """Records from Kafka's bytes, in Connect's order of stages: key, value, header; a record stops at its first failure."""
     topic = consumed.source.topic
     rows: Sequence[int] = range(len(consumed.offset))
@@ -226,7 +226,7 @@ def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
 
 def _column_in(
     converter: Converter, name: str, stage: Stage, topic: str, data: Sequence[bytes | None] | None,
-    rows: Sequence[int], operator: Operator,
+    rows: Sequence[int], operator: RetryWithToleranceOperator,
 ) -> tuple[list[Any] | Fields | None, Any, Any]:  # fmt: skip
     if data is None:  # no record has a key: one answer for all
         try:
@@ -268,7 +268,7 @@ def _headers_later(
 
 def _headers_in(
     converters: Converters, topic: str, headers: Sequence[Sequence[RawHeader]], rows: Sequence[int],
-    operator: Operator,
+    operator: RetryWithToleranceOperator,
 ) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
     known = _KnownHeaders(converters.header, topic)
     convert = known.__getitem__

@@ -1,7 +1,7 @@
 """What happens to a record that fails: retries, tolerance, log lines (KIP-298), as data.
 
-A stage never fails a batch. It calls `Operator.attempt` for each record that its fast form could not do; what fails there
-becomes a `Failure`, and at the end of the batch `errors.tolerance` decides once for all of them.
+A stage never fails a batch. It calls `RetryWithToleranceOperator.attempt` for each record that its fast form could not do.
+What fails there becomes a `Failure`, and at the end of the batch `errors.tolerance` decides once for all of them.
 """
 
 import random
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.task.liveness import LOOP
 
-__all__ = ["ErrorPolicy", "Failure", "Operator", "Stage"]
+__all__ = ["ErrorPolicy", "Failure", "RetryWithToleranceOperator", "Stage"]
 
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
@@ -70,7 +70,7 @@ class Failure:
 
 
 @dataclass
-class Operator:
+class RetryWithToleranceOperator:
     """Runs single records through a stage and collects those that fail.
 
     Where nothing is tolerated the first record that fails ends the task. Those behind it are not tried any more: each could

@@ -56,13 +56,13 @@ class Summary(msgspec.Struct):
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for stage, seconds in other.seconds.items():
-            self.spend(stage, seconds)
+            self.add_time(stage, seconds)
         self.topics = sorted({*self.topics, *other.topics})
         self.offsets = [*self.offsets, *other.offsets]
         self.messages = [*self.messages, *other.messages]
         self.log = [*self.log, *other.log][:_LOG_LINES]
 
-    def spend(self, stage: str, seconds: float) -> None:
+    def add_time(self, stage: str, seconds: float) -> None:
         """Time that a stage took."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 

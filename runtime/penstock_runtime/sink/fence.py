@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError, Superseded
-from penstock_runtime.fencing.incarnation import Life
+from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 
 __all__ = ["IDLE", "SinkFence"]
@@ -32,7 +32,7 @@ class SinkFence:
         clock: seconds, monotonic.
     """
 
-    def __init__(self, life: Life, writer: StatusWriter, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, life: TaskFence, writer: StatusWriter, clock: Callable[[], float] = time.monotonic) -> None:
         self._life = life
         self._writer = writer
         self._clock = clock

@@ -78,7 +78,7 @@ class SinkOffsets:
             if position is not None and part.offset[0] > position:
                 self._marked.add(part.source)
 
-    def behind(self, partition: TopicPartition, low: int, high: int) -> int:
+    def lag(self, partition: TopicPartition, low: int, high: int) -> int:
         """How many records lie between the position and the end. The marker of the last transaction is none of them."""
         position = self.positions[partition]
         if position is None:
@@ -110,7 +110,7 @@ class SinkOffsets:
         """
         return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items()}
 
-    def take(
+    def assign(
         self, partitions: Sequence[TopicPartition], *, first: Collection[TopicPartition] = (),
         grown: Collection[TopicPartition] = (),
     ) -> None:  # fmt: skip
@@ -243,7 +243,7 @@ class SinkOffsets:
             self.commit()
         self._commit_anew()
 
-    def hold(self) -> None:
+    def keep_alive(self) -> None:
         """See to it that the group keeps its offsets while nothing can be committed, perhaps for days.
 
         Raises:
@@ -343,5 +343,5 @@ class SinkOffsets:
                 attempt += 1
                 log.warning("Commit is tried again (attempt %d): %s", attempt, e)
                 self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
-                self.hold()
+                self.keep_alive()
                 wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)), self._stopping)

@@ -20,7 +20,14 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_consumed
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, Operator, Stage, describe, fatal
+from penstock_runtime.pipeline.record_errors import (
+    ErrorPolicy,
+    Failure,
+    RetryWithToleranceOperator,
+    Stage,
+    describe,
+    fatal,
+)
 from penstock_runtime.pipeline.summary import Summary, error_line
 from penstock_runtime.sink.dead_letters import DeadLetters
 from penstock_runtime.sink.errant_records import ErrantRecords, ReportedUnderNone, coordinates
@@ -103,7 +110,7 @@ class SinkProcess:
         if batches:
             started = time.perf_counter()
             self._write(batches, consumed, summary, stage=stage)
-            summary.spend("deliver", time.perf_counter() - started)
+            summary.add_time("deliver", time.perf_counter() - started)
         return summary
 
     def staged(self) -> list[Any]:
@@ -129,7 +136,7 @@ class SinkProcess:
             ConnectError: a record failed and `errors.tolerance` is `none`.
         """
         started = time.perf_counter()
-        operator = Operator(self._policy, self._stopping, waiting=self._trouble)
+        operator = RetryWithToleranceOperator(self._policy, self._stopping, waiting=self._trouble)
         batch = convert_consumed(self._converters, consumed, operator)
         good = batch.length
         converted = time.perf_counter()
@@ -137,8 +144,8 @@ class SinkProcess:
         result = chain.transform(self._steps, batch, operator)
         if result.offset is None:  # a transform made records from nothing; they lie where those lay that it was given
             result = result.replace(offset=[consumed.offset[row] for row in result.positions])
-        summary.spend("convert", converted - started)
-        summary.spend("transform", time.perf_counter() - converted)
+        summary.add_time("convert", converted - started)
+        summary.add_time("transform", time.perf_counter() - converted)
         summary.read += len(consumed.offset)
         summary.bytes += consumed.size()
         summary.retries += operator.retries

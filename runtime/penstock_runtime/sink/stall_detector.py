@@ -29,5 +29,5 @@ class Missed:
         places = self._offsets.places
         ends = self._consumer.ends(places)
         before = self._waiting
-        self._waiting = {of: place for of, place in places.items() if self._offsets.behind(of, 0, ends[of])}
+        self._waiting = {of: place for of, place in places.items() if self._offsets.lag(of, 0, ends[of])}
         return [of for of, place in self._waiting.items() if (of, place) in before.items()]

@@ -435,7 +435,7 @@ class SinkTask:
             self._offsets.drop(gone)
         if new:
             grown = {tp for tp in new if tp.partition >= self._counts.get(tp.topic, sys.maxsize)}
-            self._offsets.take(new, first={tp for tp in new if tp.topic in anew}, grown=grown)
+            self._offsets.assign(new, first={tp for tp in new if tp.topic in anew}, grown=grown)
         self._ids = {**self._ids, **ids}  # of topics that are gone, too: one that comes back is another
         self._counts = existing
         if gone or new:
@@ -520,12 +520,12 @@ class SinkTask:
             except RetriableError:
                 return None
             marks |= {of: self._ends[of] for of in unknown}
-        return sum(self._offsets.behind(of, *marks[of]) for of in positions)
+        return sum(self._offsets.lag(of, *marks[of]) for of in positions)
 
     def _held_up(self, text: str | None) -> None:
         """A write is tried again, perhaps for hours: the lag grows meanwhile."""
         self._reports.trouble(text)
-        self._offsets.hold()
+        self._offsets.keep_alive()
         self._report_lag()
 
     def _report_lag(self) -> None:

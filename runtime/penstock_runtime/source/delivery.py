@@ -12,7 +12,14 @@ from penstock.record import Record
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, Operator, Stage, context_headers, fatal
+from penstock_runtime.pipeline.record_errors import (
+    ErrorPolicy,
+    Failure,
+    RetryWithToleranceOperator,
+    Stage,
+    context_headers,
+    fatal,
+)
 from penstock_runtime.pipeline.summary import Summary, error_line
 from penstock_runtime.task.liveness import LOOP
 
@@ -57,7 +64,7 @@ class Delivery:
     create_topics: Callable[[set[str]], None] | None = None
     bury_alone: Callable[[Outgoing], None] | None = None
 
-    def deliver(self, portions: Iterable[RecordBatch], port: Port, summary: Summary, *, where: str) -> None:
+    def run_stage(self, portions: Iterable[RecordBatch], port: Port, summary: Summary, *, where: str) -> None:
         """Send every record of these portions, in order.
 
         Args:
@@ -75,16 +82,16 @@ class Delivery:
         for batch in portions:
             LOOP.turned()
             read = clock()
-            summary.spend("read", read - started)
-            operator = Operator(self.policy, self.stopping)
+            summary.add_time("read", read - started)
+            operator = RetryWithToleranceOperator(self.policy, self.stopping)
             # What is told of a failed record is the record as it was read, so that no stage may write into it.
             given = batch.replace(owned=False) if self._tells_records and batch.owned else batch
             transformed = chain.transform(self.steps, given, operator)
             changed = clock()
             outgoing = convert_outgoing(self.converters, transformed, operator)
             converted = clock()
-            summary.spend("transform", changed - read)
-            summary.spend("convert", converted - changed)
+            summary.add_time("transform", changed - read)
+            summary.add_time("convert", converted - changed)
             summary.read += batch.length
             summary.retries += operator.retries
             summary.dropped += batch.length - outgoing.length - len(operator.failures)
@@ -101,7 +108,7 @@ class Delivery:
             if failures:
                 self._settle(failures, batch, port, summary, where)
             started = clock()
-            summary.spend("deliver", started - converted)
+            summary.add_time("deliver", started - converted)
 
     def _settle(
         self, failures: Sequence[Failure], batch: RecordBatch, port: Port, summary: Summary, where: str

@@ -12,7 +12,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import RetriableError
 from penstock.record import Record
 from penstock.source import InputPartition, PartitionReader, record_batches
-from penstock_runtime.fencing.incarnation import Life
+from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import Entry
 from penstock_runtime.kafka.errors import TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.producer import PlainProducer
@@ -70,7 +70,7 @@ class SourceProcess:
         self._refusals = Refusals(settings, delivery.stopping)
         self._life: Incarnation | None = None
 
-    def take_over(self, life: Life) -> None:
+    def take_over(self, life: TaskFence) -> None:
         """Make the producer for this incarnation and fence, unless it is there: rule 3.
 
         Raises:
@@ -86,7 +86,7 @@ class SourceProcess:
         self._transaction = OpenTransaction(self._producer)
         self._life = life.current
 
-    def deliver(self, work: Sequence[Work], *, where: str) -> Summary:
+    def deliver_batch(self, work: Sequence[Work], *, where: str) -> Summary:
         """Deliver these parts and their offsets: in one transaction when exactly once, else the records only.
 
         Raises: as `add` and `commit`.
@@ -131,7 +131,7 @@ class SourceProcess:
         except BaseException:
             transaction.abandon()
             raise
-        summary.spend("commit", time.perf_counter() - started)
+        summary.add_time("commit", time.perf_counter() - started)
 
     @property
     def void(self) -> bool:
@@ -186,7 +186,7 @@ class SourceProcess:
         before = transaction.sent
         try:
             for portions in parts:
-                self._delivery.deliver(portions, transaction, summary, where=where)
+                self._delivery.run_stage(portions, transaction, summary, where=where)
         except BaseException as e:
             if transaction.sent > before or not isinstance(e, RetriableError):
                 transaction.abandon()
@@ -222,14 +222,14 @@ class SourceProcess:
     def _deliver_plainly(self, portions: Iterator[RecordBatch], summary: Summary, where: str) -> None:
         if self._plain is None:
             self._plain = PlainProducer(self._settings, client_id=self._client_id, refusals=self._refusals)
-        self._delivery.deliver(portions, self._plain, summary, where=where)
+        self._delivery.run_stage(portions, self._plain, summary, where=where)
 
     def _flush(self, summary: Summary) -> None:
         if self._plain is None:
             return
         started = time.perf_counter()
         self._plain.flush()
-        summary.spend("commit", time.perf_counter() - started)
+        summary.add_time("commit", time.perf_counter() - started)
 
 
 def _outgoing(topic: str, entries: Sequence[Entry]) -> Outgoing:

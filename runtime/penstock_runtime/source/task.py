@@ -13,7 +13,7 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.record import Record
 from penstock.source import InputPartition, PollingSource, Source
-from penstock_runtime.fencing.incarnation import Life
+from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
@@ -55,7 +55,7 @@ class SourceTask:
     """
 
     def __init__(
-        self, setup: Setup, life: Life | None, writer: StatusWriter, reports: Reports, *, stopping: threading.Event,
+        self, setup: Setup, life: TaskFence | None, writer: StatusWriter, reports: Reports, *, stopping: threading.Event,
         paused: threading.Event, spark: Spark | None,
     ) -> None:  # fmt: skip
         self._setup = setup
@@ -279,7 +279,7 @@ class SourceTask:
             for group in dealt_evenly(parts, self._spark.cores)
         ]
         total = Summary()
-        for result in self._spark.run(worker.deliver, payloads, timeout=timeout):
+        for result in self._spark.run(worker.deliver_on_worker, payloads, timeout=timeout):
             total.add(worker.unwrap(result))
         return total
 
@@ -392,8 +392,8 @@ def _changed(start: Offsets, end: OffsetUpdates) -> dict[SourcePartition, Offset
     return {p: o for p, o in end.items() if start.get(p) != o}
 
 
-def at_least_once(setup: Setup) -> Life:
+def at_least_once(setup: Setup) -> TaskFence:
     """Of a task that writes in no transactions, as sinks do, too."""
     spec = setup.spec
     own = Incarnation(spec.incarnation, 0, spec.token, 0, generation=spec.generation, plan=spec.plan)
-    return Life(setup.settings, setup.shared, setup.status_topic, setup.ids, own, fences=False, known=spec.status)
+    return TaskFence(setup.settings, setup.shared, setup.status_topic, setup.ids, own, fences=False, known=spec.status)

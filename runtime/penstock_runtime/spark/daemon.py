@@ -26,7 +26,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Serve Spark's requests for workers until its JVM ends."""
-    assert worker.deliver is not None  # loaded for the workers
+    assert worker.deliver_on_worker is not None  # loaded for the workers
     assert spark_worker.main is not None
     collect_seldom()
     daemon.worker = _worker

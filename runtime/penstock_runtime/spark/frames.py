@@ -72,7 +72,7 @@ class FramePut:
             self._process.retrying(lambda f=frame: self._put(f), summary)  # type: ignore[misc]
             summary.written += sum(len(run.values) for run in frame)
         self._process.settle(failures, summary)
-        summary.spend("deliver", time.perf_counter() - started)
+        summary.add_time("deliver", time.perf_counter() - started)
         return summary
 
     def close(self) -> None:

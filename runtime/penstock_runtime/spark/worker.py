@@ -26,7 +26,7 @@ from penstock.sink import TopicPartition
 from penstock.source import InputPartition
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime import logs
-from penstock_runtime.fencing.incarnation import Life
+from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.status_topic import Incarnation
@@ -40,7 +40,17 @@ from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.source.process import SourceProcess, Work
 from penstock_runtime.task.stdio_capture import become_log_lines, last_lines
 
-__all__ = ["Part", "RangeLimits", "consume", "deliver", "end_file", "part", "payload", "range_payload", "unwrap"]
+__all__ = [
+    "Part",
+    "RangeLimits",
+    "consume",
+    "deliver_on_worker",
+    "end_file",
+    "part",
+    "payload",
+    "range_payload",
+    "unwrap",
+]
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +105,7 @@ _KINDS: Final[dict[str, type[ConnectError]]] = {
 }  # fmt: skip
 
 
-def payload(setup: Setup, life: Life | None, work: Sequence[Work]) -> bytes:
+def payload(setup: Setup, life: TaskFence | None, work: Sequence[Work]) -> bytes:
     """What a worker needs to deliver these parts."""
     current = None if life is None else life.current
     return msgspec.msgpack.encode(
@@ -151,14 +161,14 @@ def part(result: bytes) -> Part:
     return Part(summary, error, answer.size)
 
 
-def deliver(data: bytes) -> bytes:
+def deliver_on_worker(data: bytes) -> bytes:
     """Deliver one part of a batch; the entry that Spark calls."""
     try:
         task = msgspec.msgpack.decode(data, type=_Payload)
         process, setup = _process(task)
         if task.life is not None:
             own = Incarnation(*task.life)
-            life = Life(setup.settings, setup.shared, setup.status_topic, setup.ids, own, known=setup.spec.status)
+            life = TaskFence(setup.settings, setup.shared, setup.status_topic, setup.ids, own, known=setup.spec.status)
             try:
                 process.take_over(life)
             finally:
@@ -168,7 +178,7 @@ def deliver(data: bytes) -> bytes:
             for part, offsets, entries in task.work
         ]
         _wait_for(min(_SOURCE_WAITS, setup.batch_timeout / 2))
-        summary = process.deliver(work, where=f"source {setup.spec.connector}")
+        summary = process.deliver_batch(work, where=f"source {setup.spec.connector}")
         return msgspec.msgpack.encode(_Answer(summary=summaries.encode(summary)))
     except Exception as e:  # noqa: BLE001 (errors travel as data)
         return msgspec.msgpack.encode(failure(e, _redact))
@@ -212,7 +222,7 @@ def consume(data: bytes) -> bytes:
         answer = failure(error, _redact)
         _let_go()  # what the reader had fetched is not to be trusted
     total.offsets = [(*of, offset) for of, offset in ends.items()]
-    total.spend("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
+    total.add_time("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
     answer.summary, answer.size = summaries.encode(total), task.limits.size
     return msgspec.msgpack.encode(answer)
 

@@ -22,7 +22,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
-from penstock_runtime.fencing.incarnation import Life
+from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.pipeline.context import Setup
@@ -363,7 +363,7 @@ def _task(
         incarnation = Incarnation(
             spec.incarnation, 0, spec.token, setup.cores + 1, generation=spec.generation, plan=spec.plan
         )
-        life = Life(
+        life = TaskFence(
             setup.settings, setup.shared, setup.status_topic, setup.ids, incarnation, known=spec.status
         )  # fmt: skip
     return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark)

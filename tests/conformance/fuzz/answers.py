@@ -15,7 +15,7 @@ from penstock import (
     Schema,
 )
 from penstock_runtime.pipeline.chain import Step, transform
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 
 from .. import codec
 from ..connectors import set_up
@@ -114,7 +114,7 @@ def _as_columns(steps: tuple[Step, ...], records: Sequence[Record]) -> list[Answ
 
 
 def _through(steps: tuple[Step, ...], batch: RecordBatch, length: int) -> list[Answer]:
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     made: list[Answer] = [{"record": None}] * length
     left = transform(steps, batch, operator)
     for position, record in zip(left.positions, left.records(), strict=True):

@@ -15,7 +15,7 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.kafka import StatusTopic
-from penstock_runtime.fencing.incarnation import Life, TransactionalIds
+from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.fencing.prepare import Place, fence
 from penstock_runtime.kafka import compacted_follower, compacted_topic, consumers
 from penstock_runtime.kafka.compacted_follower import Follower
@@ -65,10 +65,10 @@ class World:
         place = Place(NAME, "penstock", self.settings, self.settings, self.topic)
         return fence(place, tasks, known=known)
 
-    def life(self, incarnation: int, standing: Standing, known: StatusSnapshot | None) -> Life:
+    def life(self, incarnation: int, standing: Standing, known: StatusSnapshot | None) -> TaskFence:
         own = Incarnation(incarnation, 0, f"t{incarnation}", 0, standing.generation, standing.plan)
         ids = TransactionalIds("penstock", NAME, 0)
-        return Life(self.settings, self.settings, self.topic, ids, own, fences=False, known=known)
+        return TaskFence(self.settings, self.settings, self.topic, ids, own, fences=False, known=known)
 
     def writer(self) -> StatusWriter:
         return StatusWriter(self.settings, client_id="test")

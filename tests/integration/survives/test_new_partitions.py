@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 
 from penstock import RetriableError
 from penstock.errors import Superseded
-from penstock_runtime.fencing.incarnation import Life, TransactionalIds
+from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.kafka import compacted_follower
 from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
 from penstock_runtime.kafka.murmur2 import partition_of
@@ -45,7 +45,7 @@ class World:
         client = {"bootstrap.servers": servers}
         self.settings = ClientSettings(producer=client, consumer=client, admin=client)
         create(servers, self.status, 1, cleanup_policy="compact")
-        self._open: list[Life | StatusWriter] = []
+        self._open: list[TaskFence | StatusWriter] = []
 
     def writer(self) -> StatusWriter:
         """One that knows of the topic's partitions as they are now."""
@@ -54,13 +54,15 @@ class World:
         self._open.append(writer)
         return writer
 
-    def life(self, incarnation: int) -> Life:
+    def life(self, incarnation: int) -> TaskFence:
         ids = TransactionalIds("penstock", self.name, 0)
-        life = Life(self.settings, self.settings, self.status, ids, Incarnation(incarnation, 0, "t", 1), fences=False)
+        life = TaskFence(
+            self.settings, self.settings, self.status, ids, Incarnation(incarnation, 0, "t", 1), fences=False
+        )
         self._open.append(life)
         return life
 
-    def began(self, incarnation: int) -> tuple[Life, StatusWriter]:
+    def began(self, incarnation: int) -> tuple[TaskFence, StatusWriter]:
         life, writer = self.life(incarnation), self.writer()
         life.begin(writer)
         life.look(writer)
@@ -136,7 +138,7 @@ def test_of_two_lives_that_race_while_the_topic_grows_the_older_leaves(world: Wo
     new, its_writer = world.life(2), world.writer()
     left: list[int] = []
 
-    def go_on(life: Life, with_writer: StatusWriter, *, begins: bool) -> None:
+    def go_on(life: TaskFence, with_writer: StatusWriter, *, begins: bool) -> None:
         try:
             if begins:
                 until(lambda: _began(life, with_writer))
@@ -165,7 +167,7 @@ def test_of_two_lives_that_race_while_the_topic_grows_the_older_leaves(world: Wo
     new.check()
 
 
-def _began(life: Life, writer: StatusWriter) -> bool:
+def _began(life: TaskFence, writer: StatusWriter) -> bool:
     try:
         life.begin(writer)
     except RetriableError:

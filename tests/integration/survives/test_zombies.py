@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_runtime.fencing.incarnation import Life, TransactionalIds
+from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.errors import Fenced, TransactionAborted
@@ -54,11 +54,11 @@ class World:
         slots: int = 2,
         group: str = "penstock",
         plan: tuple[int, str] = (0, ""),
-    ) -> Life:
+    ) -> TaskFence:
         ids = TransactionalIds(group, self.name, 0)
-        return Life(self.settings, self.settings, STATUS, ids, Incarnation(incarnation, 0, token, slots, *plan))
+        return TaskFence(self.settings, self.settings, STATUS, ids, Incarnation(incarnation, 0, token, slots, *plan))
 
-    def began(self, incarnation: int, **more: Any) -> Life:
+    def began(self, incarnation: int, **more: Any) -> TaskFence:
         """A life that has written its record and fenced (W and F)."""
         life = self.life(incarnation, **more)
         life.begin(self.writer)
@@ -151,7 +151,7 @@ def test_a_batch_that_the_driver_gave_up_shows_nothing_when_its_worker_goes_on(w
     other.commit()
     with pytest.raises((Fenced, TransactionAborted)):
         frozen.commit()
-    late = Life(world.settings, world.settings, STATUS, world.ids, told)
+    late = TaskFence(world.settings, world.settings, STATUS, world.ids, told)
     world.producer(1)  # goes on from before its init_transactions
     with pytest.raises(Superseded):
         late.check()
@@ -267,8 +267,12 @@ def test_a_start_that_failed_while_it_fenced_fences_every_id_when_it_is_tried_ag
 
 
 def test_at_least_once_a_life_of_an_older_plan_leaves_also_where_it_begins_last(world: World) -> None:
-    older = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "a", 0, 7, "b"), fences=False)
-    newer = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "b", 0, 8, "a"), fences=False)
+    older = TaskFence(
+        world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "a", 0, 7, "b"), fences=False
+    )
+    newer = TaskFence(
+        world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "b", 0, 8, "a"), fences=False
+    )
     newer.begin(world.writer)
     with pytest.raises(Superseded):
         older.begin(world.writer)
@@ -277,8 +281,12 @@ def test_at_least_once_a_life_of_an_older_plan_leaves_also_where_it_begins_last(
 
 
 def test_at_least_once_a_task_that_is_started_again_follows_its_own_plan(world: World) -> None:
-    first = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "a", 0, 7, "a"), fences=False)
-    next_ = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(2, 0, "b", 0, 7, "a"), fences=False)
+    first = TaskFence(
+        world.settings, world.settings, STATUS, world.ids, Incarnation(1, 0, "a", 0, 7, "a"), fences=False
+    )
+    next_ = TaskFence(
+        world.settings, world.settings, STATUS, world.ids, Incarnation(2, 0, "b", 0, 7, "a"), fences=False
+    )
     first.begin(world.writer)
     next_.begin(world.writer)
     with pytest.raises(Superseded, match="incarnation 2"):
@@ -288,7 +296,7 @@ def test_at_least_once_a_task_that_is_started_again_follows_its_own_plan(world: 
 
 def test_at_least_once_the_ids_of_a_transactional_life_stay_known(world: World) -> None:
     world.began(1, slots=4)
-    plain = Life(world.settings, world.settings, STATUS, world.ids, Incarnation(2, 0, "b", 0), fences=False)
+    plain = TaskFence(world.settings, world.settings, STATUS, world.ids, Incarnation(2, 0, "b", 0), fences=False)
     plain.begin(world.writer)
     assert plain.current.slots == 4
     assert named_ids([(incarnation_key(world.name, 0), world.last())], world.name, 0) == {world.ids.driver}

@@ -15,7 +15,7 @@ from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 from penstock_plugins.converters.text import StringConverter
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.converters import Converters, convert_consumed
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 
 
 class Counting(SimpleHeaderConverter):
@@ -43,7 +43,7 @@ def converted(converter: SimpleHeaderConverter, headers: Iterable[Iterable[RawHe
     consumed = Consumed(Partition("t", 0), list(range(count)), [b"v"] * count, None, rows, [None] * count)
     text = StringConverter()
     text.configure(text.Config.parse({}), is_key=False)
-    operator = Operator(ErrorPolicy())
+    operator = RetryWithToleranceOperator(ErrorPolicy())
     batch = convert_consumed(Converters(text, text, converter, ("k", "v", "h")), consumed, operator)
     assert not operator.failures
     return batch

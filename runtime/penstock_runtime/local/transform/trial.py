@@ -17,7 +17,7 @@ from penstock_model.resources.partial import PLACEHOLDER
 from penstock_runtime.local.transform.record_diff import changed_parts
 from penstock_runtime.pipeline.builder import build_steps
 from penstock_runtime.pipeline.chain import Step, transform
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, Operator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, RetryWithToleranceOperator
 from penstock_runtime.plan.chain import Chain, check_transforms
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
@@ -156,7 +156,7 @@ class Trial:
 
 def _tried(stage: Stage, record: Record) -> Tried:
     asked = None if stage.step.predicate is None else _Asked(stage.step.predicate)
-    operator = Operator(ErrorPolicy())
+    operator = RetryWithToleranceOperator(ErrorPolicy())
     batch = RecordBatch.of([record])
     if record.original is not None:
         batch = batch.replace(original_topic=record.original.topic, original_partition=record.original.partition)

@@ -21,7 +21,7 @@ from penstock import TopicPartition as Partition
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 
 
 class Mark(Transform):
@@ -92,7 +92,7 @@ def batch(*values: Any, **more: Any) -> RecordBatch:
 
 def run(steps: list[Step], *values: str) -> tuple[list[Any], list[int], list[tuple[int, str, str]]]:
     """Values, the rows that they were in, and failures as (row, stage, plugin)."""
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     found = transform(steps, batch(*values), operator)
     failures = [(f.position, f.stage.value, f.plugin) for f in operator.failures]
     return found.column("value"), list(found.positions), failures
@@ -141,7 +141,7 @@ def test_equal_headers_are_converted_once_in_a_batch() -> None:
         headers=[[("a", b"1"), ("b", b"1")], [("a", b"1")], [("a", None), ("a", b"1")]],
     )  # fmt: skip
     converters = Converters(Text(), Text(), Counting(), ("K", "V", "H"))
-    found = convert_consumed(converters, consumed, Operator(ErrorPolicy()))
+    found = convert_consumed(converters, consumed, RetryWithToleranceOperator(ErrorPolicy()))
     assert found.headers == [
         (Header("a", "1"), Header("b", "1")),
         (Header("a", "1"),),
@@ -161,7 +161,7 @@ def test_a_retriable_error_of_one_record_repeats_that_record_alone() -> None:
             return record
 
     now = [0.0]
-    operator = Operator(
+    operator = RetryWithToleranceOperator(
         ErrorPolicy(retry_timeout=5), clock=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s)
     )
     found = transform([Step("a", Later(), "L")], batch("a", "b", "c"), operator)
@@ -177,7 +177,7 @@ class TestOutgoing:
             headers=[(Header("h", "0"),), (Header("h", "1"),), (Header("h", "2"),), (Header("h", "bad"),)],
             timestamp=[10, 11, 12, 13], partition=[0, 1, 2, 3],
         )  # fmt: skip
-        operator = Operator(ErrorPolicy(tolerate=True))
+        operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
         out = convert_outgoing(CONVERTERS, given, operator)
         assert (out.length, out.key, out.value, out.headers) == (1, [b"k0"], [b"v0"], [[("h", b"0")]])
         assert (out.timestamp, out.partition, list(out.positions)) == ([10], [0], [0])
@@ -185,12 +185,14 @@ class TestOutgoing:
         assert stages == [(3, "HEADER_CONVERTER", "H"), (1, "KEY_CONVERTER", "K"), (2, "VALUE_CONVERTER", "V")]
 
     def test_a_record_fails_at_one_stage_only_the_header_first(self) -> None:
-        operator = Operator(ErrorPolicy(tolerate=True))
+        operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
         convert_outgoing(CONVERTERS, batch("bad", key=["bad"], headers=[(Header("h", "bad"),)]), operator)
         assert [f.stage.value for f in operator.failures] == ["HEADER_CONVERTER"]
 
     def test_tombstones_and_absent_keys_stay_absent(self) -> None:
-        out = convert_outgoing(CONVERTERS, RecordBatch(length=2, topic="t", value=None), Operator(ErrorPolicy()))
+        out = convert_outgoing(
+            CONVERTERS, RecordBatch(length=2, topic="t", value=None), RetryWithToleranceOperator(ErrorPolicy())
+        )
         assert (out.length, out.key, out.value) == (2, None, None)
 
     @pytest.mark.parametrize(
@@ -204,7 +206,9 @@ class TestOutgoing:
     )
     def test_what_no_tolerance_covers(self, more: dict[str, Any], message: str) -> None:
         with pytest.raises(ConnectError, match=message):
-            convert_outgoing(CONVERTERS, batch("a", "b", **more), Operator(ErrorPolicy(tolerate=True)))
+            convert_outgoing(
+                CONVERTERS, batch("a", "b", **more), RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
+            )
 
 
 class TestConsumed:
@@ -223,7 +227,7 @@ class TestConsumed:
 
     def test_each_record_stops_at_its_first_failure(self) -> None:
         rows = [("bad", "bad", "bad"), ("k", "bad", "bad"), ("k", "v", "bad"), ("k", "v", "h"), (None, None, None)]
-        operator = Operator(ErrorPolicy(tolerate=True))
+        operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
         found = convert_consumed(CONVERTERS, self.consumed(*rows), operator)
         stages = [(f.position, f.stage.value) for f in operator.failures]
         assert stages == [(0, "KEY_CONVERTER"), (1, "VALUE_CONVERTER"), (2, "HEADER_CONVERTER")]
@@ -239,8 +243,8 @@ class TestConsumed:
             def apply(self, record: Record) -> Record | None:
                 return record.replace(topic="elsewhere", partition=9)
 
-        given = convert_consumed(CONVERTERS, self.consumed(("k", "v", None)), Operator(ErrorPolicy()))
-        (record,) = transform([Step("r", Route(), "R")], given, Operator(ErrorPolicy())).records()
+        given = convert_consumed(CONVERTERS, self.consumed(("k", "v", None)), RetryWithToleranceOperator(ErrorPolicy()))
+        (record,) = transform([Step("r", Route(), "R")], given, RetryWithToleranceOperator(ErrorPolicy())).records()
         assert (record.topic, record.partition) == ("elsewhere", 9)
         assert record.original is not None
         assert tuple(record.original) == ("t", 3, 10)
@@ -259,9 +263,11 @@ class Waiting:
         return value
 
 
-def patient() -> Operator:
+def patient() -> RetryWithToleranceOperator:
     now = [0.0]
-    return Operator(ErrorPolicy(retry_timeout=5), clock=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s))
+    return RetryWithToleranceOperator(
+        ErrorPolicy(retry_timeout=5), clock=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s)
+    )
 
 
 class TestTries:
@@ -333,7 +339,7 @@ def test_a_converter_that_refuses_null_refuses_each_record_that_has_it() -> None
                 raise DataError("no null")
             return Text().from_connect(topic, schema, value)
 
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     chosen = Converters(Text(), NoNull(), HeaderText(), ("K", "V", "H"))
     out = convert_outgoing(chosen, RecordBatch(length=2, topic="t", value=None), operator)
     assert out.length == 0
@@ -341,7 +347,7 @@ def test_a_converter_that_refuses_null_refuses_each_record_that_has_it() -> None
 
 
 def test_where_nothing_is_tolerated_the_record_that_came_first_is_found_though_it_fails_at_a_later_stage() -> None:
-    operator = Operator(ErrorPolicy())
+    operator = RetryWithToleranceOperator(ErrorPolicy())
     steps = [Step("a", Mark(""), "first"), Step("b", Unsure(), "second")]
     transform(steps, batch("x", "unsure", "y", "bad", "bad"), operator)
     assert [(f.position, f.plugin) for f in operator.failures] == [(3, "first"), (1, "second")]

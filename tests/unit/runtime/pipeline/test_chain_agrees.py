@@ -29,7 +29,7 @@ from penstock_plugins.transforms.timestamp_converter import TimestampConverter
 from penstock_plugins.transforms.timestamp_router import TimestampRouter
 from penstock_plugins.transforms.value_to_key import ValueToKey
 from penstock_runtime.pipeline.chain import Step, transform
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Operator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 
 Given = tuple[type[Transform] | type[Predicate], dict[str, str]]
 
@@ -189,7 +189,7 @@ def test_a_batch_becomes_what_its_records_become(
     records = copy.deepcopy(list(batch.replace(owned=False).records()))
     expected = one_by_one(configured(chain), records)
     before = exactly(records)
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     made = transform(configured(chain), batch, operator)
     failed = {f.position: (f.plugin, type(f.error), str(f.error)) for f in operator.failures}
     assert len(failed) == len(operator.failures)
@@ -208,7 +208,7 @@ def test_where_nothing_is_tolerated_the_first_record_that_fails_is_found(
     records = copy.deepcopy(list(batch.replace(owned=False).records()))
     expected = one_by_one(configured(chain), records)
     failures = [(row, *e) for row, e in sorted(expected.items()) if e[0] in {f"s{n}" for n in range(4)}]
-    operator = Operator(ErrorPolicy())
+    operator = RetryWithToleranceOperator(ErrorPolicy())
     transform(configured(chain), batch, operator)
     found = min(operator.failures, key=lambda f: f.position, default=None)
     assert (found and (found.position, found.plugin, type(found.error), str(found.error))) == next(iter(failures), None)

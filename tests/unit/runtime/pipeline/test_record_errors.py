@@ -9,7 +9,7 @@ from penstock import ConnectError, DataError, RetriableError
 from penstock_runtime.pipeline.record_errors import (
     ErrorPolicy,
     Failure,
-    Operator,
+    RetryWithToleranceOperator,
     Stage,
     context_headers,
     describe,
@@ -49,10 +49,10 @@ class Work:
 
 def attempt(
     policy: ErrorPolicy, fails: int, error: Callable[[int], Exception] = lambda n: RetriableError(f"try {n}")
-) -> tuple[tuple[bool, int | None], list[float], Operator]:
+) -> tuple[tuple[bool, int | None], list[float], RetryWithToleranceOperator]:
     clock = Clock()
     work = Work(clock, fails, error)
-    operator = Operator(policy, clock=clock, sleep=clock.sleep)
+    operator = RetryWithToleranceOperator(policy, clock=clock, sleep=clock.sleep)
     return operator.attempt(5, Stage.TRANSFORMATION, "org.example.T", work), work.times, operator
 
 
@@ -101,7 +101,7 @@ def test_only_retriable_errors_are_tried_again(error: Exception) -> None:
 
 def test_a_record_that_waits_for_its_next_try_has_not_failed_when_the_task_stops() -> None:
     clock = Clock()
-    operator = Operator(
+    operator = RetryWithToleranceOperator(
         ErrorPolicy(tolerate=True, retry_timeout=-1), lambda: clock.now >= 100.5, clock=clock, sleep=clock.sleep
     )
 
@@ -167,7 +167,7 @@ def test_the_deadline_counts_from_the_beginning_of_the_first_try() -> None:
         clock.now += 1.0
         raise RetriableError("timed out")
 
-    operator = Operator(ErrorPolicy(retry_timeout=1.5), clock=clock, sleep=clock.sleep)
+    operator = RetryWithToleranceOperator(ErrorPolicy(retry_timeout=1.5), clock=clock, sleep=clock.sleep)
     operator.attempt(0, Stage.VALUE_CONVERTER, "C", slow)
     assert began == pytest.approx([0.0, 1.3])  # and not at 2.6: the second try ends past 1.5
     assert operator.retries == 1
@@ -179,7 +179,7 @@ def test_without_a_longest_wait_there_is_none(cap: float) -> None:
     assert (result, times) == ((True, 7), [0.0] * 4)
 
 
-def failing(position: int, operator: Operator, tried: list[int]) -> None:
+def failing(position: int, operator: RetryWithToleranceOperator, tried: list[int]) -> None:
     def work() -> None:
         tried.append(position)
         raise DataError(f"record {position}")
@@ -189,7 +189,7 @@ def failing(position: int, operator: Operator, tried: list[int]) -> None:
 
 def test_where_nothing_is_tolerated_records_behind_the_first_failure_are_not_tried() -> None:
     tried: list[int] = []
-    operator = Operator(ErrorPolicy())
+    operator = RetryWithToleranceOperator(ErrorPolicy())
     for position in (5, 6, 9, 3, 4, 5, 2):
         failing(position, operator, tried)
     assert tried == [5, 3, 2]
@@ -198,7 +198,7 @@ def test_where_nothing_is_tolerated_records_behind_the_first_failure_are_not_tri
 
 def test_where_all_is_tolerated_every_record_is_tried() -> None:
     tried: list[int] = []
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     for position in (5, 6, 3):
         failing(position, operator, tried)
     assert tried == [5, 6, 3]
@@ -208,7 +208,7 @@ def test_a_process_without_memory_is_no_fault_of_the_record() -> None:
     def work() -> None:
         raise MemoryError
 
-    operator = Operator(ErrorPolicy(tolerate=True))
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     with pytest.raises(MemoryError):
         operator.attempt(0, Stage.TRANSFORMATION, "T", work)
     assert operator.failures == []

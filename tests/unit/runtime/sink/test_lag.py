@@ -40,28 +40,28 @@ def read(offsets: SinkOffsets, *records: int) -> None:
 def test_the_marker_that_ends_the_last_transaction_is_no_record_to_write(offsets: SinkOffsets) -> None:
     read(offsets, 0, 1)
     read(offsets, 3, 4)  # 2 was a marker, and 5 is one
-    assert offsets.behind(P, 0, 6) == 0
+    assert offsets.lag(P, 0, 6) == 0
 
 
 def test_a_marker_is_known_from_an_end_that_lies_behind_the_last_record_too(offsets: SinkOffsets) -> None:
     read(offsets, 0, 1)
     offsets.at_end({P: 3})
     read(offsets, 3)
-    assert offsets.behind(P, 0, 5) == 0
+    assert offsets.lag(P, 0, 5) == 0
 
 
 def test_a_record_that_waits_is_counted_where_there_are_no_markers(offsets: SinkOffsets) -> None:
     read(offsets, 0, 1)
     read(offsets, 2, 3)
-    assert offsets.behind(P, 0, 5) == 1
+    assert offsets.lag(P, 0, 5) == 1
 
 
 def test_a_backlog_is_counted_with_its_markers_since_nobody_knows_how_many_there_are(offsets: SinkOffsets) -> None:
     read(offsets, 0)
     read(offsets, 2)
-    assert offsets.behind(P, 0, 103) == 100
+    assert offsets.lag(P, 0, 103) == 100
 
 
 def test_a_partition_that_nothing_was_read_of_is_behind_by_all_that_it_holds(offsets: SinkOffsets) -> None:
     offsets.positions[P] = None
-    assert offsets.behind(P, 5, 20) == 15
+    assert offsets.lag(P, 5, 20) == 15

@@ -131,13 +131,13 @@ def wrote(offset: int, message: Any = None) -> Summary:
 def test_a_partition_begins_where_the_sink_says_else_the_group_else_nowhere() -> None:
     world = World(Told({A: 3}), a=7, b=9)
     new = Partition("new", 0)
-    world.offsets.take([A, B, new])
+    world.offsets.assign([A, B, new])
     assert world.offsets.positions == {A: 3, B: 9, new: None}
 
 
 def test_taking_a_partition_commits_what_the_group_holds_to_see_whether_it_is_ours() -> None:
     world = World(a=7)
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     assert world.group.commits == [{A: 7}]
 
 
@@ -145,7 +145,7 @@ def test_members_of_the_group_are_named_before_the_sink_is_opened_and_not_all_of
     world = World(a=7)
     world.group.joined = [f"c{n} at h" for n in range(5)]
     with pytest.raises(ConnectError, match=r"Group 'g' has members: c0 at h, c1 at h, c2 at h and 2 more\."):
-        world.offsets.take([A])
+        world.offsets.assign([A])
     assert (world.sink.calls, world.group.commits) == ([], [])
 
 
@@ -154,13 +154,13 @@ def test_where_members_may_not_be_asked_for_a_commit_that_is_refused_tells_of_th
     world.group.joined = None
     world.group.refuses = [ConnectError("refused because the group has members")]
     with pytest.raises(ConnectError, match="refused"):
-        world.offsets.take([A])
+        world.offsets.assign([A])
     assert world.sink.calls == []
 
 
 def test_what_was_written_is_committed_once_in_an_interval() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5, "m1"))
     world.after(0.5)
     assert world.group.commits == []
@@ -173,7 +173,7 @@ def test_what_was_written_is_committed_once_in_an_interval() -> None:
 
 def test_a_position_that_no_record_moved_is_not_committed() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.at_end({A: 0, B: 3})
     world.after(10)
     assert (world.sink.asked, world.group.commits) == ([], [])
@@ -181,7 +181,7 @@ def test_a_position_that_no_record_moved_is_not_committed() -> None:
 
 def test_markers_at_the_end_are_passed() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
     world.offsets.at_end({A: 6})
     world.after(1)
@@ -190,7 +190,7 @@ def test_markers_at_the_end_are_passed() -> None:
 
 def test_an_idle_groups_offsets_are_committed_anew_every_ten_minutes() -> None:
     world = World(a=7)
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.group.commits.clear()
     for _ in range(20):
         world.after(60)
@@ -201,7 +201,7 @@ def test_an_idle_groups_offsets_are_committed_anew_every_ten_minutes() -> None:
 def test_an_idle_partition_is_committed_anew_however_busy_another_is() -> None:
     """Kafka forgets each partition's offset by its own age."""
     world = World(a=7, b=9)
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     world.group.commits.clear()
     for n in range(20):
         world.offsets.wrote(wrote(8 + n))
@@ -212,14 +212,14 @@ def test_an_idle_partition_is_committed_anew_however_busy_another_is() -> None:
 def test_an_offset_whose_commit_may_have_come_through_is_not_taken_back() -> None:
     """Given up while the broker was slow, say: the group may stand further than what was committed before."""
     world = World(a=7, b=9)
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     world.offsets.wrote(wrote(50))
     world.group.refuses.append(RetriableError("given up"))
     with pytest.raises(RetriableError):
         world.after(1)
     world.group.commits.clear()
     world.now += 600
-    world.offsets.hold()
+    world.offsets.keep_alive()
     assert world.group.commits == [{B: 9}]
     world.after(1)
     assert world.group.held[A] == 50
@@ -228,28 +228,28 @@ def test_an_offset_whose_commit_may_have_come_through_is_not_taken_back() -> Non
 def test_a_group_keeps_its_offsets_while_a_sink_asks_to_wait() -> None:
     """For longer than Kafka keeps them, perhaps; a commit that fails meanwhile does not disturb the waiting."""
     world = World(a=7)
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.group.commits.clear()
     world.now += 600
-    world.offsets.hold()
+    world.offsets.keep_alive()
     assert world.group.commits == [{A: 7}]
     world.now += 600
     world.group.refuses.append(RetriableError("no broker answers"))
-    world.offsets.hold()
-    world.offsets.hold()
+    world.offsets.keep_alive()
+    world.offsets.keep_alive()
     assert world.group.commits == [{A: 7}]
     world.now += 60
-    world.offsets.hold()
+    world.offsets.keep_alive()
     assert world.group.commits == [{A: 7}, {A: 7}]
     world.now += 600
     world.stopping.set()
-    world.offsets.hold()
+    world.offsets.keep_alive()
     assert world.group.commits == [{A: 7}, {A: 7}]
 
 
 def test_a_sink_that_asks_to_wait_is_asked_again_with_the_same() -> None:
     world = World(Told({}, RetriableError("wait", 0.001), RetriableError("wait", 0.001)))
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5, "m"))
     world.after(1)
     assert world.sink.asked == [(["m"], {A: 5})] * 3
@@ -258,7 +258,7 @@ def test_a_sink_that_asks_to_wait_is_asked_again_with_the_same() -> None:
 
 def test_when_the_task_is_to_stop_a_sink_that_asks_to_wait_is_left() -> None:
     world = World(Told({}, RetriableError("wait")))
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
     world.stopping.set()
     world.offsets.commit_at_the_end(failed=False)
@@ -267,7 +267,7 @@ def test_when_the_task_is_to_stop_a_sink_that_asks_to_wait_is_left() -> None:
 
 def test_a_commit_that_failed_is_not_tried_again_on_the_way_out() -> None:
     world = World(Told({}, ConnectError("refused")))
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
     with pytest.raises(ConnectError, match="refused"):
         world.after(1)
@@ -277,7 +277,7 @@ def test_a_commit_that_failed_is_not_tried_again_on_the_way_out() -> None:
 
 def test_after_another_failure_what_was_written_is_committed_on_the_way_out() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
     world.offsets.commit_at_the_end(failed=True)
     assert world.group.commits == [{A: 5}]
@@ -285,7 +285,7 @@ def test_after_another_failure_what_was_written_is_committed_on_the_way_out() ->
 
 def test_partitions_that_are_gone_are_committed_no_more() -> None:
     world = World(a=7, b=9)
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     world.group.commits.clear()
     world.offsets.drop([B])
     world.after(600)
@@ -294,7 +294,7 @@ def test_partitions_that_are_gone_are_committed_no_more() -> None:
 
 def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> None:
     offsets = World().offsets
-    offsets.take([A])
+    offsets.assign([A])
     assert offsets.places == {A: None}
     offsets.at_end({A: 7})  # auto.offset.reset=latest began there
     assert offsets.places == {A: 7}
@@ -303,7 +303,7 @@ def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> No
 
 def test_after_a_batch_that_failed_the_sink_is_asked_again_and_goes_before_our_own_position() -> None:
     world = World()
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     world.offsets.wrote(wrote(5, "m"))
     world.sink.stored = {A: 8, Partition("other", 0): 3}
     world.offsets.reopen()
@@ -314,7 +314,7 @@ def test_after_a_batch_that_failed_the_sink_is_asked_again_and_goes_before_our_o
 
 def test_a_sink_that_cannot_be_opened_again_yet_is_not_closed_twice() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.sink.refuses = [RetriableError("locked")]
     with pytest.raises(RetriableError):
         world.offsets.reopen()
@@ -324,7 +324,7 @@ def test_a_sink_that_cannot_be_opened_again_yet_is_not_closed_twice() -> None:
 
 def test_what_a_sink_holds_of_a_partition_that_is_gone_is_made_final_and_not_committed() -> None:
     world = World()
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     world.offsets.wrote(Summary(offsets=[("a", 0, 5), ("b", 0, 6)], messages=["m"]))
     world.offsets.drop([A])
     assert world.sink.calls == ["open a b", "commit", "close a"]
@@ -344,7 +344,7 @@ def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(
 ) -> None:
     world = World(a=offset)
     world.group.reset = reset
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.out_of_range(A, offset)
     assert world.offsets.positions == {A: to}
     assert told in caplog.text
@@ -353,7 +353,7 @@ def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(
 
 def test_an_offset_that_is_there_again_is_kept() -> None:
     world = World(a=15)
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.out_of_range(A, 15)
     assert world.offsets.positions == {A: 15}
 
@@ -361,22 +361,22 @@ def test_an_offset_that_is_there_again_is_kept() -> None:
 def test_without_a_reset_a_partition_needs_an_offset_of_the_group_or_of_the_sink() -> None:
     world = World(Told({A: 3}), b=9)
     world.group.reset = "none"
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     with pytest.raises(ConnectError, match=r"Undefined offset with no reset policy for partitions: \[new-0\]"):
-        world.offsets.take([Partition("new", 0)])
+        world.offsets.assign([Partition("new", 0)])
     with pytest.raises(ConnectError, match=r"Offsets out of range with no configured reset policy .* \{b-0=9\}"):
         world.offsets.out_of_range(B, 9)
 
 
 def test_one_that_was_superseded_commits_nothing_and_asks_its_sink_to_make_nothing_final() -> None:
     world = World(a=1)
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.group.commits.clear()
     world.offsets.wrote(wrote(5, "m"))
     world.fence.refuses = [Superseded("newer")]
     leaves: list[Callable[[], None]] = [
-        lambda: world.after(600), lambda: world.offsets.take([B]), lambda: world.offsets.drop([A]),
-        lambda: world.offsets.commit_at_the_end(failed=False), world.offsets.reopen, world.offsets.hold,
+        lambda: world.after(600), lambda: world.offsets.assign([B]), lambda: world.offsets.drop([A]),
+        lambda: world.offsets.commit_at_the_end(failed=False), world.offsets.reopen, world.offsets.keep_alive,
     ]  # fmt: skip
     for leave in leaves:
         with pytest.raises(Superseded):
@@ -386,7 +386,7 @@ def test_one_that_was_superseded_commits_nothing_and_asks_its_sink_to_make_nothi
 
 def test_nothing_is_committed_while_it_is_not_known_whether_a_newer_life_is_there() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5, "m"))
     world.fence.refuses = [RetriableError("the status topic is away")]
     with pytest.raises(RetriableError):
@@ -405,7 +405,7 @@ def test_after_a_commit_of_the_sink_that_took_long_one_looks_again() -> None:
             return offsets
 
     world = World(Slow())
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
     with pytest.raises(Superseded):
         world.after(1)
@@ -425,7 +425,7 @@ def asked_at(world: World, seconds: int) -> list[int]:
 
 def test_a_sink_that_keeps_something_back_is_asked_again_after_growing_pauses_until_it_is_final() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
     world.sink.returns = -2
     assert asked_at(world, 300) == [1, 2, 4, 8, 16, 32, 64, 124, 184, 244]
@@ -440,7 +440,7 @@ def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_asked_again
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
     world.sink.returns = 1
     assert asked_at(world, 300) == [1]
@@ -458,7 +458,7 @@ def test_offsets_that_somebody_else_has_set_are_told_before_they_are_overwritten
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World(a=7, b=9)
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     world.offsets.wrote(wrote(8))
     world.after(1)
     assert caplog.text == ""
@@ -477,7 +477,7 @@ def test_offsets_that_somebody_else_has_set_are_told_before_they_are_overwritten
 def test_what_begins_at_its_end_begins_at_the_one_it_was_taken_at_and_the_group_knows_at_once() -> None:
     world = World(Told({B: 3}))
     world.group.reset = "latest"
-    world.offsets.take([A, B])
+    world.offsets.assign([A, B])
     assert world.offsets.positions == {A: 20, B: 3}
     world.after(0)
     assert world.group.commits == [{A: 20, B: 3}]
@@ -485,7 +485,7 @@ def test_what_begins_at_its_end_begins_at_the_one_it_was_taken_at_and_the_group_
 
 def test_what_a_sink_keeps_back_when_it_is_closed_is_read_again() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.sink.returns = -5
     world.offsets.wrote(wrote(8))
     world.offsets.reopen()  # a sink may drop in `close` what it was not ready to commit
@@ -495,7 +495,7 @@ def test_what_a_sink_keeps_back_when_it_is_closed_is_read_again() -> None:
 
 def test_what_a_sink_has_never_let_be_committed_is_read_again_from_where_reading_began() -> None:
     world = World()
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.sink.answers_nothing = True
     world.offsets.wrote(wrote(8))
     world.offsets.reopen()
@@ -506,7 +506,7 @@ def test_the_group_is_told_where_reading_began_whatever_the_sink_lets_be_committ
     world = World()
     world.group.reset = "latest"
     world.sink.answers_nothing = True
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.after(0)
     assert world.group.commits == [{A: 20}]
     world.offsets.wrote(wrote(25))
@@ -519,7 +519,7 @@ def test_what_began_at_its_end_is_read_again_from_there_and_not_from_a_later_end
     world = World()
     world.group.reset = "latest"
     world.sink.answers_nothing = True
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(25))
     if not answered:
         world.group.refuses = [RetriableError("no answer")]
@@ -533,7 +533,7 @@ def test_what_is_read_after_a_reset_is_read_again_from_there() -> None:
     world = World(a=2)
     world.sink.answers_nothing = True
     world.group.reset = "latest"
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.out_of_range(A, 2)
     world.offsets.wrote(wrote(25))
     world.offsets.reopen()
@@ -544,7 +544,7 @@ def test_what_is_read_after_a_reset_is_read_again_from_there() -> None:
 def test_an_answer_that_is_missing_takes_no_partition_back_to_its_beginning() -> None:
     """The sink tells of each offset once."""
     world = World(a=7)
-    world.offsets.take([A])
+    world.offsets.assign([A])
     world.offsets.wrote(wrote(50))
     world.group.refuses = [RetriableError("no answer")]
     with pytest.raises(RetriableError):
@@ -560,5 +560,5 @@ def test_what_a_topic_gets_while_it_is_read_begins_where_the_group_stands_else_a
 ) -> None:
     world = World(b=7)
     world.group.reset = reset
-    world.offsets.take([A, B], grown=[A, B])
+    world.offsets.assign([A, B], grown=[A, B])
     assert world.offsets.places == {A: begins, B: 7}

@@ -82,7 +82,7 @@ def test_a_dead_letter_goes_the_way_of_its_batch_with_what_the_source_gave() -> 
         "a", "bad", "b", key=["k0", "k1", "k2"], partition=3, timestamp=[10, 11, 12],
         headers=[(), (Header("h", 5), Header("i", None)), ()],
     )  # fmt: skip
-    delivery(DLQ).deliver([given], port, summary, where="source c")
+    delivery(DLQ).run_stage([given], port, summary, where="source c")
     records, letter = port.sent
     assert (records.topic, records.value) == ("t", [b"a", b"b"])
     assert (letter.topic, letter.key, letter.value, letter.timestamp) == ("dlq", [b"k1"], [b"bad"], 11)
@@ -113,7 +113,7 @@ def test_a_dead_letter_goes_the_way_of_its_batch_with_what_the_source_gave() -> 
 )
 def test_a_record_without_bytes_is_buried_readable(value: Any, data: bytes) -> None:
     port = Topic()
-    delivery(ErrorPolicy(tolerate=True, dead_letter_topic="dlq")).deliver([batch(value)], port, Summary(), where="s")
+    delivery(ErrorPolicy(tolerate=True, dead_letter_topic="dlq")).run_stage([batch(value)], port, Summary(), where="s")
     (letter,) = port.sent
     assert letter.value == [data]
     assert letter.headers == [[]]  # nobody asked for them
@@ -121,7 +121,7 @@ def test_a_record_without_bytes_is_buried_readable(value: Any, data: bytes) -> N
 
 def test_a_timestamp_that_kafka_does_not_take_does_not_keep_a_record_from_its_queue() -> None:
     port = Topic()
-    delivery(DLQ).deliver([batch("bad", timestamp=[-5])], port, Summary(), where="s")
+    delivery(DLQ).run_stage([batch("bad", timestamp=[-5])], port, Summary(), where="s")
     assert port.sent[0].timestamp is None
 
 
@@ -131,7 +131,7 @@ def test_each_stage_of_a_source_leads_to_the_queue(stage: str) -> None:
     key = "odd" if stage == "KEY_CONVERTER" else "k"
     headers = [(Header("h", "odd" if stage == "HEADER_CONVERTER" else "x"),)]
     port = Topic()
-    delivery(DLQ).deliver([batch(value, key=[key], headers=headers)], port, Summary(), where="s")
+    delivery(DLQ).run_stage([batch(value, key=[key], headers=headers)], port, Summary(), where="s")
     (letter,) = port.sent
     assert dict((letter.headers or ())[0])[f"{PREFIX}stage"] == stage.encode()
 
@@ -142,7 +142,7 @@ def test_a_record_that_the_client_refuses_is_in_the_queue_if_that_can_take_it() 
             return record.replace(value="too long")
 
     port, summary = Topic(), Summary()
-    delivery(DLQ, Step("l", Long(), "L")).deliver([batch("short")], port, summary, where="s")
+    delivery(DLQ, Step("l", Long(), "L")).run_stage([batch("short")], port, summary, where="s")
     _, letter = port.sent
     headers = dict((letter.headers or ())[0])
     assert (letter.value, headers[f"{PREFIX}stage"]) == ([b"short"], b"KAFKA_PRODUCE")
@@ -152,7 +152,7 @@ def test_a_record_that_the_client_refuses_is_in_the_queue_if_that_can_take_it() 
 
 def test_a_dead_letter_that_the_client_refuses_is_always_told() -> None:
     port, summary = Topic(), Summary()
-    delivery(DLQ).deliver([batch("bad and far too long")], port, summary, where="s")
+    delivery(DLQ).run_stage([batch("bad and far too long")], port, summary, where="s")
     assert (summary.dead_letters, summary.dead_letters_lost, summary.logged) == (1, 1, 1)
     assert summary.log == [
         "A failed record for topic 't' is passed over and not in the dead letter queue 'dlq', which cannot take it: "
@@ -167,7 +167,7 @@ def test_what_is_told_of_a_record_is_what_the_source_gave_and_not_what_transform
     policy = ErrorPolicy(tolerate=True, log=True, log_messages=True, dead_letter_topic="dlq")
     port, summary = Topic(), Summary()
     given = batch({"a": "bad"}, {"a": "ok"}, owned=True)
-    delivery(policy, *steps).deliver([given], port, summary, where="s")
+    delivery(policy, *steps).run_stage([given], port, summary, where="s")
     records, letter = port.sent
     assert records.value == [b"{'a': 'ok', 'added': 'x'}"]
     assert letter.value == [b"{'a': 'bad'}"]
@@ -184,7 +184,7 @@ def test_where_nothing_is_tolerated_the_record_is_buried_alone_and_nothing_is_se
     port, buried = Topic(), list[Outgoing]()
     policy = ErrorPolicy(dead_letter_topic="dlq", dead_letter_headers=True, log=True)
     with pytest.raises(ConnectError) as e, caplog.at_level(logging.ERROR):
-        delivery(policy, bury=buried.append).deliver([batch("a", "bad1", "bad2")], port, Summary(), where="source c")
+        delivery(policy, bury=buried.append).run_stage([batch("a", "bad1", "bad2")], port, Summary(), where="source c")
     assert port.sent == []
     (letter,) = buried
     assert (letter.topic, letter.value) == ("dlq", [b"bad1"])
@@ -198,7 +198,7 @@ def test_where_nothing_is_tolerated_the_record_is_buried_alone_and_nothing_is_se
 
 def test_the_partition_is_named_where_the_source_has_chosen_one() -> None:
     with pytest.raises(ConnectError, match="record 0 of a portion of source c for topic 't' partition 3 failed"):
-        delivery(ErrorPolicy()).deliver([batch("bad", partition=3)], Topic(), Summary(), where="source c")
+        delivery(ErrorPolicy()).run_stage([batch("bad", partition=3)], Topic(), Summary(), where="source c")
 
 
 def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.LogCaptureFixture) -> None:
@@ -206,14 +206,16 @@ def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.Lo
         raise ConnectError("Kafka is away")
 
     with pytest.raises(ConnectError, match="Tolerance exceeded in error handler: record 0"):
-        delivery(ErrorPolicy(dead_letter_topic="dlq"), bury=away).deliver([batch("bad")], Topic(), Summary(), where="s")
+        delivery(ErrorPolicy(dead_letter_topic="dlq"), bury=away).run_stage(
+            [batch("bad")], Topic(), Summary(), where="s"
+        )
     assert "is not in the dead letter queue 'dlq': Kafka is away" in caplog.text
 
 
 def test_a_record_that_kafka_refuses_and_nobody_tolerates_is_in_no_queue() -> None:
     buried: list[Outgoing] = []
     with pytest.raises(ConnectError, match="KAFKA_PRODUCE"):
-        delivery(ErrorPolicy(dead_letter_topic="dlq"), bury=buried.append).deliver(
+        delivery(ErrorPolicy(dead_letter_topic="dlq"), bury=buried.append).run_stage(
             [batch("far too long")], Topic(), Summary(), where="s"
         )
     assert buried == []

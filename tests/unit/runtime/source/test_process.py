@@ -45,7 +45,7 @@ class Nothing:
     def stopping(self) -> bool:
         return False
 
-    def deliver(self, portions: Iterator[Any], port: Any, summary: Summary, *, where: str) -> None: ...
+    def run_stage(self, portions: Iterator[Any], port: Any, summary: Summary, *, where: str) -> None: ...
 
 
 @pytest.fixture
