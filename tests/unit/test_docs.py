@@ -44,8 +44,8 @@ def acme(tmp_path: Path) -> Path:
 def test_the_transform_of_the_guide_does_what_it_says() -> None:
     names: dict[str, Any] = {}
     exec(blocks()[0], names)
-    found = run_transform(names["Shout"], {}, [Record(topic="t", value="hello")])
-    assert [r and r.value for r in found] == ["HELLO!"]
+    records = run_transform(names["Shout"], {}, [Record(topic="t", value="hello")])
+    assert [r and r.value for r in records] == ["HELLO!"]
 
 
 def test_the_transform_of_the_guide_takes_about_ten_lines() -> None:
@@ -68,8 +68,33 @@ def test_the_transform_of_the_guide_is_found_by_its_entry_point_and_tried(acme: 
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
 
-def test_the_source_of_the_guide_passes_the_suite_of_the_guide(tmp_path: Path) -> None:
-    (tmp_path / "test_numbers.py").write_text("\n".join(blocks()[2:]))
-    done = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_numbers.py")
+def test_the_transform_of_the_guide_is_found_by_its_path_without_an_entry_point(tmp_path: Path) -> None:
+    (tmp_path / "acme_penstock.py").write_text(blocks()[0])
+    manifest = blocks("yaml")[0].replace("transforms.loud.type: Shout", 'transforms.loud.type: "acme_penstock:Shout"')
+    (tmp_path / "loud.yaml").write_text(manifest)
+    done = run(tmp_path, "-m", "penstock_runtime.cli", "transform", "loud.yaml", stdin='"hello"\n')
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 'value "HELLO?!"' in done.stdout
+
+
+def test_the_configuration_of_the_transform_of_the_guide_is_shown(acme: Path) -> None:
+    done = run(acme, "-m", "penstock_runtime.cli", "plugins", "Shout")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Shout 1.2.0 (transform)\n  Writes text values in capitals.")
+    assert 'suffix  (STRING, default "!", MEDIUM)\n      What every text ends in.' in done.stdout
+
+
+def test_the_plugins_of_the_guide_pass_the_suites_of_the_guide(tmp_path: Path) -> None:
+    (tmp_path / "test_plugins.py").write_text("\n".join(blocks()[2:]))
+    done = run(tmp_path, "-m", "pytest", "-v", "-W", "error", "-p", "no:cacheprovider", "test_plugins.py")
     assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
+    for suite in ("TestAddOrigin", "TestNumbers", "TestRows"):
+        assert re.search(rf"{suite}::test_it_\w+ PASSED", done.stdout)
+
+
+def test_the_distribution_of_the_guide_installs_the_module_alone() -> None:
+    """Beside its test a module is not found by itself: setuptools refuses two top-level modules."""
+    project = tomllib.loads(blocks("toml")[0])
+    module, _, _ = project["project"]["entry-points"]["penstock.plugins"]["Shout"].partition(":")
+    assert project["tool"]["setuptools"]["py-modules"] == [module]
+    assert project["build-system"]["build-backend"] == "setuptools.build_meta"

@@ -8,7 +8,7 @@ from penstock.batch import RecordBatch
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.plugin import Plugin, Transform
 from penstock.record import Record
-from penstock.sink import SinkConnector
+from penstock.sink import SinkConnector, SinkTaskContext
 from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, record_batches
 from penstock.testing._common import wire
 
@@ -167,6 +167,7 @@ def run_writer(
     refused: list[tuple[Record, Exception]] = []
     sink, writer = made.sink(config), made.writer(config)
     try:
+        sink.initialize(SinkTaskContext("suite", 0, "1"))
         sink.start()
         sink.open([])
         for records in batches:

@@ -19,11 +19,16 @@ from penstock import (
     Predicate,
     Record,
     RecordBatch,
+    Reporter,
     Schema,
+    Sink,
+    SinkConnector,
+    SinkTaskContext,
     Source,
     SourceConnector,
     SourcePartition,
     Transform,
+    Writer,
     prop,
 )
 from penstock.schema import INT8, INT64, STRING, struct
@@ -35,6 +40,7 @@ from penstock.testing import (
     exactly,
     misfit,
     run_source,
+    run_writer,
     wire,
 )
 
@@ -282,3 +288,30 @@ def test_only_plain_data_travels() -> None:
 def test_neither_penstock_nor_its_testing_imports_pytest() -> None:
     program = "import sys, penstock, penstock.testing; sys.exit('pytest' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+class NamedSink(Sink):
+    context: SinkTaskContext
+
+    def initialize(self, context: SinkTaskContext) -> None:
+        self.context = context
+
+    def start(self) -> None:
+        assert self.context.task == 0
+
+
+class DiscardingWriter(Writer):
+    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
+        pass
+
+
+class NamedSinkConnector(SinkConnector):
+    def sink(self, config: Config) -> Sink:
+        return NamedSink()
+
+    def writer(self, config: Config) -> Writer:
+        return DiscardingWriter()
+
+
+def test_run_writer_tells_a_sink_which_task_it_is_before_it_starts() -> None:
+    assert run_writer(NamedSinkConnector, {}, [[Record(topic="t", value="a")]]) == []
