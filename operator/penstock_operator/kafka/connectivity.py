@@ -6,7 +6,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-__all__ = ["credentials_refused", "sentence"]
+__all__ = ["ClientErrors", "credentials_refused", "needs_other_settings", "sentence"]
 
 _AUTHENTICATION: Final = frozenset(
     (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001 (librdkafka's own name of the code)
@@ -24,9 +24,52 @@ _NOISE: Final = (
 )
 
 
+_CONSEQUENCES: Final = frozenset((KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT))  # noqa: SLF001
+
+
+class ClientErrors:
+    """The errors that a client reported in the background since brokers answered it last. For one thread."""
+
+    def __init__(self) -> None:
+        self._errors: list[KafkaError] = []
+        self._cause: KafkaError | None = None
+
+    def add(self, error: KafkaError) -> None:
+        """Take an error; the client's error callback."""
+        self._errors.append(error)
+
+    def clear(self) -> None:
+        """Forget the errors: brokers have answered."""
+        self._errors.clear()
+        self._cause = None
+
+    def cause(self, answer: KafkaError | None = None) -> KafkaError | None:
+        """The error that says most, rather a cause than its consequence; None if there is none since the last call.
+
+        Args:
+            answer: what a request failed with: mostly that no broker answered.
+        """
+        errors, self._errors = self._errors, []
+        if not errors and answer is None:
+            return None
+        causes = [e for e in errors if e.code() not in _CONSEQUENCES]
+        # A broker's name is resolved, then connected to: the error of the broker that came furthest says most.
+        self._cause = min(causes, key=_is_vague, default=self._cause)
+        return self._cause or next(e for e in (answer, *errors) if e is not None)
+
+
+def _is_vague(error: KafkaError) -> bool:
+    return error.code() == KafkaError._TRANSPORT  # noqa: SLF001
+
+
 def credentials_refused(error: KafkaError) -> bool:
     """Whether other credentials may help."""
     return error.code() in _AUTHENTICATION or error.code() == KafkaError._SSL  # noqa: SLF001
+
+
+def needs_other_settings(error: KafkaError) -> bool:
+    """Whether a client with the properties of this one will never connect."""
+    return credentials_refused(error) or error.code() == KafkaError._INVALID_ARG  # noqa: SLF001
 
 
 def sentence(error: KafkaError, servers: str, topic: str, redact: Callable[[str], str]) -> str:

@@ -6,18 +6,23 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, ConnectError
+from penstock_kafka.compacted_reader import CompactedReader
+from penstock_kafka.errors import kafka_error_of
+from penstock_kafka.records import Entry
+from penstock_kafka.topic_consumer import NoSuchTopic, TopicRecreated
+from penstock_kafka.topic_position import TopicPosition
 from penstock_model.connect.status_records import Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Claim, Control, Report
 from penstock_operator.errors import Unavailable
-from penstock_operator.kafka.connectivity import credentials_refused, sentence
-from penstock_operator.kafka.reader import Lost, Place, Reader
+from penstock_operator.kafka.clients import reader_clients
+from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, sentence
 from penstock_operator.kafka.records import ActiveTopic, Records
-from penstock_operator.kafka.writer import Entry, Writer
+from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
 
 __all__ = ["StatusTopic"]
@@ -27,15 +32,17 @@ log = logging.getLogger(__name__)
 _PAUSE: Final = 1.0  # seconds between two tries to begin; grows to the longest
 _LONGEST_PAUSE: Final = 15.0
 _PAUSE_WITHOUT_TOPIC: Final = 2.0
+_POLL_SECONDS: Final = 1.0
+_ANSWER_SECONDS: Final = 10.0
+"""More than `fetch.wait.max.ms`: a request may stand behind one for records that there are none of."""
+_CHECK: Final = 30.0
+"""Seconds between two checks of the topic."""
+_CHECK_IN_TROUBLE: Final = 2.0
 _STATE_SECONDS: Final = 3.0
 """A state that comes late is a lie: its client gives it up before whoever writes it goes on."""
 _CARRIED: Final = 64 << 10
 """Characters of records that a short pod's request may hold, of 1 MiB that a ConfigMap holds."""
 _CARRIED_BY_TASK: Final = 8 << 10
-
-
-def _nowhere() -> None:
-    return None
 
 
 class StatusTopic:
@@ -63,7 +70,7 @@ class StatusTopic:
         self._on_turn = on_turn
         self._lock = threading.Lock()
         self._records = Records()
-        self._place: Callable[[], Place | None] = _nowhere
+        self._position: TopicPosition | None = None
         """Up to where `_records` were read."""
         self._exists = False
         self._stopping = threading.Event()
@@ -71,8 +78,9 @@ class StatusTopic:
         self._looked = threading.Condition()
         self._looks = 0
         self._turned = time.monotonic()
-        self._writer = Writer(self._topic, self._sentence, permit=permit)
-        self._state_writer = Writer(self._topic, self._sentence, seconds=_STATE_SECONDS, permit=permit)
+        worker = settings.worker_now
+        self._writer = Writer(worker, self._topic, self._sentence, permit=permit)
+        self._state_writer = Writer(worker, self._topic, self._sentence, seconds=_STATE_SECONDS, permit=permit)
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
         self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)
@@ -143,8 +151,8 @@ class StatusTopic:
             None: the topic is not known well enough, or it is too much for a pod's request; the pod reads all of it.
         """
         with self._lock:
-            place = self._place()
-            if place is None:
+            position = self._position
+            if position is None:
                 return None
             records = self._records.carried(connector, task)
             generation = max((r.standing.generation for r in self._records.reports(connector).values()), default=0)
@@ -154,7 +162,7 @@ class StatusTopic:
             return None
         if sum(len(key) + len(value) for key, value in records) > (_CARRIED if task is None else _CARRIED_BY_TASK):
             return None
-        return StatusSnapshot(topic_id=place.topic_id, ends=place.ends, records=texts, generation=generation)
+        return StatusSnapshot(topic_id=position.topic_id, ends=position.ends, records=texts, generation=generation)
 
     def names(self) -> Collection[str]:
         """Every Connect name with reports, a control or a claim."""
@@ -186,10 +194,9 @@ class StatusTopic:
         if not self._exists:  # a producer would have the broker make the topic, as its defaults are: not compacted
             raise Unavailable(self.trouble or f"Topic {self._topic} does not exist yet")
         try:
-            worker = self._settings.worker_now()
+            writer.write(entries, timeout)
         except ConfigError as e:
             raise Unavailable(f"The worker configuration cannot be resolved: {e}") from e
-        writer.write(worker, entries, timeout)
 
     def forget(self, connector: str) -> None:
         """Remove all that is known of a connector: reports, control, claim, active topics, Connect's states.
@@ -225,79 +232,99 @@ class StatusTopic:
             begun = time.monotonic()
             try:
                 self._follow()
-            except Lost as e:
-                log.debug("The status topic is read anew: %s", e)
             except ConfigError as e:
-                self._is(f"The worker configuration cannot be resolved: {e}")
-            except KafkaException as e:
-                error = e.args[0]
-                self._is(self._sentence(error) if isinstance(error, KafkaError) else str(error))
+                self._set_trouble(f"The worker configuration cannot be resolved: {e}")
             except Exception:
                 log.exception("Reading the status topic failed; it is tried again")
-                self._is("The status topic cannot be read for a reason that is in the operator's log")
+                self._set_trouble("The status topic cannot be read for a reason that is in the operator's log")
             pause = _PAUSE if time.monotonic() - begun > _LONGEST_PAUSE else min(pause * 2, _LONGEST_PAUSE)
             self._turn()
             self._stopping.wait(_PAUSE if self.trouble is None else pause)
 
     def _follow(self) -> None:
-        """Read until something is lost: the topic, the credentials."""
+        """Read until the operator stops, or other settings may help."""
         worker = self._settings.worker_now()
         self._servers = worker.config.bootstrap_servers or ""
-        with Reader(worker, self._topic, self._stopping, self._turn) as reader:
+        errors = ClientErrors()
+
+        def answered() -> None:
+            errors.clear()
+            self._set_trouble(None)
+
+        reader = CompactedReader(
+            reader_clients(worker, errors.add), self._topic,
+            check_seconds=_CHECK_IN_TROUBLE, answer_seconds=_ANSWER_SECONDS, detects_recreation=True, on_answer=answered,
+        )  # fmt: skip
+        records, beginnings = Records(), 0
+        with reader:
             while not self._stopping.is_set():
-                partitions = reader.partitions(self._heard)
-                if partitions:
-                    break
-                if partitions is not None:
+                entries: Sequence[Entry] = ()
+                wait = 0.0
+                error: KafkaError | None = None
+                try:
+                    entries = reader.poll(_POLL_SECONDS)
+                except NoSuchTopic:
+                    answered()
                     self._exists = False
-                    self._take(Records(), _nowhere, is_all=True)
-                self._has_looked()
-                if self._hurry.wait(_PAUSE_WITHOUT_TOPIC) and not self._stopping.is_set():
-                    self._hurry.clear()
-            else:
-                return
-            fresh = Records()
-            for key, value in reader.all_of(partitions, self._heard):
-                _put(fresh, key, value)
-            if self._stopping.is_set():
-                return
-            self._take(fresh, lambda: reader.place, is_all=True)
-            self._exists = True
-            self._has_looked()
-            for key, value in reader.news(partitions, self._heard):
-                with self._lock:
-                    name = _put(self._records, key, value)
+                    self._show(Records(), None)
+                    wait = _PAUSE_WITHOUT_TOPIC
+                except TopicRecreated as e:
+                    log.debug("The status topic is read again: %s", e)
+                    wait = _PAUSE
+                except ConnectError as e:
+                    error, wait = kafka_error_of(e), _PAUSE_WITHOUT_TOPIC
+                    if error is None:
+                        self._set_trouble(str(e))
+                error = errors.cause(error)
+                if error is not None:
+                    self._set_trouble(self._sentence(error))
+                    if needs_other_settings(error):
+                        return
+                self._turn()
+                if reader.beginnings != beginnings:
+                    records, beginnings = Records(), reader.beginnings
+                self._take(records, entries, reader)
+                reader.check_seconds = _CHECK if reader.caught_up and self.trouble is None else _CHECK_IN_TROUBLE
+                if wait:
+                    self._has_looked()
+                    if self._hurry.wait(wait) and not self._stopping.is_set():
+                        self._hurry.clear()
+
+    def _take(self, records: Records, entries: Sequence[Entry], reader: CompactedReader) -> None:
+        """Add entries to what was read since the reader's last beginning, which is shown once the reader has caught up."""
+        if records is self._records:
+            with self._lock:
+                changed = [_put(records, key, value) for key, value in entries]
+                self._position = reader.position
+            for name in dict.fromkeys(changed):
                 if name is not None:
                     self._on_change(name)
+            return
+        for key, value in entries:
+            _put(records, key, value)
+        if reader.caught_up:
+            self._exists = True
+            self._show(records, reader.position)
+            self._has_looked()
 
     def _has_looked(self) -> None:
         with self._looked:
             self._looks += 1
             self._looked.notify_all()
 
-    def _take(self, fresh: Records, place: Callable[[], Place | None], *, is_all: bool) -> None:
-        """Show these from now on."""
+    def _show(self, records: Records, position: TopicPosition | None) -> None:
+        """Show all of these from now on."""
         with self._lock:
-            before, self._records, self._place = self._records, fresh, place
-        for name in {*before.all_names(), *fresh.all_names()}:
-            if not before.same(fresh, name):
+            before, self._records, self._position = self._records, records, position
+        for name in {*before.all_names(), *records.all_names()}:
+            if not before.same(records, name):
                 self._on_change(name)
-        if is_all and not (self.caught_up and self.trouble is None):
+        if not (self.caught_up and self.trouble is None):
             self.caught_up = True
-            self._is(None)
+            self._set_trouble(None)
             self._on_turn()
 
-    def _heard(self, error: KafkaError | None) -> None:
-        """An error of the client, or (None) a sign that all is well."""
-        self._turn()
-        if error is None:
-            self._is(None)
-            return
-        self._is(self._sentence(error))
-        if credentials_refused(error):
-            raise Lost("the credentials are refused; they are read again")
-
-    def _is(self, trouble: str | None) -> None:
+    def _set_trouble(self, trouble: str | None) -> None:
         if trouble == self.trouble:
             return
         before, self.trouble = self.trouble, trouble

@@ -16,7 +16,7 @@ A life that delivers at least once, as sinks do, has no ids to fence, and keeps 
 a sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
 
 The status topic may get partitions at any time, and the key lies in another one from then on. So a record is looked for as
-`Tail` does, in all of them, and is written to the partition where it lies now.
+`KeyReader` does, in all of them, and is written to the partition where it lies now.
 """
 
 import time
@@ -25,10 +25,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock.errors import RetriableError, Superseded
+from penstock_kafka.murmur2 import partition_of
+from penstock_kafka.records import Entry
+from penstock_kafka.topic_position import TopicPosition
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_runtime.kafka import transactions
-from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter, Tail
-from penstock_runtime.kafka.murmur2 import partition_of
+from penstock_runtime.kafka.compacted_topic import StatusWriter
+from penstock_runtime.kafka.key_reader import KeyReader
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import (
     Incarnation,
@@ -36,7 +39,6 @@ from penstock_runtime.kafka.status_topic import (
     latest_incarnation,
     named_ids,
 )
-from penstock_runtime.kafka.topic_position import TopicPosition
 
 __all__ = ["TaskFence", "TransactionalIds", "all_ids"]
 
@@ -113,7 +115,7 @@ class TaskFence:
         self._named = self._own
         """The drivers' ids that its record names: what a life before it may still hold is fenced by the life after it, too,
         should this one end before it has fenced it."""
-        self._tail = Tail(records, status_topic, self._key, TopicPosition.of(known))
+        self._tail = KeyReader(records, status_topic, self._key, TopicPosition.of(known))
         self._seen = [] if known is None else [e for e in known.entries() if e[0] == self._key]
         """Its own key's records that were read, until nothing follows from them any more."""
 
@@ -171,7 +173,7 @@ class TaskFence:
         self._refuse_older_than(self._latest(self._seen))
         self._seen.clear()
         last = self._tail.last
-        if self._tail.begun if last is None else last != self._entry():
+        if self._tail.from_beginning if last is None else last != self._entry():
             self._write(writer)
 
     def close(self) -> None:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock_kafka.records import Entry
+from penstock_kafka.topic_consumer import NoSuchTopic
+from penstock_kafka.topic_position import TopicPosition
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Report, report_key
@@ -15,10 +18,9 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.fencing.incarnation import TransactionalIds, all_ids
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.admin import Admin
-from penstock_runtime.kafka.compacted_topic import Entry, NoSuchTopic, StatusWriter, read_on, read_to_end
+from penstock_runtime.kafka.compacted_topic import StatusWriter, read_since, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks, named_ids
-from penstock_runtime.kafka.topic_position import TopicPosition
 from penstock_runtime.pipeline.context import Setup
 
 __all__ = ["Place", "announce", "fence", "prepare"]
@@ -177,7 +179,7 @@ def _supersede(
     """
     name = place.connector
     entries = [] if known is None else known.entries()
-    news, position = read_on(place.shared, place.status_topic, TopicPosition.of(known))
+    news, position = read_since(place.shared, place.status_topic, TopicPosition.of(known))
     entries += news
     before = incarnated_tasks(entries, name)
     greatest = max(_generation(entries, name), 0 if known is None else known.generation)
@@ -202,7 +204,7 @@ def _supersede(
             ]
             writer.write(place.status_topic, records)
             written |= slots.keys()
-            news, position = read_on(place.shared, place.status_topic, position)
+            news, position = read_since(place.shared, place.status_topic, position)
             for task, found in incarnated_tasks(news, name).items():
                 if (found.generation, found.plan) > (standing.generation, standing.plan):
                     raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem
 from penstock.offsets import Offset, SourcePartition
+from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.connect.variables import resolve
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
@@ -22,7 +23,7 @@ from penstock_runtime.fencing.prepare import Place, fence
 from penstock_runtime.job.preparing import Complaints, with_kafka
 from penstock_runtime.job.validating import planned
 from penstock_runtime.kafka import offsets_topic
-from penstock_runtime.kafka.compacted_topic import NoSuchTopic, StatusWriter
+from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import Setup, client_settings

@@ -13,8 +13,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_kafka.errors import translated, translating
 from penstock_runtime.kafka.connectivity import connecting
-from penstock_runtime.kafka.errors import translated, translating
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Admin", "batch_limits", "cluster_id", "topic_ids"]

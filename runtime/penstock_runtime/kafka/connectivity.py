@@ -15,7 +15,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import translated
+from penstock_kafka.errors import translated
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.liveness import LOOP
 

@@ -25,17 +25,19 @@ from confluent_kafka import TopicPartition as Position
 from penstock._unread_headers import RawHeader
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
+from penstock_kafka.client_renewal import ClientRenewal, close_in_background
+from penstock_kafka.errors import passing, translated, translating
+from penstock_kafka.topic_consumer import poll_messages
+from penstock_kafka.watermarks import GONE, end_offsets, names_of, watermarks_of
 from penstock_runtime.kafka.admin import topic_ids
-from penstock_runtime.kafka.broker_health import Doubt, Renewal, let_go
-from penstock_runtime.kafka.errors import passing, translated, translating
+from penstock_runtime.kafka.broker_health import BrokerHealth
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.message_headers import MessageHeaders
 from penstock_runtime.kafka.offset_commits import GroupCommits
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.watermarks import GONE, ends, marks, named
 from penstock_runtime.task.liveness import LOOP
 
-__all__ = ["Consumed", "OutOfRange", "RecordConsumer", "available"]
+__all__ = ["Consumed", "OutOfRange", "RecordConsumer"]
 
 T = TypeVar("T")
 
@@ -139,11 +141,11 @@ class RecordConsumer:
         config["auto.offset.reset"] = "error"  # librdkafka would skip what is gone without a word: see `OutOfRange`
         # An answer may come behind one that the broker holds back.
         self._patience = _SHORTLY + int(config["fetch.wait.max.ms"]) / 1000
-        self._connections = Doubt(self._ask)
+        self._health = BrokerHealth(self._ask)
         self._commits = GroupCommits(config)
-        config["error_cb"] = lambda error: self._connections.arise(_text(error))
+        config["error_cb"] = lambda error: self._health.failed(_text(error))
         self._config = config
-        self._renewal = Renewal()
+        self._renewal = ClientRenewal()
         self._consumer = self._made()
         self._only: TopicPartition | None = None
         self._topic = ""
@@ -152,7 +154,7 @@ class RecordConsumer:
     @property
     def trouble(self) -> str | None:
         """What hinders reading and may pass: a deleted topic, until records come; no broker answers, until one does."""
-        return self._error or self._connections.trouble
+        return self._error or self._health.trouble
 
     @property
     def from_beginning(self) -> bool:
@@ -169,8 +171,8 @@ class RecordConsumer:
             with translating(f"Asking {self._servers} for its topics"):
                 topics = self._consumer.list_topics(timeout=_SECONDS).topics
         except RetriableError:
-            if self._renewal.due("The consumer"):
-                let_go(self._consumer)
+            if self._renewal.is_due("The consumer"):
+                close_in_background(self._consumer)
                 self._consumer = self._made()
                 self._known.clear()
             raise
@@ -224,22 +226,22 @@ class RecordConsumer:
         Raises:
             RetriableError: no answer, or one of them is gone: the next look for topics lets go of it.
         """
-        return self._of_brokers(marks, partitions)
+        return self._of_brokers(watermarks_of, partitions)
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of each, in half the time of `bounds`."""
-        return self._of_brokers(ends, partitions)
+        return self._of_brokers(end_offsets, partitions)
 
     def _of_brokers(self, ask: Callable[[Consumer, list[TopicPartition], float], T], of: Iterable[TopicPartition]) -> T:
         wanted = list(of)
         if not wanted:
             return ask(self._consumer, wanted, 0.0)
-        doing = f"Asking for the end of {named(wanted)}"
+        doing = f"Asking for the end of {names_of(wanted)}"
         try:
             found = ask(self._consumer, wanted, self._patience)
         except KafkaException as e:
             raise translated(e.args[0], doing) from e
-        self._connections.end()
+        self._health.answered()
         return found
 
     def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
@@ -249,8 +251,8 @@ class RecordConsumer:
             OutOfRange: a partition does not hold the offset at which it was to be read.
             ConnectError: not authorised, say.
         """
-        messages = available(self._consumer, most, timeout)
-        self._connections.settle()
+        messages = poll_messages(self._consumer, most, timeout)
+        self._health.probe()
         if not messages:
             return [], {}
         ends: dict[TopicPartition, int] = {}
@@ -301,17 +303,6 @@ class RecordConsumer:
 
 def _text(error: KafkaError) -> str:
     return f"{error.str()} ({error.name()})"
-
-
-def available(consumer: Consumer, most: int, timeout: float) -> list[Message]:
-    """What is there at once, or the first that comes within `timeout` seconds: `consume` alone would wait for `most`."""
-    with translating("Reading records"):
-        messages = consumer.consume(most, 0)
-        if not messages:
-            first = consumer.poll(timeout)
-            if first is not None:
-                messages = [first, *consumer.consume(most - 1, 0)] if most > 1 else [first]
-    return messages
 
 
 def _bytes(column: Sequence[bytes | None]) -> int:

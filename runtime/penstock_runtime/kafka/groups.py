@@ -9,8 +9,8 @@ from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
+from penstock_kafka.errors import translated
 from penstock_runtime.kafka.connectivity import connecting
-from penstock_runtime.kafka.errors import translated
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Groups"]

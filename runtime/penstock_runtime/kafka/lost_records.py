@@ -5,7 +5,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated
+from penstock_kafka.errors import Fenced, TransactionAborted, translated
 from penstock_runtime.kafka.producer_records import Outgoing
 
 __all__ = ["Losses"]

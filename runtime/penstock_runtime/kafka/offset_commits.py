@@ -10,9 +10,9 @@ from confluent_kafka import TopicPartition as Position
 
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
-from penstock_runtime.kafka.broker_health import Renewal, let_go
-from penstock_runtime.kafka.errors import AUTHORIZATION, translated, translating
-from penstock_runtime.kafka.watermarks import GONE, named
+from penstock_kafka.client_renewal import ClientRenewal, close_in_background
+from penstock_kafka.errors import AUTHORIZATION, translated, translating
+from penstock_kafka.watermarks import GONE, names_of
 
 __all__ = ["GroupCommits"]
 
@@ -34,7 +34,7 @@ class GroupCommits:
 
     def __init__(self, config: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
         self._config = {**config, "error_cb": self._heard}
-        self._renewal = Renewal(clock)
+        self._renewal = ClientRenewal(clock)
         self._clock = clock
         self._client: Consumer | None = None
         self._under_way: dict[TopicPartition, int] | None = None
@@ -112,8 +112,8 @@ class GroupCommits:
 
     def _renew(self) -> None:
         """Go on with a new client, where this one has had no answer for long. What it was to commit counts no more."""
-        if self._client is not None and self._renewal.due(f"The client that commits for group '{self._group}'"):
-            let_go(self._client)
+        if self._client is not None and self._renewal.is_due(f"The client that commits for group '{self._group}'"):
+            close_in_background(self._client)
             self._client = self._under_way = None
 
     def _look(self, client: Consumer, seconds: float) -> None:
@@ -150,7 +150,7 @@ class GroupCommits:
                     f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
                 )
             if error.code() in GONE:  # all of them are
-                return RetriableError(f"{doing}: {named((p.topic, p.partition) for p in partitions)} is gone")
+                return RetriableError(f"{doing}: {names_of((p.topic, p.partition) for p in partitions)} is gone")
             return translated(error, doing)
         for p in partitions:
             if p.error is not None:

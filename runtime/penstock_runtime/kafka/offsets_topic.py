@@ -17,7 +17,9 @@ from typing import Any, Final
 
 from penstock.errors import ConnectError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition, updated
-from penstock_runtime.kafka.compacted_topic import Entry, Stamped, stamped_until_end
+from penstock_kafka.compacted_reader import read_to_end
+from penstock_kafka.records import Entry, Record
+from penstock_runtime.kafka.compacted_topic import reader_clients
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["StoredOffsets", "fold", "load"]
@@ -92,7 +94,7 @@ class StoredOffsets:
             self._twofold.add(partition)
 
 
-def fold(connector: str, entries: Iterable[Stamped]) -> StoredOffsets:
+def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
     """Read records of an offsets topic, oldest first within each partition, into what they mean for one connector.
 
     A malformed record is logged and passed over, as Kafka Connect does; one of another connector is none of ours.
@@ -136,6 +138,6 @@ def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffse
     """The connector's offsets in one topic, on the cluster that its producers write to.
 
     Raises:
-        RetriableError, ConnectError: as `until_end`.
+        RetriableError, ConnectError: as `read_to_end`.
     """
-    return fold(connector, stamped_until_end(settings, topic, servers=settings.bootstrap, past_open=True))
+    return fold(connector, read_to_end(reader_clients(settings, servers=settings.bootstrap), topic, past_open=True))

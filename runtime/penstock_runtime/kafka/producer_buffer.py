@@ -14,7 +14,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted, translated, translating
+from penstock_kafka.errors import Fenced, TransactionAborted, translated, translating
 from penstock_runtime.kafka.lost_records import Losses
 from penstock_runtime.kafka.producer_records import Outgoing, Refused, slices
 from penstock_runtime.kafka.refused_records import Refusals

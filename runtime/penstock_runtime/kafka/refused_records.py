@@ -8,7 +8,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, Producer
 
 from penstock.errors import ConnectError
-from penstock_runtime.kafka.errors import translated
+from penstock_kafka.errors import translated
 from penstock_runtime.kafka.producer_records import Outgoing, Refused
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.topic_limits import TopicLimits

@@ -6,9 +6,9 @@ Ours start with `penstock-`; a Kafka Connect worker on the same topic logs one w
 import json
 from collections.abc import Iterable
 
+from penstock_kafka.records import Entry
 from penstock_model.connect.status_records import State, connector_status, task_status, topic_status
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key
-from penstock_runtime.kafka.compacted_topic import Entry
 
 __all__ = ["Incarnation", "State", "connector_status", "incarnated_tasks", "incarnation_key", "latest_incarnation",
            "named_ids", "task_status", "topic_status"]  # fmt: skip

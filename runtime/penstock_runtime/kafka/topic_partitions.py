@@ -7,7 +7,7 @@ from typing import Final
 from confluent_kafka import KafkaError, Producer
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import translated, translating
+from penstock_kafka.errors import translated, translating
 from penstock_runtime.task.liveness import LOOP
 
 __all__ = ["TopicPartitions"]

@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import AUTHORIZATION, REFUSED, Fenced, TransactionAborted, translated, translating
+from penstock_kafka.errors import AUTHORIZATION, REFUSED, Fenced, TransactionAborted, translated, translating
 from penstock_runtime.kafka.producer_buffer import Outbox, Outgoing, Refused
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings

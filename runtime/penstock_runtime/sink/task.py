@@ -15,9 +15,9 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
 from penstock.source import Limits
+from penstock_kafka.watermarks import names_of
 from penstock_runtime.kafka.consumers import Consumed, OutOfRange, RecordConsumer
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.kafka.watermarks import named
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.reports import Reports
@@ -233,7 +233,7 @@ class SinkTask:
             self._next_refresh = 0.0
             return  # what is assigned stays so: others may be read
         if missed:
-            log.warning("Records in %s wait and do not come: they are asked for anew", named(missed))
+            log.warning("Records in %s wait and do not come: they are asked for anew", names_of(missed))
             self._read_here = False
 
     def _put_limits(self) -> Limits:

@@ -7,8 +7,9 @@ worker's value instead, and so loses the position of a connector that is given a
 
 from collections.abc import Sequence
 
+from penstock_kafka.records import Entry
 from penstock_runtime.kafka import offsets_topic
-from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
+from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.pipeline.context import Setup
 
@@ -32,7 +33,7 @@ class OffsetStore:
         """Everything that is known of this connector.
 
         Raises:
-            RetriableError, ConnectError: as `kafka.compacted.until_end`.
+            RetriableError, ConnectError: as `penstock_kafka.compacted_reader.read_to_end`.
         """
         setup = self._setup
         stored = offsets_topic.load(setup.shared, setup.spec.connector, topic=setup.worker.offset_storage_topic)

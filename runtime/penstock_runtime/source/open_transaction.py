@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from penstock_runtime.kafka.errors import Fenced, TransactionExpired
+from penstock_kafka.errors import Fenced, TransactionExpired
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.kafka.transactions import TransactionalProducer
 

@@ -12,9 +12,9 @@ from penstock.batch import RecordBatch
 from penstock.errors import RetriableError
 from penstock.record import Record
 from penstock.source import InputPartition, PartitionReader, record_batches
+from penstock_kafka.errors import TransactionAborted, TransactionExpired
+from penstock_kafka.records import Entry
 from penstock_runtime.fencing.incarnation import TaskFence
-from penstock_runtime.kafka.compacted_topic import Entry
-from penstock_runtime.kafka.errors import TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.producer import PlainProducer
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.kafka.refused_records import Refusals

@@ -13,9 +13,9 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.record import Record
 from penstock.source import InputPartition, PollingSource, Source
+from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.pipeline.batch_sizing import Appetite, Pace

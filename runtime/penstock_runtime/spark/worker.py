@@ -24,11 +24,11 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import OffsetUpdates, SourcePartition
 from penstock.sink import TopicPartition
 from penstock.source import InputPartition
+from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime import logs
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.consumers import RecordConsumer
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize

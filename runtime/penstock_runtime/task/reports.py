@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
+from penstock_kafka.records import Entry
 from penstock_runtime.kafka import status_topic
-from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
+from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics

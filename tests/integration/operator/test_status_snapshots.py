@@ -9,6 +9,9 @@ import pytest
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 
 from penstock.errors import ConnectError, Superseded
+from penstock_kafka import compacted_reader, topic_consumer
+from penstock_kafka.compacted_reader import CompactedReader
+from penstock_kafka.topic_position import TopicPosition
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
@@ -17,12 +20,9 @@ from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.kafka import StatusTopic
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.fencing.prepare import Place, fence
-from penstock_runtime.kafka import compacted_follower, compacted_topic, consumers
-from penstock_runtime.kafka.compacted_follower import Follower
-from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
+from penstock_runtime.kafka.compacted_topic import StatusWriter, follower, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import latest_incarnation
-from penstock_runtime.kafka.topic_position import TopicPosition
 
 from .test_status_topic import NAME, Watch, Watched, admin, make, put, remove, settings, watch
 
@@ -92,15 +92,15 @@ class World:
 def world(kafka: str, topic: str, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> World:
     make(kafka, topic)
     made = World(kafka, topic, watch)
-    real = consumers.available
+    real = topic_consumer.poll_messages
 
     def counted(*arguments: Any) -> Any:
         messages = real(*arguments)
         made.read.append(sum(m.error() is None for m in messages))
         return messages
 
-    for module in (compacted_topic, compacted_follower):
-        monkeypatch.setattr(module, "available", counted)
+    for module in (topic_consumer, compacted_reader):
+        monkeypatch.setattr(module, "poll_messages", counted)
     made.put_of_others()
     return made
 
@@ -239,15 +239,17 @@ def test_a_life_whose_topic_was_made_anew_finds_a_newer_one_in_it(world: World, 
         world.life(1, older, stale).begin(world.writer())
 
 
-def followed(world: World, known: StatusSnapshot | None, keys: list[bytes]) -> tuple[Follower, list[tuple[bytes, Any]]]:
-    follower = Follower(world.settings, world.topic, keys, TopicPosition.of(known))
+def followed(
+    world: World, known: StatusSnapshot | None, keys: list[bytes]
+) -> tuple[CompactedReader, list[tuple[bytes, Any]]]:
+    reader = follower(world.settings, world.topic, keys, TopicPosition.of(known))
     entries: list[tuple[bytes, Any]] = []
-    until(lambda: polled(follower, entries) and follower.caught_up)
-    return follower, entries
+    until(lambda: polled(reader, entries) and reader.caught_up)
+    return reader, entries
 
 
-def polled(follower: Follower, entries: list[tuple[bytes, Any]]) -> bool:
-    entries += follower.poll(0.1)
+def polled(reader: CompactedReader, entries: list[tuple[bytes, Any]]) -> bool:
+    entries += reader.poll(0.1)
     return True
 
 
@@ -262,21 +264,21 @@ def test_a_follower_begins_where_the_operator_has_read_to_and_follows_from_there
     put(world.servers, world.topic, (control_key(NAME), control.to_value()))
     known = world.snapshot(0)
     assert (control_key(NAME), control.to_value()) in known.entries()
-    follower, entries = followed(world, known, [control_key(NAME)])
+    reader, entries = followed(world, known, [control_key(NAME)])
     assert entries == []
     later = control.model_copy(update={"generation": 4})
     put(world.servers, world.topic, (control_key(NAME), later.to_value()))
-    until(lambda: polled(follower, entries) and entries)
+    until(lambda: polled(reader, entries) and entries)
     assert entries == [(control_key(NAME), later.to_value())]
-    follower.close()
+    reader.close()
 
 
 def test_a_follower_reads_a_topic_that_was_made_anew_from_its_beginning(world: World) -> None:
     known = world.snapshot(0)
     world.make_anew(records=2 * OTHERS)
-    follower, entries = followed(world, known, [control_key(NAME)])
+    reader, entries = followed(world, known, [control_key(NAME)])
     assert len(entries) > OTHERS / 2
-    follower.close()
+    reader.close()
 
 
 def test_the_operator_tells_the_greatest_generation_that_a_report_names(world: World) -> None:

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from penstock_kafka import topic_consumer
+from penstock_kafka.topic_consumer import TopicConsumer
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_operator.errors import Unavailable
-from penstock_operator.kafka import ActiveTopic, StatusTopic, reader
+from penstock_operator.kafka import ActiveTopic, StatusTopic
+from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
 from penstock_runtime.embedded import EmbeddedKafka
@@ -179,15 +183,14 @@ def test_records_are_written_and_forgotten(kafka: str, topic: str, watch: Watch)
 
 def test_a_write_whose_client_another_thread_lets_go_of_is_told_as_no_answer(kafka: str, topic: str) -> None:
     make(kafka, topic)
-    writer = Writer(topic, KafkaError.str)
-    worker = settings(kafka, topic).worker_now()
+    writer = Writer(settings(kafka, topic).worker_now, topic, KafkaError.str)
     met: list[Exception] = []
     over = threading.Event()
 
     def write() -> None:
         while not over.is_set():
             try:
-                writer.write(worker, [(control_key(NAME), CONTROL.to_value())] * 100, SECONDS)
+                writer.write([(control_key(NAME), CONTROL.to_value())] * 100, SECONDS)
             except Exception as e:  # noqa: BLE001 (which it is, is the question)
                 met.append(e)
 
@@ -205,7 +208,7 @@ def test_a_write_whose_client_another_thread_lets_go_of_is_told_as_no_answer(kaf
 
 
 def test_our_records_lie_where_java_s_partitioner_puts_them(kafka: str, topic: str, watch: Watch) -> None:
-    from penstock_runtime.kafka.murmur2 import partition_of
+    from penstock_kafka.murmur2 import partition_of
 
     make(kafka, topic, partitions=7)
     watched = watch(settings(kafka, topic))
@@ -417,20 +420,21 @@ def test_a_status_topic_that_is_idle_costs_next_to_nothing(kafka: str, topic: st
 def test_the_id_of_a_topic_is_told_again_after_brokers_have_listed_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "_ASK_SECONDS", 3.0)
+    monkeypatch.setattr(topic_consumer, "_ID_SECONDS", 3.0)
     with EmbeddedKafka(tmp_path / "kafka") as started:
         servers = started.bootstrap_servers
         make(servers, "status")
     port = int(servers.rpartition(":")[2])
-    asking = reader.Reader(settings(servers, "status").worker_now(), "status", threading.Event(), lambda: None)
-    forgetful = asking._admin  # one that asks for all topics hears of it soonest
+    asking = TopicConsumer(reader_clients(settings(servers, "status").worker_now(), lambda error: None), "status")
+    forgetful = AdminClient({"bootstrap.servers": servers})
+    asking._admin = forgetful  # one that asks for all topics hears of it soonest
     fenced = {"broker.session.timeout.ms": "600", "broker.heartbeat.interval.ms": "1500"}
-    with asking:
+    with closing(asking):
         with EmbeddedKafka(tmp_path / "kafka", port=port, settings=fenced):
             until(lambda: answers(forgetful))
             silent_for(forgetful, 20.0)
         with EmbeddedKafka(tmp_path / "kafka", port=port):
-            until(lambda: asking._topic_id() is not None)
+            until(lambda: asking.topic_id(stays_connected=True) is not None)
             assert not answers(forgetful), "librdkafka comes back by itself now: no new client is needed"
 
 

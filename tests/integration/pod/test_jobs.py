@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.contracts.pod_identity import Standing
@@ -15,7 +16,6 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
-from penstock_runtime.kafka.murmur2 import partition_of
 
 from ..pods import Pods, pods, shown, write
 from ..running import PLUGINS, new_name, until

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_runtime.kafka.murmur2 import partition_of
+from penstock_kafka.murmur2 import partition_of
 
 from ..lab import LOG, STRING, Lab, failed
 from ..running import Processes, manifest, new_name, until

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from penstock import SourcePartition
+from penstock_kafka.murmur2 import partition_of
 from penstock_runtime.kafka import offsets_topic
-from penstock_runtime.kafka.murmur2 import partition_of
 from penstock_runtime.pipeline.context import Setup
 
 from ..lab import Lab

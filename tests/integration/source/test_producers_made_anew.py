@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import RetriableError
-from penstock_runtime.kafka.errors import TransactionAborted
+from penstock_kafka.errors import TransactionAborted
 from penstock_runtime.kafka.producer_records import Outgoing
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings

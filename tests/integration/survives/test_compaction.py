@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
+from penstock_kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.offsets_topic import load
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings

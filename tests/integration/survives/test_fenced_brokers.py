@@ -13,12 +13,12 @@ import pytest
 from confluent_kafka import Consumer, KafkaException
 
 from penstock import ConnectError, TopicPartition
+from penstock_kafka.client_renewal import ClientRenewal
 from penstock_runtime.embedded import EmbeddedKafka
-from penstock_runtime.kafka import compacted_follower, consumers
-from penstock_runtime.kafka.broker_health import Renewal
-from penstock_runtime.kafka.compacted_follower import Follower
-from penstock_runtime.kafka.compacted_topic import StatusWriter, Tail
+from penstock_runtime.kafka import consumers
+from penstock_runtime.kafka.compacted_topic import StatusWriter, follower
 from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.kafka.key_reader import KeyReader
 from penstock_runtime.kafka.offset_commits import GroupCommits
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -64,8 +64,7 @@ class Asked:
 def test_every_client_of_a_task_outlives_brokers_that_listed_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Renewal, "AFTER", 8.0)
-    monkeypatch.setattr(compacted_follower, "_COUNT_EVERY", 0.1)
+    monkeypatch.setattr(ClientRenewal, "AFTER", 8.0)
     monkeypatch.setattr(consumers, "_SECONDS", 5.0)
     with EmbeddedKafka(tmp_path / "kafka") as kafka:
         servers = kafka.bootstrap_servers
@@ -76,8 +75,9 @@ def test_every_client_of_a_task_outlives_brokers_that_listed_none(
     base = {"bootstrap.servers": servers}
     settings = ClientSettings(base, base, base)
     consumer = RecordConsumer(settings, group="g", client_id="sink")
-    tail = Tail(settings, "status", b"key")
-    follower = Follower(settings, "status", [b"key"])
+    tail = KeyReader(settings, "status", b"key")
+    following = follower(settings, "status", [b"key"])
+    following.check_seconds = 0.1
     writer = StatusWriter(settings, client_id="writer")
     commits = GroupCommits(settings.for_consumer(group_id="g", client_id="commits"))
     bare = Consumer({**base, "group.id": "bare"})
@@ -91,7 +91,7 @@ def test_every_client_of_a_task_outlives_brokers_that_listed_none(
     asked = [
         Asked("the sink's consumer", consumer.partitions, asking),
         Asked("the reader of one key", lambda: tail.news(5.0), asking),
-        Asked("the follower", lambda: follower.poll(0.1), asking),
+        Asked("the follower", lambda: following.poll(0.1), asking),
         Asked("the writer", lambda: writer.write("status", [(b"key", b"{}")], timeout=5.0), asking),
         Asked("the committer", commit, asking),
     ]
@@ -106,7 +106,7 @@ def test_every_client_of_a_task_outlives_brokers_that_listed_none(
         asking.clear()
         for one in asked:
             one.ended(4 * PATIENCE)
-        assert not stuck.answered, "librdkafka comes back by itself now: `Renewal` is needed no more"
+        assert not stuck.answered, "librdkafka comes back by itself now: `ClientRenewal` is needed no more"
 
 
 def test_running_tasks_outlive_brokers_that_listed_none(tmp_path: Path, processes: Processes) -> None:
@@ -134,7 +134,7 @@ def test_running_tasks_outlive_brokers_that_listed_none(tmp_path: Path, processe
     port = int(servers.rpartition(":")[2])
     with EmbeddedKafka(tmp_path / "kafka", port=port, settings=FENCED):
         time.sleep(
-            1.5 * Renewal.AFTER
+            1.5 * ClientRenewal.AFTER
         )  # so long a time is the subject: clients are forgotten, and made anew, meanwhile
     with EmbeddedKafka(tmp_path / "kafka", port=port):
         produce(servers, "lines", [b"after"])

@@ -10,10 +10,10 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 
 from penstock import RetriableError
 from penstock.errors import Superseded
+from penstock_kafka.murmur2 import partition_of
+from penstock_kafka.records import Entry
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
-from penstock_runtime.kafka import compacted_follower
-from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
-from penstock_runtime.kafka.murmur2 import partition_of
+from penstock_runtime.kafka.compacted_topic import StatusWriter, follower
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, incarnation_key
 
@@ -209,19 +209,17 @@ def test_a_task_goes_on_and_an_older_life_of_it_leaves_when_the_status_topic_gre
     task.stop()
 
 
-def test_a_task_hears_what_it_is_told_also_where_that_lies_in_a_new_partition(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compacted_follower, "_COUNT_EVERY", 0.2)
+def test_a_task_hears_what_it_is_told_also_where_that_lies_in_a_new_partition(lab: Lab) -> None:
     world = World(lab.servers)
     key = next(k for n in range(99) if partition_of(k := b"control-%d" % n, GROWN) != 0)
-    follower = compacted_follower.Follower(world.settings, world.status, [key])
+    reader = follower(world.settings, world.status, [key])
+    reader.check_seconds = 0.2
     lab.produce(world.status, "running", key=key)
-    assert until(lambda: follower.poll(0.1)) == [(key, b"running")]
+    assert until(lambda: reader.poll(0.1)) == [(key, b"running")]
     grow(lab.servers, world.status)
     lab.produce(world.status, "paused", partition=partition_of(key, GROWN), key=key)
-    until(lambda: (key, b"paused") in follower.poll(0.1))
+    until(lambda: (key, b"paused") in reader.poll(0.1))
     lab.produce(world.status, "resumed", partition=0, key=key)  # by who does not know of the new ones
-    until(lambda: (key, b"resumed") in follower.poll(0.1))
-    assert follower.caught_up
-    follower.close()
+    until(lambda: (key, b"resumed") in reader.poll(0.1))
+    assert reader.caught_up
+    reader.close()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock import RetriableError
-from penstock_runtime.kafka.compacted_topic import Tail
+from penstock_runtime.kafka.key_reader import KeyReader
 from penstock_runtime.kafka.settings import ClientSettings
 
 from ..lab import Lab
@@ -18,11 +18,11 @@ KEY = b"status-task-c-0"
 
 
 @pytest.fixture
-def tail(lab: Lab, topic: str) -> Iterator[Tail]:
+def tail(lab: Lab, topic: str) -> Iterator[KeyReader]:
     """Of a topic with a single partition."""
     create(lab.servers, topic)
     client = {"bootstrap.servers": lab.servers}
-    made = Tail(ClientSettings(producer=client, consumer=client, admin=client), topic, KEY)
+    made = KeyReader(ClientSettings(producer=client, consumer=client, admin=client), topic, KEY)
     yield made
     made.close()
 
@@ -33,7 +33,9 @@ def make_anew(lab: Lab, topic: str, partitions: int = 1) -> None:
     create(lab.servers, topic, partitions)
 
 
-def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_as_much_as_before(lab: Lab, topic: str, tail: Tail) -> None:
+def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_as_much_as_before(
+    lab: Lab, topic: str, tail: KeyReader
+) -> None:
     lab.produce(topic, "one", "two", key=KEY)
     assert [v for _, v in tail.news(10)] == [b"one", b"two"]
     make_anew(lab, topic)
@@ -43,7 +45,7 @@ def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_as_much_as_before(lab
 
 
 def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_more_than_before_from_its_beginning(
-    lab: Lab, topic: str, tail: Tail
+    lab: Lab, topic: str, tail: KeyReader
 ) -> None:
     lab.produce(topic, "one", key=KEY)
     tail.news(10)
@@ -54,7 +56,7 @@ def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_more_than_before_from
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_a_tail_finds_its_key_where_a_topic_was_made_anew_with_other_partitions(
-    lab: Lab, topic: str, tail: Tail, partitions: int
+    lab: Lab, topic: str, tail: KeyReader, partitions: int
 ) -> None:
     make_anew(lab, topic, 4 - partitions)
     lab.produce(topic, *map(str, range(9)), key=b"status-task-c-1")  # in another one of three partitions
@@ -65,7 +67,7 @@ def test_a_tail_finds_its_key_where_a_topic_was_made_anew_with_other_partitions(
     until(lambda: b"two" in [v for _, v in news_of(tail)])
 
 
-def news_of(tail: Tail) -> list[tuple[bytes, bytes | None]]:
+def news_of(tail: KeyReader) -> list[tuple[bytes, bytes | None]]:
     """Nothing while Kafka tells of the partition that is gone."""
     try:
         return tail.news(10)

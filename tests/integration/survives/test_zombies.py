@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock_kafka.errors import Fenced, TransactionAborted
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
-from penstock_runtime.kafka.errors import Fenced, TransactionAborted
 from penstock_runtime.kafka.offsets_topic import load
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings

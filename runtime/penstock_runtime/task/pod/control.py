@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_kafka.records import Entry
+from penstock_kafka.topic_position import TopicPosition
 from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
-from penstock_runtime.kafka.compacted_follower import Follower
-from penstock_runtime.kafka.compacted_topic import Entry
+from penstock_runtime.kafka.compacted_topic import follower
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.topic_position import TopicPosition
 from penstock_runtime.task.pod.reports import PodReports
 from penstock_runtime.task.pod.target_state import Wanted
 
@@ -50,7 +50,7 @@ class Controls:
         self._control_key = control_key(spec.connector)
         self._report_key = report_key(spec.connector, spec.task)
         known = spec.status
-        self._follower = Follower(settings, topic, [self._control_key, self._report_key], TopicPosition.of(known))
+        self._reader = follower(settings, topic, [self._control_key, self._report_key], TopicPosition.of(known))
         self._live = False
         self._obey(self._wanted)
         self._take(() if known is None else known.entries())
@@ -67,12 +67,12 @@ class Controls:
         """
         while not stopping.is_set():
             try:
-                self._take(self._follower.poll(_FIRST_POLL))
+                self._take(self._reader.poll(_FIRST_POLL))
             except ConnectError as e:
                 if time.monotonic() >= deadline or not isinstance(e, RetriableError):
                     raise
                 stopping.wait(_PAUSE / 2)
-            if self._follower.caught_up:
+            if self._reader.caught_up:
                 break
             if time.monotonic() >= deadline:
                 raise RetriableError("The status topic was not read to its end in time")
@@ -82,7 +82,7 @@ class Controls:
     def _follow(self) -> None:
         while True:
             try:
-                self._take(self._follower.poll(_POLL))
+                self._take(self._reader.poll(_POLL))
             except ConnectError as e:
                 log.debug("The control records cannot be read now: %s", e)
                 time.sleep(_PAUSE)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
+from penstock_kafka.records import Entry
 from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE, METRICS_PORT, POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
+from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.connectivity import reach
 from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.task.pod.control import Controls

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.kafka.compacted_topic import Entry, StatusWriter
+from penstock_kafka.records import Entry
+from penstock_runtime.kafka.compacted_topic import StatusWriter
 
 __all__ = ["Background"]
 

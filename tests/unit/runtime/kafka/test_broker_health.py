@@ -2,7 +2,7 @@
 
 from confluent_kafka import KafkaError, KafkaException
 
-from penstock_runtime.kafka.broker_health import Doubt
+from penstock_runtime.kafka.broker_health import BrokerHealth
 
 
 class Brokers:
@@ -12,7 +12,7 @@ class Brokers:
         self.there = True
         self.asked = 0
         self.now = 100.0
-        self.doubt = Doubt(self._ask, clock=lambda: self.now)
+        self.health = BrokerHealth(self._ask, clock=lambda: self.now)
 
     def _ask(self, seconds: float) -> None:
         self.asked += 1
@@ -20,8 +20,8 @@ class Brokers:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     def settle(self) -> str | None:
-        self.doubt.settle()
-        return self.doubt.trouble
+        self.health.probe()
+        return self.health.trouble
 
 
 def test_nobody_is_asked_while_nothing_is_in_doubt() -> None:
@@ -33,7 +33,7 @@ def test_nobody_is_asked_while_nothing_is_in_doubt() -> None:
 def test_an_error_that_is_told_once_holds_for_as_long_as_no_broker_answers() -> None:
     brokers = Brokers()
     brokers.there = False
-    brokers.doubt.arise("refused")
+    brokers.health.failed("refused")
     for _ in range(5):
         assert brokers.settle() == "refused"
         brokers.now += 10
@@ -45,7 +45,7 @@ def test_an_error_that_is_told_once_holds_for_as_long_as_no_broker_answers() -> 
 
 def test_an_error_of_one_broker_is_no_trouble_while_another_answers() -> None:
     brokers = Brokers()
-    brokers.doubt.arise("refused")
+    brokers.health.failed("refused")
     assert brokers.settle() is None
     assert brokers.asked == 1
 
@@ -53,7 +53,7 @@ def test_an_error_of_one_broker_is_no_trouble_while_another_answers() -> None:
 def test_brokers_that_are_away_are_asked_every_two_seconds_however_often_there_is_time_to() -> None:
     brokers = Brokers()
     brokers.there = False
-    brokers.doubt.arise("refused")
+    brokers.health.failed("refused")
     for _ in range(100):
         brokers.settle()
         brokers.now += 0.1

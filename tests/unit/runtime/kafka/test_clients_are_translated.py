@@ -1,9 +1,10 @@
 """Every call of a Kafka client in the package stands where its exceptions become ours.
 
 A raw `KafkaException` would pass by all who ask whether an error may pass, or whether somebody newer has taken over. The
-source is read, so that a new call cannot be forgotten: each must stand under `translating`, or in a `try` that catches
-`KafkaException` and does not let it on; or in a function that says in its docstring, or by a leading underscore, that it
-does not, and then all that is said here holds for the calls of that function. A class may say it for all its functions.
+source is read, so that a new call cannot be forgotten: each must stand under `translating` (or `renewed_after_silence`),
+or in a `try` that catches `KafkaException` and does not let it on; or in a function that says in its docstring, or by a
+leading underscore, that it does not, and then all that is said here holds for the calls of that function. A class may say
+it for all its functions.
 """
 
 import ast
@@ -14,10 +15,11 @@ from types import ModuleType
 
 import pytest
 
+import penstock_kafka
 import penstock_operator.kafka
 import penstock_runtime.kafka
 
-PACKAGES = (penstock_runtime.kafka, penstock_operator.kafka)
+PACKAGES = (penstock_kafka, penstock_runtime.kafka, penstock_operator.kafka)
 CLIENTS = re.compile(r"_?(consumer|producer|client|admin|other)$")
 MAKING = {"Producer", "Consumer", "AdminClient"}
 HARMLESS = {"get"}
@@ -104,7 +106,9 @@ def guarding(expression: ast.expr) -> bool:
     if not isinstance(expression, ast.Call):
         return False
     name = name_of(expression.func)
-    return name == "translating" or (name == "suppress" and any(name_of(a) in CATCHING for a in expression.args))
+    return name in ("translating", "renewed_after_silence") or (
+        name == "suppress" and any(name_of(a) in CATCHING for a in expression.args)
+    )
 
 
 def keeps(handler: ast.ExceptHandler) -> bool:

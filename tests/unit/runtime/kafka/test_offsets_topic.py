@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from penstock import Offset, Primitive, SourcePartition
-from penstock_runtime.kafka.compacted_topic import Entry, Stamped
+from penstock_kafka.records import Entry, Record
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.kafka.offsets_topic import fold as fold_stamped
 
 
 def fold(connector: str, entries: Sequence[Entry]) -> StoredOffsets:
     """Of one partition, all written within one millisecond."""
-    return fold_stamped(connector, [Stamped(key, value, 0, place) for place, (key, value) in enumerate(entries)])
+    return fold_stamped(connector, [Record(key, value, 0, place) for place, (key, value) in enumerate(entries)])
 
 
 FIELDS: dict[str, Primitive] = {"zeta": 1, "alpha": "x", "b": True, "c": 1.5, "n": None}
@@ -77,8 +77,8 @@ def test_of_two_partitions_of_a_topic_that_grew_the_newest_record_of_a_key_holds
     newer_first: bool, value: bytes | None
 ) -> None:
     key = b'["c",{"p":"a"}]'
-    before = [Stamped(key, b'{"i":0}', 300, 8, partition=0), Stamped(key, b'{"i":1}', 100, 9, partition=0)]
-    after = [Stamped(key, value, 200, 0, partition=3)]
+    before = [Record(key, b'{"i":0}', 300, 8, partition=0), Record(key, b'{"i":1}', 100, 9, partition=0)]
+    after = [Record(key, value, 200, 0, partition=3)]
     stored = fold_stamped("c", [*after, *before] if newer_first else [*before, *after])
     assert stored.offsets == ({SourcePartition({"p": "a"}): {"i": 2}} if value else {})
 
@@ -86,9 +86,9 @@ def test_of_two_partitions_of_a_topic_that_grew_the_newest_record_of_a_key_holds
 def test_every_partition_in_which_a_record_would_outlive_compaction_is_known() -> None:
     one, two, gone = b'["c",{"p":1}]', b'["c",{"p":2}]', b'["c",{"p":3}]'
     stored = fold_stamped("c", [
-        Stamped(one, b'{"i":1}', 100, 0, partition=0), Stamped(two, b'{"i":1}', 100, 1, partition=0),
-        Stamped(gone, b'{"i":1}', 100, 2, partition=0), Stamped(gone, None, 200, 3, partition=0),
-        Stamped(one, b'{"i":2}', 300, 0, partition=3), Stamped(two, None, 300, 0, partition=4),
+        Record(one, b'{"i":1}', 100, 0, partition=0), Record(two, b'{"i":1}', 100, 1, partition=0),
+        Record(gone, b'{"i":1}', 100, 2, partition=0), Record(gone, None, 200, 3, partition=0),
+        Record(one, b'{"i":2}', 300, 0, partition=3), Record(two, None, 300, 0, partition=4),
     ])  # fmt: skip
     assert stored.offsets == {SourcePartition({"p": 1}): {"i": 2}}
     assert stored.live == {0: [one, two], 3: [one]}
@@ -102,14 +102,14 @@ BOTH = SourcePartition({"a": 1, "b": 2})
 def test_of_two_byte_forms_the_one_with_the_newer_timestamp_holds_in_whatever_order_they_come(
     newer_first: bool,
 ) -> None:
-    records = [Stamped(FORMS[0], b'{"i":1}', 100, 9), Stamped(FORMS[1], b'{"i":2}', 101, 3)]
+    records = [Record(FORMS[0], b'{"i":1}', 100, 9), Record(FORMS[1], b'{"i":2}', 101, 3)]
     stored = fold_stamped("c", reversed(records) if newer_first else records)
     assert stored.offsets == {BOTH: {"i": 2}}
     assert stored.forms == {BOTH: set(FORMS)}
 
 
 def test_the_form_that_lost_gets_a_tombstone_with_the_next_record_of_the_other_and_only_once() -> None:
-    stored = fold_stamped("c", [Stamped(FORMS[0], b'{"i":1}', 101, 0), Stamped(FORMS[1], b'{"i":2}', 100, 7)])
+    stored = fold_stamped("c", [Record(FORMS[0], b'{"i":1}', 101, 0), Record(FORMS[1], b'{"i":2}', 100, 7)])
     other = SourcePartition({"p": 1})
     assert stored.entries({other: {"i": 5}}) == [(b'["c",{"p":1}]', b'{"i":5}')]
     assert stored.entries({BOTH: {"i": 3}}) == [(FORMS[0], b'{"i":3}'), (FORMS[1], None)]
@@ -119,8 +119,8 @@ def test_the_form_that_lost_gets_a_tombstone_with_the_next_record_of_the_other_a
 
 def test_a_form_that_got_its_tombstone_leaves_the_other_one() -> None:
     records = [
-        Stamped(FORMS[0], b'{"i":1}', 100, 0), Stamped(FORMS[1], b'{"i":2}', 101, 0), Stamped(FORMS[0], b'{"i":3}', 102, 1),
-        Stamped(FORMS[1], None, 103, 1),
+        Record(FORMS[0], b'{"i":1}', 100, 0), Record(FORMS[1], b'{"i":2}', 101, 0), Record(FORMS[0], b'{"i":3}', 102, 1),
+        Record(FORMS[1], None, 103, 1),
     ]  # fmt: skip
     stored = fold_stamped("c", records)
     assert (stored.offsets, stored.forms) == ({BOTH: {"i": 3}}, {BOTH: {FORMS[0]}})

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from penstock import ConnectError, Record, RetriableError
-from penstock_runtime.kafka.errors import Fenced
+from penstock_kafka.errors import Fenced
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.record_errors import ErrorPolicy

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
-from penstock_runtime.kafka.compacted_topic import Entry
+from penstock_kafka.records import Entry
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.reports import ParentPipe, TaskReports

@@ -8,8 +8,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConnectError, RetriableError
 
-__all__ = ["AUTHORIZATION", "REFUSED", "Fenced", "TransactionAborted", "TransactionExpired", "passing", "translated",
-           "translating"]  # fmt: skip
+__all__ = ["AUTHORIZATION", "REFUSED", "Fenced", "TransactionAborted", "TransactionExpired", "kafka_error_of",
+           "passing", "translated", "translating"]  # fmt: skip
 
 
 class Fenced(ConnectError):
@@ -88,12 +88,25 @@ def passing(error: KafkaError) -> bool:
 
 
 def translated(error: KafkaError, doing: str) -> ConnectError:
-    """Our error for a Kafka error.
+    """Our error for a Kafka error, which is its cause (`kafka_error_of`).
 
     Args:
-        error: what librdkafka said.
+        error: librdkafka's.
         doing: what was being done, to begin the message with ("Writing to topic 'orders'").
     """
+    result = _translated(error, doing)
+    result.__cause__ = KafkaException(error)
+    return result
+
+
+def kafka_error_of(error: ConnectError) -> KafkaError | None:
+    """The Kafka error that an error was translated from."""
+    cause = error.__cause__
+    reason = cause.args[0] if isinstance(cause, KafkaException) else None
+    return reason if isinstance(reason, KafkaError) else None
+
+
+def _translated(error: KafkaError, doing: str) -> ConnectError:
     code = error.code()
     text = f"{doing}: {error.str()} ({error.name()})"
     if code in _FENCED:

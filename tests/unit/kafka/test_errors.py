@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from penstock import ConnectError, RetriableError
-from penstock_runtime.kafka.errors import translated
+from penstock_kafka.errors import translated
 
 
 @pytest.mark.parametrize(

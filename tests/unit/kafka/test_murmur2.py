@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock_runtime.kafka.murmur2 import _murmur2, partition_of
+from penstock_kafka.murmur2 import _murmur2, partition_of
 
 
 @pytest.mark.parametrize(

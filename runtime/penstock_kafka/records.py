@@ -1,0 +1,39 @@
+"""The records of compacted topics."""
+
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+__all__ = ["Entry", "Record"]
+
+Entry = tuple[bytes, bytes | None]
+"""Key and value; None is a tombstone."""
+
+
+class Record(NamedTuple):
+    """An entry, with its place in the topic.
+
+    Attributes:
+        key, value: the entry.
+        timestamp: milliseconds since 1970, or what its writer took for it.
+        offset, partition: where it lies.
+    """
+
+    key: bytes
+    value: bytes | None
+    timestamp: int
+    offset: int
+    partition: int = 0
+
+    @property
+    def entry(self) -> Entry:
+        """Key and value."""
+        return self.key, self.value
+
+    @classmethod
+    def of(cls, message: Message) -> "Record":
+        """The record that librdkafka delivered."""
+        return cls(
+            bytes(message.key() or b""), message.value(), message.timestamp()[1], message.offset() or 0,
+            message.partition() or 0,
+        )  # fmt: skip

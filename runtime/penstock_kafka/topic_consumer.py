@@ -1,0 +1,262 @@
+"""The consumer of one topic that readers of compacted topics use: it reads by offsets, outside of any consumer group."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection
+from confluent_kafka import TopicPartition as Position
+from confluent_kafka.admin import AdminClient
+
+from penstock.errors import ConnectError, RetriableError
+from penstock.sink import TopicPartition
+from penstock_kafka.client_renewal import ClientRenewal, close_in_background
+from penstock_kafka.errors import translated, translating
+from penstock_kafka.records import Record
+from penstock_kafka.watermarks import watermarks_of
+
+__all__ = ["IGNORED", "RECREATED", "NoSuchTopic", "ReaderClients", "TopicConsumer", "TopicRecreated",
+           "partitions_of", "poll_messages", "read_between"]  # fmt: skip
+
+log = logging.getLogger(__name__)
+
+IGNORED: Final = frozenset((
+    KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 (librdkafka's own names of the codes)
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+))  # fmt: skip
+"""Errors among the records that do not end reading: librdkafka connects again; and a client must name a group, and asks for
+its coordinator, though readers use none, so the right to use that group is not needed, as with Kafka Connect."""
+RECREATED: Final = frozenset((
+    KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID, KafkaError.INCONSISTENT_TOPIC_ID,
+    KafkaError.OFFSET_OUT_OF_RANGE,
+    KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001
+))  # fmt: skip
+"""Errors by which a topic that was deleted, or deleted and created again, shows."""
+_FIXED: Final[Mapping[str, Any]] = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "error",  # a topic that was created again is read from its beginning, by decision of the reader
+    "allow.auto.create.topics": False,
+}
+_ID_SECONDS: Final = 10.0
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Zero: a broker from before topics had ids."""
+_LOG_EVERY: Final = 15.0
+"""Seconds between two log lines about a long reading."""
+
+
+class NoSuchTopic(ConnectError):
+    """The topic does not exist."""
+
+
+class TopicRecreated(RetriableError):
+    """The topic was deleted while it was read, and may have been created again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderClients:
+    """How a reader connects: librdkafka's properties.
+
+    Attributes:
+        consumer: of the client that reads; what decides how it reads is fixed here.
+        admin: of the client that asks for the topic's id.
+        on_progress: called while a long reading goes on, at least every few seconds.
+    """
+
+    consumer: Mapping[str, Any]
+    admin: Mapping[str, Any]
+    on_progress: Callable[[], None] = lambda: None
+
+
+class TopicConsumer:
+    """A consumer of one topic. Connects when it is first used, and again after `close`. For one thread."""
+
+    def __init__(self, clients: ReaderClients, topic: str) -> None:
+        self.topic = topic
+        self._clients = clients
+        self._consumer: Consumer | None = None
+        self._admin: AdminClient | None = None
+        self._renewal = ClientRenewal()
+
+    @property
+    def client(self) -> Consumer:
+        """Librdkafka's client, made now if there is none."""
+        if self._consumer is None:
+            with translating(f"Reading topic '{self.topic}'"):
+                self._consumer = Consumer({**self._clients.consumer, **_FIXED})
+        return self._consumer
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a client."""
+        return self._consumer is not None
+
+    @contextmanager
+    def renewed_after_silence(self) -> Iterator[None]:
+        """Around requests: translates errors, and lets go of the client if it has had no answer for half a minute."""
+        try:
+            with translating(f"Reading topic '{self.topic}'"):
+                yield
+        except RetriableError:
+            if self._consumer is not None and self._renewal.is_due(f"The reader of topic '{self.topic}'"):
+                self.disconnect()
+            raise
+        self._renewal.answered()
+
+    def partitions(self, seconds: float) -> list[int]:
+        """The numbers of the topic's partitions. Raises as `partitions_of`."""
+        return partitions_of(self.client, self.topic, seconds)
+
+    def watermarks(self, partitions: Iterable[int], seconds: float) -> dict[int, tuple[int, int]]:
+        """The first offset and the end of each partition. Raises KafkaException as `watermarks_of`."""
+        answers = watermarks_of(self.client, [TopicPartition(self.topic, p) for p in partitions], seconds)
+        return {partition.partition: offsets for partition, offsets in answers.items()}
+
+    def topic_id(self, *, stays_connected: bool = False) -> str | None:
+        """Kafka's id of the topic; None if the broker does not tell one, and then nothing read earlier can be built upon.
+
+        To be asked after the offsets that it vouches for: an end of a deleted topic is then never taken for one of the
+        topic that replaced it.
+        """
+        try:
+            if self._admin is None:
+                self._admin = AdminClient(dict(self._clients.admin))
+            answers = self._admin.describe_topics(TopicCollection([self.topic]), request_timeout=_ID_SECONDS)
+            topic_id = str(answers[self.topic].result(_ID_SECONDS * 2).topic_id)
+        except (KafkaException, TimeoutError) as e:
+            if isinstance(e, TimeoutError) or _is_of_client(e.args[0]):
+                # Brokers answer the consumer, which is asked before: this client knows none any more (`ClientRenewal`).
+                self._admin = None
+            return None
+        finally:
+            if not stays_connected:
+                self._admin = None
+        return None if topic_id == _NO_ID else topic_id
+
+    def read_between(self, starts: Mapping[int, int], ends: Mapping[int, int], seconds: float) -> Iterator[Record]:
+        """The records of each partition from its start up to its end, as `read_between`."""
+        return read_between(self.client, self.topic, starts, ends, seconds, self._clients.on_progress)
+
+    def disconnect(self) -> None:
+        """Let go of the client without waiting for it."""
+        consumer, self._consumer, self._admin = self._consumer, None, None
+        if consumer is not None:
+            close_in_background(consumer)
+
+    def close(self) -> None:
+        """Let go of the client."""
+        consumer, self._consumer, self._admin = self._consumer, None, None
+        if consumer is not None:
+            with suppress(KafkaException):
+                consumer.close()
+
+
+def partitions_of(client: Any, topic: str, seconds: float) -> list[int]:
+    """The numbers of a topic's partitions, in order.
+
+    Args:
+        client: a consumer or a producer.
+        topic: its name.
+        seconds: how long the answer may take.
+
+    Raises:
+        RetriableError: the brokers did not answer in time.
+        NoSuchTopic: there is none of that name.
+        ConnectError: not authorised.
+    """
+    doing = f"Reading topic '{topic}'"
+    with translating(doing):
+        metadata = client.list_topics(topic, timeout=seconds).topics[topic]
+    if metadata.error is not None:
+        error = translated(metadata.error, doing)
+        if metadata.error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
+            error = NoSuchTopic(str(error))
+        raise error from KafkaException(metadata.error)
+    return sorted(metadata.partitions)
+
+
+def poll_messages(consumer: Consumer, most: int, timeout: float) -> list[Message]:
+    """The messages that are there, or the first that comes within `timeout` seconds: `consume` alone waits for `most`."""
+    with translating("Reading records"):
+        messages = consumer.consume(most, 0)
+        if not messages:
+            first = consumer.poll(timeout)
+            if first is not None:
+                messages = [first, *consumer.consume(most - 1, 0)] if most > 1 else [first]
+    return messages
+
+
+def read_between(
+    consumer: Consumer, topic: str, starts: Mapping[int, int], ends: Mapping[int, int], seconds: float,
+    on_progress: Callable[[], None] = lambda: None,
+) -> Iterator[Record]:  # fmt: skip
+    """The records of each partition from its start up to its end, as they come, for as long as records come.
+
+    Args:
+        consumer: is assigned the partitions of `ends`.
+        topic: its name.
+        starts: by partition, the first offset to read, or OFFSET_BEGINNING.
+        ends: by partition, the first offset not to read.
+        seconds: how long no record may come.
+        on_progress: called at least every few seconds.
+
+    Raises:
+        RetriableError: no record came in time: the brokers do not answer, or a transaction stays open.
+        TopicRecreated: the topic was deleted meanwhile.
+        ConnectError: not authorised.
+    """
+    left = dict(ends)
+    begun = time.monotonic()
+    deadline, log_at = begun + seconds, begun + _LOG_EVERY
+    if left:
+        with translating(f"Reading topic '{topic}'"):
+            consumer.assign([Position(topic, p, starts[p]) for p in left])
+    count = 0
+    while left:
+        messages = poll_messages(consumer, 5_000, 1.0)
+        now = time.monotonic()
+        on_progress()
+        if any(m.error() is None and m.partition() in left for m in messages):
+            deadline = now + seconds
+        for record in _records(messages, topic, left):
+            count += 1
+            yield record
+        if left and now > deadline:
+            names = ", ".join(map(str, sorted(left)))
+            raise RetriableError(
+                f"Reading topic '{topic}': nothing came for {seconds:.0f} s before the end of partition {names}: somebody's "
+                f"transaction may be open there. If that lasts, it hangs: kafka-transactions.sh find-hanging names it, and "
+                f"abort ends it"
+            )
+        if now > log_at:
+            log.info("Reading topic '%s': %d records in %.0f s, not at its end yet", topic, count, now - begun)
+            log_at = now + _LOG_EVERY
+
+
+def _records(messages: Iterable[Message], topic: str, left: dict[int, int]) -> Iterator[Record]:
+    """The records among messages; partitions that reach their end are removed from `left`."""
+    for message in messages:
+        error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
+        if error is None:
+            if message.key() is not None:
+                yield Record.of(message)
+            # While others write without a pause, the client may never report an end.
+            if partition in left and offset + 1 >= left[partition]:
+                del left[partition]
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (librdkafka's own name of the code)
+            if partition in left and offset >= left[partition]:
+                del left[partition]
+        elif error.code() in RECREATED:
+            raise TopicRecreated(f"Reading topic '{topic}': {error.str()} ({error.name()})")
+        elif not error.retriable() and error.code() not in IGNORED:
+            raise translated(error, f"Reading topic '{topic}'")
+
+
+def _is_of_client(error: KafkaError) -> bool:
+    """Whether no broker answered that: librdkafka's own errors are below zero, but for "unknown", which brokers send too."""
+    return error.code() < KafkaError.UNKNOWN

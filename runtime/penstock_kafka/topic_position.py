@@ -1,0 +1,32 @@
+"""The position up to which a topic was read: a later reader continues there if the topic is still the same one."""
+
+from dataclasses import dataclass
+
+from confluent_kafka import OFFSET_BEGINNING
+
+from penstock_model.contracts.status_snapshot import StatusSnapshot
+
+__all__ = ["TopicPosition"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPosition:
+    """A position in every partition of a topic.
+
+    Attributes:
+        topic_id: Kafka's id of the topic.
+        ends: by partition, the first offset that was not read.
+    """
+
+    topic_id: str
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, snapshot: StatusSnapshot | None) -> "TopicPosition | None":
+        """The position of the operator's snapshot; None without one."""
+        return None if snapshot is None else cls(snapshot.topic_id, snapshot.ends)
+
+    def start(self, partition: int, low: int, high: int) -> int:
+        """The offset to read a partition from; its beginning where the position is not between `low` and `high`."""
+        offset = self.ends[partition] if partition < len(self.ends) else -1
+        return offset if low <= offset <= high else OFFSET_BEGINNING
