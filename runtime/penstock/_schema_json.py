@@ -1,4 +1,4 @@
-"""A Connect schema as JSON text, whole but for defaults that JSON does not have (bytes, decimals, structs)."""
+"""Connect schemas as JSON texts. Defaults that JSON cannot hold (bytes, decimals, structs) are left out."""
 
 import json
 from collections.abc import Mapping
@@ -11,21 +11,21 @@ __all__ = ["schema_from_json", "schema_to_json"]
 
 
 def schema_to_json(schema: Schema) -> str:
-    """The JSON of a schema."""
+    """The JSON text of a schema."""
     return json.dumps(_to_json(schema), ensure_ascii=False, separators=(",", ":"))
 
 
-def schema_from_json(found: str) -> Schema:
-    """The schema of a JSON text.
+def schema_from_json(text: str) -> Schema:
+    """The schema in a JSON text.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is none that `schema_to_json` wrote.
+        ValueError, KeyError, TypeError, AttributeError: `schema_to_json` did not write the text.
     """
-    return _from_json(json.loads(found))
+    return _from_json(json.loads(text))
 
 
 def _to_json(schema: Schema) -> dict[str, Any]:
-    """What is set, and a default only where JSON keeps it as it is."""
+    """Attributes that are set, and a default only where JSON holds it unchanged."""
     simple = {
         "name": schema.name,
         "version": schema.version,
@@ -43,13 +43,13 @@ def _to_json(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _from_json(found: Mapping[str, Any]) -> Schema:
-    if found["type"] == Type.STRUCT:
-        shape = struct({name: _from_json(f) for name, f in found.get("fields", {}).items()})
+def _from_json(document: Mapping[str, Any]) -> Schema:
+    if document["type"] == Type.STRUCT:
+        shape = struct({name: _from_json(f) for name, f in document.get("fields", {}).items()})
     else:
-        shape = Schema(Type(found["type"]))
+        shape = Schema(Type(document["type"]))
     simple: dict[str, Any] = {
-        k: found[k] for k in ("name", "version", "doc", "parameters", "default", "optional") if k in found
+        k: document[k] for k in ("name", "version", "doc", "parameters", "default", "optional") if k in document
     }
-    parts: dict[str, Any] = {k: _from_json(found[k]) for k in ("items", "keys", "values") if k in found}
+    parts: dict[str, Any] = {k: _from_json(document[k]) for k in ("items", "keys", "values") if k in document}
     return replace(shape, **simple, **parts)

@@ -1,4 +1,4 @@
-"""Headers that nobody has asked for: most sinks never look at those that came with their records."""
+"""Headers of sink records that are converted only when they are read, because most sinks never read them."""
 
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final
@@ -13,12 +13,12 @@ _NAME: Final = 0
 
 
 class UnreadHeaders:
-    """The headers of a batch's records, read when their values are asked for, once for all batches that share them.
+    """The headers of the records of a batch. They are converted at the first access, once for all batches that share them.
 
     Args:
-        raw: gives those of each record as they came; called once, when anything is asked.
-        read: makes the headers of them; must not fail.
-        added: come after those of each record.
+        raw: returns the headers of each record as they are in Kafka; called once, at the first access.
+        read: converts them; must not fail.
+        added: headers that transforms appended to those of every record.
     """
 
     __slots__ = ("_raw", "_rows", "added", "read")
@@ -36,9 +36,9 @@ class UnreadHeaders:
 
     @property
     def rows(self) -> tuple[()] | list[tuple[Header, ...]]:
-        """The column: `()` when no record has any."""
-        if self._rows is None:  # assigned whole: a writer may look from several threads
-            raw, added = self.as_came(), self.added
+        """The headers of each record; `()` when no record has any."""
+        if self._rows is None:  # assigned in one step: a writer may read from several threads
+            raw, added = self.raw_headers(), self.added
             if any(raw):
                 self._rows = [headers + added for headers in self.read(raw)] if added else self.read(raw)
             else:
@@ -46,20 +46,20 @@ class UnreadHeaders:
         return self._rows
 
     def named(self, name: str) -> list[bool]:
-        """Of each record whether it has a header of that name."""
-        raw = self.as_came()
+        """Whether each record has a header of that name."""
+        raw = self.raw_headers()
         if any(header.name == name for header in self.added):
             return [True] * len(raw)
         return [name in [header[_NAME] for header in headers] for headers in raw]
 
     def having(self, header: Header) -> "UnreadHeaders":
-        """With one more at the end of each record's."""
-        return UnreadHeaders(self.as_came, self.read, (*self.added, header))
+        """The same headers, with this one appended to those of each record."""
+        return UnreadHeaders(self.raw_headers, self.read, (*self.added, header))
 
     def without(self, names: Set[str]) -> "UnreadHeaders":
-        """Without the headers of these names."""
+        """The same headers without those of these names."""
         return UnreadHeaders(
-            lambda: [[h for h in headers if h[_NAME] not in names] for headers in self.as_came()],
+            lambda: [[h for h in headers if h[_NAME] not in names] for headers in self.raw_headers()],
             self.read,
             tuple(h for h in self.added if h.name not in names),
         )
@@ -67,24 +67,24 @@ class UnreadHeaders:
     def take(
         self, taken: Callable[[Sequence[Any]], list[Any]]
     ) -> "UnreadHeaders | list[tuple[Header, ...]] | tuple[()]":
-        """Those of the records that `taken` picks."""
+        """The headers of the records that `taken` picks."""
         if self._rows is None:
-            return UnreadHeaders(lambda: taken(self.as_came()), self.read, self.added)
+            return UnreadHeaders(lambda: taken(self.raw_headers()), self.read, self.added)
         return taken(self._rows) if self._rows else ()
 
     def merged(self, other: object, ordered: Callable[[Sequence[Any]], list[Any]]) -> "UnreadHeaders | None":
-        """Those of the records of both, in an order; None where they have to be read for that."""
+        """The headers of the records of both, in an order; None where they have to be converted for that."""
         if not isinstance(other, UnreadHeaders) or self.read is not other.read or self.added is not other.added:
             return None
-        return UnreadHeaders(lambda: ordered([*self.as_came(), *other.as_came()]), self.read, self.added)
+        return UnreadHeaders(lambda: ordered([*self.raw_headers(), *other.raw_headers()]), self.read, self.added)
 
-    def as_came(self) -> Sequence[Sequence[RawHeader]]:
-        """Names and bytes of each record's, without those that were added."""
+    def raw_headers(self) -> Sequence[Sequence[RawHeader]]:
+        """Names and bytes of the headers of each record, without those that were added."""
         raw = self._raw
         if callable(raw):
             raw = self._raw = raw()
         return raw
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """A copy, and what another process is sent, is the plain column."""
+        """Copies are plain columns, and so is what another process gets."""
         return (list if self.rows else tuple), (self.rows,)

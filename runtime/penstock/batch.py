@@ -1,9 +1,9 @@
-"""Many records as columns: what readers hand over, what flows through the fused stage, what sinks are given.
+"""Many records as columns: the form in which the runtime passes records from readers through transforms to sinks.
 
-A record costs a Python object and a dozen attribute look-ups; a column costs one list. Nine records of ten share their
-topic, schemas and absence of key and headers, so a column is either one plain value that holds for every record (never a
+A record costs a Python object and a dozen attribute look-ups; a column costs one list. Most records share their
+topic and schemas, and have no key and no headers, so a column is either one plain value that holds for every record (never a
 list) or a list with one entry per record. `value` and `key` are lists or, where every record has none, None. Values that are
-maps or structs of the same fields may be held as a column for each field: `fields`.
+maps or structs of the same fields may be held as a column for each field (`fields`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -28,20 +28,20 @@ class RecordBatch:
     """Columns of equal length.
 
     Attributes:
-        topic: `str`, or a list of them. None only in Kafka Connect's odd case of a record without a topic.
+        topic: `str`, or a list of them. None only for a record without a topic, which Kafka Connect allows.
         partition: None (the partitioner chooses), a number, or a list.
         key, value: a list of values, or None when no record has one.
-        fields: the same values by columns, where they are held so, else None. `value` makes dicts of them when it is read;
-            from then on an owned batch holds only those.
+        fields: the same values as a column for each field, if they are held in that form, else None. Reading `value`
+            makes dicts of them; an owned batch then holds the dicts alone, because they may be changed in place.
         key_schema, value_schema: the schema of every record (None: without a schema), or a list.
-        headers: `()` when no record has any, else a list of tuples of `Header`. Those of sink records may be read from bytes
-            when they are first looked at; `has_header`, `with_header` and `without_headers` do without their values.
+        headers: `()` when no record has any, else a list of tuples of `Header`. Headers of sink records may be converted
+            only when this is read; `has_header`, `with_header` and `without_headers` work without their values.
         timestamp: milliseconds, None, or a list.
         offset: None, or the offsets in Kafka of sink records, rising.
-        positions: which rows of the first batch these are; dropped rows leave gaps.
-        owned: the containers in `value` belong to this batch alone, so that a stage may change them in place (themselves,
-            not what is inside them).
-        original_topic, original_partition: where sink records came from (KIP-793); the offset is `offset`.
+        positions: the place of each row in the batch that was read; dropped rows leave gaps.
+        owned: the containers in `value` belong to this batch alone, so that a transform may change them in place
+            (the dicts and lists themselves, not values inside them).
+        original_topic, original_partition: from where sink records were consumed (KIP-793); the offset is `offset`.
     """
 
     __slots__ = (*_COPIED, "held_headers", "_value", "fields")
@@ -91,7 +91,7 @@ class RecordBatch:
         """A list of values, or None when no record has one."""
         if self._value is None and self.fields is not None:
             self._value = self.fields.rows()
-            if self.owned:  # they may be changed in place, which columns would not show
+            if self.owned:  # the dicts may be changed in place, and the columns would not follow
                 self.fields = None
         return self._value
 
@@ -102,7 +102,7 @@ class RecordBatch:
         return held.rows if isinstance(held, UnreadHeaders) else held
 
     def has_header(self, name: str) -> bool | list[bool]:
-        """Whether each record has a header of that name; one answer where no record has any."""
+        """Whether each record has a header of that name; False for the whole batch where no record has any header."""
         if isinstance(self.held_headers, UnreadHeaders):
             return self.held_headers.named(name)
         return (
@@ -110,7 +110,7 @@ class RecordBatch:
         )
 
     def with_header(self, header: Header) -> Self:
-        """A batch with one more header at the end of each record's."""
+        """A batch in which this header is appended to those of each record."""
         if isinstance(self.held_headers, UnreadHeaders):
             return self.replace(headers=self.held_headers.having(header))
         added = (header,)
@@ -134,7 +134,7 @@ class RecordBatch:
             self.fields, self._value = None, value
 
     def replace(self, **columns: Any) -> Self:
-        """A batch with these columns or marks changed; the others are shared, not copied. `value` may be `Fields`."""
+        """A batch with these attributes changed; other columns are shared, not copied. `value` may be `Fields`."""
         new = object.__new__(type(self))
         for name in _COPIED:
             setattr(new, name, columns[name] if name in columns else getattr(self, name))
@@ -146,14 +146,14 @@ class RecordBatch:
         return new
 
     def column(self, name: str) -> list[Any]:
-        """That column as a list with one entry per record, whatever form it has here."""
+        """The column of this name as a list with one entry per record, in whichever form it is held."""
         column = getattr(self, name)
         if name == "offset":
             return [None] * self.length if column is None else list(column)
         return column if isinstance(column, list) else [column] * self.length
 
     def take(self, rows: Sequence[int]) -> Self:
-        """The rows with these indexes (into this batch, rising)."""
+        """A batch of the rows with these indexes, which must rise."""
         taken = row_picker(rows)
         changes: dict[str, Any] = {"length": len(rows), "positions": taken(self.positions)}
         for name in _PLAIN:
@@ -171,7 +171,7 @@ class RecordBatch:
         return self.replace(**changes)
 
     def record(self, row: int) -> Record:
-        """That row as a record."""
+        """One row as a record."""
 
         def cell(column: Any) -> Any:
             return column[row] if isinstance(column, list) else column
@@ -200,7 +200,7 @@ class RecordBatch:
     @classmethod
     def of(cls, records: Iterable[Record], *, like: "RecordBatch | None" = None,
            positions: Sequence[int] | None = None) -> "RecordBatch":  # fmt: skip
-        """The batch of these records; `like` gives the original topic and partition of sink records."""
+        """A batch of these records. `like` gives the original topic and partition of sink records."""
         rows = list(records)
         offsets = [r.offset for r in rows]
         return RecordBatch(
@@ -248,20 +248,23 @@ class RecordBatch:
 def in_groups(
     column: Sequence[_T], work: Callable[[_T, Callable[[Sequence[Any]], list[Any]]], Sequence[_R]]
 ) -> list[_R]:
-    """What `work` makes of the rows of each object in a column, told by identity, in the places of those rows.
+    """Does work once for each distinct object of a column, and returns the results in the order of the rows.
+
+    Objects are distinct by identity. A batch with three schemas is converted in three calls, for example.
 
     Args:
         column: an object for each row.
-        work: is given an object, and what picks its rows from any column; gives one result for each of them.
+        work: is called with an object and a function that picks its rows from any column; returns one result for each of
+            those rows.
     """
     groups: dict[int, tuple[_T, list[int]]] = {}
     for row, item in enumerate(column):
         groups.setdefault(id(item), (item, []))[1].append(row)
-    made: list[Any] = [None] * len(column)
+    results: list[Any] = [None] * len(column)
     for item, rows in groups.values():
         for row, result in zip(rows, work(item, row_picker(rows)), strict=True):
-            made[row] = result
-    return made
+            results[row] = result
+    return results
 
 
 def _is(one: object, other: object) -> bool:

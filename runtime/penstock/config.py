@@ -27,7 +27,7 @@ __all__ = ["Config", "Importance", "Int", "Password", "Property", "nearest", "pr
 
 
 class Importance(StrEnum):
-    """How much a property matters to most users, in Connect's words."""
+    """How much a property matters to most users (Kafka Connect: `ConfigDef.Importance`)."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -35,7 +35,7 @@ class Importance(StrEnum):
 
 
 class Password(str):
-    """A text that no message, log or listing shows. `str(password)` is masked; `reveal` gives the text."""
+    """A text that no message, log or listing shows. `str(password)` is `[hidden]`; `reveal` returns the text."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class Password(str):
         return "[hidden]"
 
     def reveal(self) -> str:
-        """The text itself, for the outside system only."""
+        """The text itself. Pass it to the outside system and to nothing else."""
         return "".join(self)
 
 
@@ -61,7 +61,7 @@ def _int32(number: int) -> int:
 
 # A validator, not `Field(ge=..., le=...)`: limits given to `prop` would be lost beside those.
 Int = Annotated[int, AfterValidator(_int32)]
-"""Connect's INT."""
+"""An integer of 32 bits, Kafka Connect's INT."""
 
 
 def prop(
@@ -72,9 +72,9 @@ def prop(
 
     Args:
         name: the property's name as users write it, dots included.
-        default: its value when not set; without one the property is required.
+        default: the value of a property that is not set. A property without a default is required.
         doc: what it does, in sentences; shown by `penstock plugins` and in the documentation.
-        importance: Connect's importance.
+        importance: how much it matters to most users.
         valid: which values it takes, for the documentation, where no limit and no rule of the type says it.
         limits: pydantic's constraints (`ge`, `le`, `pattern`, ...).
     """
@@ -84,7 +84,7 @@ def prop(
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """What `penstock plugins` and the documentation say of one property; `valid` are the values it takes, in words."""
+    """The description of one property, as `penstock plugins` shows it; `valid` says in words which values it takes."""
 
     name: str
     type: str
@@ -98,19 +98,19 @@ class Property:
 class Config(BaseModel):
     """The configuration of a plugin. Subclasses add properties with `prop` and rules with pydantic's validators.
 
-    A validator's `ValueError` becomes the problem of its property; one raised by a model validator belongs to no
-    property unless it is a `ConfigError`, whose properties are kept.
+    The `ValueError` of a field's validator becomes a problem that names the property. The `ValueError` of a model validator
+    names none; raise a `ConfigError` there, whose problems name their properties.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, arbitrary_types_allowed=True, extra="ignore")
 
     open_prefixes: ClassVar[tuple[str, ...]] = ()
-    """Property names that start so belong to the plugin although no field names them (`spark.option.`, say)."""
+    """Prefixes of properties that belong to the plugin although no field has them, such as `spark.option.`."""
 
     _open: dict[str, str] = PrivateAttr(default_factory=dict)
 
     def open_properties(self, prefix: str) -> dict[str, str]:
-        """The properties that start with `prefix`, one of `open_prefixes`: the rest of their names, and their texts."""
+        """The texts of the properties that start with `prefix`, one of `open_prefixes`, by the rest of their names."""
         return {name.removeprefix(prefix): text for name, text in self._open.items() if name.startswith(prefix)}
 
     @classmethod
@@ -120,11 +120,11 @@ class Config(BaseModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Read the properties; those that the model does not know are left alone.
+        """Read the properties. Properties that the model does not have are ignored.
 
         Args:
             texts: property names (without `prefix`) and their texts.
-            prefix: what stands before the names in the user's configuration (`transforms.hoist.`).
+            prefix: of the names in the user's configuration, for the problems (`transforms.hoist.`).
 
         Raises:
             ConfigError: every problem at once, each with its full property name.
@@ -154,7 +154,7 @@ class Config(BaseModel):
         except ValidationError as e:
             problems.extend(p for p in _problems(cls, e, prefix) if p.property not in known)
         except ConfigError as e:
-            if not problems:  # else what is missing for a rule over several may be what could not be read
+            if not problems:  # otherwise the rule may fail only because a property could not be read
                 problems.extend(Problem(prefix + p.property if p.property else "", p.message) for p in e.problems)
         if problems:
             raise ConfigError(problems)
@@ -168,7 +168,7 @@ class Config(BaseModel):
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` is most likely a typing error of, or None."""
+    """The known name that `name` most likely misspells, or None."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)), None)
 
 
@@ -176,7 +176,7 @@ _NUMBERS: Final[Mapping[type, str]] = {int: "INT", float: "DOUBLE"}
 
 
 def _read(text: str, kind: Any) -> Any:
-    """One text by Connect's rules (ConfigDef.parseType)."""
+    """Reads a text as Connect does (`ConfigDef.parseType`)."""
     text = trimmed(text)
     if kind is bool:
         if text.lower() not in ("true", "false"):
@@ -240,7 +240,7 @@ _LIMITS: Final[Mapping[str, str]] = {
     "literal_error": "String must be one of: {expected}",
     "enum": "String must be one of: {expected}",
 }
-"""Pydantic's limits in Kafka Connect's words."""
+"""Pydantic's errors, as Kafka Connect words them."""
 
 
 def _limit(error: ErrorDetails) -> str:
@@ -280,11 +280,11 @@ _BOUNDS: Final[Mapping[str, str]] = {
     "max_length": "at most {} long",
     "pattern": "text that matches {}",
 }
-"""Pydantic's limits in the documentation's words."""
+"""Pydantic's limits, as the documentation words them."""
 
 
 def _valid(kind: Any, annotation: Any, metadata: Iterable[object]) -> Iterable[str]:
-    """Which values a property takes, as far as its type, its limits and its rules tell."""
+    """The values that a property takes, in words, from its type, its limits and its rules."""
     if kind is bool:
         yield "true, false"
     elif kind is Literal:

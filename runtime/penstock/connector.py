@@ -1,4 +1,4 @@
-"""What both kinds of connector share: configuration, tasks, versions, offsets."""
+"""The base class of source and sink connectors: validation, task configurations, offsets."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,15 +12,16 @@ __all__ = ["Connector"]
 
 
 class Connector(Plugin):
-    """Asked by the plan: is this configuration good, and what does each task get?
+    """Validates a configuration and splits it into tasks.
 
-    Lives in a short process without Spark; reads and writes nothing but what `validate` needs to look at.
+    Planning runs in a short process without Spark. It reads nothing outside but what `validate` looks at, and writes
+    nothing.
     """
 
     def validate(self, config: Any) -> Iterable[Problem]:
-        """Problems that only a look at the outside world or at several properties shows.
+        """Problems that show only in the outside system, or in several properties together.
 
-        Called with a `Config` that parsed. Property names are the user's. May take up to 30 s.
+        Called with a `Config` that parsed. Problems use the property names of the user. May take up to 30 s.
         """
         return ()
 
@@ -32,17 +33,18 @@ class Connector(Plugin):
             properties: the plugin's properties as texts, variables resolved.
             max_tasks: `spec.tasksMax`.
 
-        The default is one task with all properties, and a warning to whoever asks for more.
+        The default is one task with all properties; a user who sets a greater `spec.tasksMax` gets a warning.
         """
         return [properties]
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Whether the connector understands these new offsets (None: forgotten), before they are written (KIP-875).
+        """Check new offsets before they are written (KIP-875). An offset None removes its source partition.
 
-        False means that it keeps offsets elsewhere too, or does not know.
+        Returns:
+            True if the connector understands them; False if it also keeps offsets elsewhere, or does not know.
 
         Raises:
-            ConnectError: refuses them; nothing is written and the message goes to the user.
+            ConnectError: the offsets are refused; nothing is written and the message goes to the user.
         """
         return False
 

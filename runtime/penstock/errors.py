@@ -1,13 +1,13 @@
-"""The errors that Penstock and its plugins raise, split by what follows from them.
+"""The errors that Penstock and its plugins raise, by what follows from each.
 
     ConnectError                  something failed; the task fails and is restarted by its restart policy
-    ├── ConfigError               the configuration is wrong; nothing is tried again until it changes
-    ├── DataError                 one record does not fit; `errors.tolerance` decides
+    ├── ConfigError               the configuration is wrong; there is no retry until it changes
+    ├── DataError                 one record is wrong; `errors.tolerance` decides
     │   └── SchemaBuilderError    a schema cannot be built (a field name twice, say)
-    ├── RetriableError            passing trouble; the same work is tried again after a while
-    └── Superseded                a newer incarnation of the task has taken over; leaving is no failure
+    ├── RetriableError            a temporary failure; the same work is retried after a pause
+    └── Superseded                a newer incarnation of the task exists; the task ends, which is no failure
 
-A plugin raises these; anything else that it raises counts as a `ConnectError`.
+A plugin raises these. Any other exception counts as a `ConnectError`.
 """
 
 from collections.abc import Iterable
@@ -22,21 +22,21 @@ class ConnectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a configuration: the property, and a sentence that says what to do."""
+    """One thing that is wrong with a configuration: the property, and a sentence that says what is wrong and what to do."""
 
     property: str
     message: str
 
     def __str__(self) -> str:
-        """Show the property first, since that is what the reader looks for."""
+        """The property first, because readers look for it."""
         return f"{self.property}: {self.message}" if self.property else self.message
 
 
 class ConfigError(ConnectError):
     """The configuration is wrong (Kafka Connect: `ConfigException`).
 
-    Carries every problem at once. `ConfigError("text")` is one problem without a property. `warnings` are what stands
-    beside the problems and may explain them.
+    Holds all problems at once. `ConfigError("text")` is one problem without a property. `warnings` do not make the
+    configuration wrong, but may explain the problems.
     """
 
     def __init__(self, problems: Iterable[Problem] | Problem | str, warnings: Iterable[Problem] = ()) -> None:
@@ -50,7 +50,7 @@ class ConfigError(ConnectError):
 
 
 class DataError(ConnectError):
-    """A record's data does not fit (Kafka Connect: `DataException`)."""
+    """The data of a record is wrong (Kafka Connect: `DataException`)."""
 
 
 class SchemaBuilderError(DataError):
@@ -58,11 +58,11 @@ class SchemaBuilderError(DataError):
 
 
 class RetriableError(ConnectError):
-    """Passing trouble; the same work may succeed later (Kafka Connect: `RetriableException`).
+    """A temporary failure: the same work may succeed later (Kafka Connect: `RetriableException`).
 
     Args:
         message: what happened.
-        retry_after: seconds to wait before the next try; the caller's back-off when None.
+        retry_after: seconds to wait before the next try. None: the back-off of the caller.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -71,4 +71,4 @@ class RetriableError(ConnectError):
 
 
 class Superseded(ConnectError):
-    """A newer incarnation of this task exists; this one must write nothing more."""
+    """A newer incarnation of this task exists. This one must not write any more."""

@@ -1,9 +1,9 @@
 """Maps or structs that have the same fields, held as a column for each field.
 
-A batch of a million records of one shape costs a million dicts; as columns it costs a list for each field, and a field that
-is the same in every record costs nothing. Converters that can tell such a batch hand out `Fields`, transforms work on its
-columns, and converters and sinks write from them. Whoever asks for the dicts gets them: `Fields` is a sequence of them, made
-when first looked at.
+A batch of a million records of one shape costs a million dicts. As columns it costs a list for each field, and a field that
+is the same in every record costs nothing. Converters that recognise such a batch return `Fields`, transforms work on its
+columns, and converters and sinks write from them. `Fields` is also the sequence of the dicts, which are made at the first
+access.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,8 @@ class Same(NamedTuple):
 
 
 Column = list[Any] | Same
-"""The values of a field, one for each record, or the one of all records. Never changed in place: batches share them."""
+"""The values of a field: a list with one for each record, or `Same` with the one of all. Batches share columns: never change
+one in place."""
 
 _DICT: Final = {dict}
 
@@ -32,7 +33,7 @@ class Fields(Sequence[dict[str, Any]]):
     Args:
         columns: the columns by field name, in the order of the fields; at least one field.
         length: how many rows there are.
-        rows: the same rows as dicts, where they are there already.
+        rows: the same rows as dicts, if they exist already.
 
     Raises:
         ValueError: a column is of another length.
@@ -51,7 +52,7 @@ class Fields(Sequence[dict[str, Any]]):
 
     @classmethod
     def of(cls, rows: Sequence[Any]) -> "Fields | None":
-        """These rows as columns; None where they are not all dicts with the same texts as names, in the same order."""
+        """These rows as columns; None unless all are dicts with the same texts as keys, in the same order."""
         if isinstance(rows, Fields):
             return rows
         if not rows or type(rows[0]) is not dict or not rows[0]:
@@ -65,8 +66,8 @@ class Fields(Sequence[dict[str, Any]]):
             return None
         if set(map(type, first)) != {str}:
             return None
-        there = rows if isinstance(rows, list) else list(rows)
-        return cls({name: list(map(itemgetter(name), there)) for name in first}, len(there), rows=there)
+        dicts = rows if isinstance(rows, list) else list(rows)
+        return cls({name: list(map(itemgetter(name), dicts)) for name in first}, len(dicts), rows=dicts)
 
     def __len__(self) -> int:
         return self._length
@@ -82,13 +83,13 @@ class Fields(Sequence[dict[str, Any]]):
         return iter(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as dicts, made once."""
+        """The rows as dicts. They are made once."""
         if self._rows is None:
-            self._rows = self._made()
+            self._rows = self._dicts()
         return self._rows
 
-    def _made(self) -> list[dict[str, Any]]:
-        """Column by column, which takes half the time of a `dict(zip(...))` for each row."""
+    def _dicts(self) -> list[dict[str, Any]]:
+        """Fills the dicts column by column, which takes half the time of a `dict(zip(...))` for each row."""
         (name, first), *others = self.columns.items()
         rows: list[dict[str, Any]]
         if isinstance(first, Same):
@@ -107,12 +108,12 @@ class Fields(Sequence[dict[str, Any]]):
             return frozenset((type(column.value),))
         known = self._kinds.get(id(column))
         if known is None:
-            # The column is kept beside its types: an id names an object only as long as it lives.
+            # Keep the column beside its types: an id is reused once its object is gone.
             known = self._kinds[id(column)] = (column, frozenset(map(type, column)))
         return known[1]
 
     def having(self, columns: Mapping[str, Column]) -> Self:
-        """Rows with these columns instead, in this order; what is known of columns that stay is kept."""
+        """Rows with these columns in place of the present ones, in this order. Known types of columns that stay are kept."""
         new = type(self)(columns, self._length)
         new._kinds = self._kinds  # noqa: SLF001 (of its own class)
         return new
@@ -123,7 +124,12 @@ class Fields(Sequence[dict[str, Any]]):
         return Fields({n: c if isinstance(c, Same) else taken(c) for n, c in self.columns.items()}, len(rows))
 
     def merged(self, other: "Fields", order: Sequence[int]) -> "Fields | None":
-        """These rows and, counted on, those of another, in this order; None where the fields are not the same."""
+        """The rows of both in one order; None if the fields differ.
+
+        Args:
+            other: its rows follow those of this one.
+            order: indexes into the rows of both.
+        """
         if tuple(self.columns) != tuple(other.columns):
             return None
         ordered = row_picker(order)

@@ -1,7 +1,7 @@
-"""Source partitions and their offsets: where a source has got to.
+"""Source partitions and their offsets: the position of a source.
 
 A source partition names a stream of the outside system (`{"filename": "/data/a.jsonl"}`), an offset a place in it
-(`{"position": 35}`). Both are flat maps from text to text, integer, float, boolean or null, and what Kafka keeps is their
+(`{"position": 35}`). Both are flat maps from text to text, integer, float, boolean or null, and Kafka holds their
 JSON (`["<connector>",{partition}]` -> `{offset}`).
 """
 
@@ -26,7 +26,7 @@ class SourcePartition(Mapping[str, Primitive]):
     Connect compares bytes instead and so loses partitions of several fields.
 
     Raises:
-        DataError: a value is no primitive; Connect's message.
+        DataError: a value is no primitive; the message is Connect's.
     """
 
     __slots__ = ("_fields", "_identity")
@@ -66,8 +66,8 @@ OffsetUpdates: TypeAlias = Mapping[SourcePartition, Offset | None]
 
 
 def updated(offsets: Offsets, updates: OffsetUpdates) -> dict[SourcePartition, Offset]:
-    """The offsets after these updates, without those that are forgotten."""
-    found = {**offsets, **updates}
+    """The offsets after these updates, without the source partitions whose update is None."""
+    merged = {**offsets, **updates}
     if None in updates.values():
-        return {p: o for p, o in found.items() if o is not None}
-    return cast("dict[SourcePartition, Offset]", found)
+        return {p: o for p, o in merged.items() if o is not None}
+    return cast("dict[SourcePartition, Offset]", merged)

@@ -1,8 +1,8 @@
-"""What every plugin is, and the small ones: transforms, predicates, converters.
+"""The base class of all plugins, and those of transforms, predicates and converters.
 
-A plugin is a class named by an entry point of the group `penstock.plugins`; the entry point's name is the alias that
-configurations use, the distribution's version is the plugin's version. Plugin objects are never sent between processes:
-each process builds its own from the class and the configuration.
+A plugin is a class named by an entry point of the group `penstock.plugins`; the name of the entry point is the alias that
+configurations use, and the version of the distribution is the version of the plugin. Plugin objects are never sent between
+processes: each process builds its own from the class and the configuration.
 """
 
 from abc import ABC, abstractmethod
@@ -17,12 +17,15 @@ from penstock.schema import Schema
 __all__ = ["API_VERSION", "Converter", "HeaderConverter", "Plugin", "Predicate", "Transform"]
 
 API_VERSION: Final = 1
-"""Raised when a class of this package asks something new of plugins. A plugin states the version that it was written
-for (`Plugin.api_version`); the runtime refuses one that is newer than itself."""
+"""Counted up when a class of this package requires something new of plugins. A plugin states the version that it was
+written for (`Plugin.api_version`); a runtime refuses a plugin that was written for a newer version than its own."""
 
 
 class Plugin(ABC):
-    """The common part. A plugin is made without arguments; `configure` is called once, before anything else."""
+    """The base class of all plugins.
+
+    A plugin is made without arguments; `configure` is called once, before anything else.
+    """
 
     Config: ClassVar[type[Config]] = Config
     """The properties that this plugin takes."""
@@ -30,14 +33,14 @@ class Plugin(ABC):
     api_version: ClassVar[int] = API_VERSION
 
     java_names: ClassVar[tuple[str, ...]] = ()
-    """Class names of Kafka Connect for which this plugin stands in."""
+    """Class names of Kafka Connect in place of which this plugin runs."""
 
 
 class Transform(Plugin):
-    """A single message transform (KIP-66). One object per task process and alias, used by one thread.
+    """A single message transform (KIP-66). Each task process has one object per alias, used by one thread.
 
-    `variants` holds the names after the `$` where a transform works on one side of a record; `side` is then `"key"` or
-    `"value"` before `configure` is called.
+    A transform that works on one side of a record lists the names after the `$` in `variants` (`("Key", "Value")`).
+    `side` is then set to `"key"` or `"value"` before `configure` is called.
     """
 
     variants: ClassVar[tuple[str, ...]] = ()
@@ -47,12 +50,15 @@ class Transform(Plugin):
         """Take the parsed `Config`. Called once, before the first record.
 
         Raises:
-            ConfigError: rules that the Config cannot say.
+            ConfigError: the configuration breaks a rule that the `Config` cannot express.
         """
 
     @abstractmethod
     def apply(self, record: Record) -> Record | None:
-        """The next form of the record, or None to drop it. Must leave `record` and its values unchanged.
+        """Transform one record. `record` and its values must stay unchanged.
+
+        Returns:
+            The transformed record, or None to drop it.
 
         Raises:
             RetriableError: the same record is given again (`errors.retry.timeout`).
@@ -60,18 +66,20 @@ class Transform(Plugin):
         """
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """The same for many records at once, for speed; override it where columns gain.
+        """Transform many records at once. Override it where columns are faster.
 
-        The result must be what `apply` gives for each record in turn; dropped rows leave by `take`. May change the
-        dicts of `batch.value` in place only where `batch.owned`, and then so that doing it again changes nothing: when
-        this raises, `apply` is called for each record of the same batch, to find the ones that fail; that it raised counts
-        as no try of any record. The default calls nothing: see `has_batch_form`.
+        The result must be what `apply` gives for each record in turn; drop rows by `take`. If `apply` fails for a record of
+        the batch, this must raise, and if `apply` fails for none, it must not. `apply` is then called for each record of the
+        same batch, to find those that fail; the failed batch counts as no try of any record. The dicts of `batch.value` may
+        be changed in place only if `batch.owned`, and only so that a second call changes nothing more.
+
+        The default is not called: see `has_batch_form`.
         """
         raise NotImplementedError
 
     @property
     def has_batch_form(self) -> bool:
-        """Whether `apply_batch` is there."""
+        """Whether the class overrides `apply_batch`."""
         return type(self).apply_batch is not Transform.apply_batch
 
     def close(self) -> None:
@@ -79,17 +87,17 @@ class Transform(Plugin):
 
 
 class Predicate(Plugin):
-    """Decides whether a transform is applied (KIP-585)."""
+    """Decides whether a transform is applied to a record (KIP-585)."""
 
     def configure(self, config: Any) -> None:
         """Take the parsed `Config`. Called once, before the first record."""
 
     @abstractmethod
     def test(self, record: Record) -> bool:
-        """Whether the record matches. An exception counts as one of the guarded transform."""
+        """Whether the record matches. An exception counts as a failure of the transform that names this predicate."""
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """The same for many records: one answer for all of them, or one each. Override it where columns gain."""
+        """Test many records: one answer for all of them, or a list with one each. Override it where columns are faster."""
         return [self.test(record) for record in batch.records()]
 
     def close(self) -> None:
@@ -97,14 +105,14 @@ class Predicate(Plugin):
 
 
 class Converter(Plugin):
-    """Between Connect's data and the bytes of a record's key or value."""
+    """Converts between Connect's data and the bytes of a record's key or value."""
 
     def configure(self, config: Any, *, is_key: bool) -> None:
         """Take the parsed `Config`. Called once, before the first record."""
 
     @abstractmethod
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes of a value; None is a tombstone.
+        """The bytes of a value, or None for a tombstone.
 
         Raises:
             DataError: the value does not fit its schema, or this format.
@@ -112,18 +120,21 @@ class Converter(Plugin):
 
     @abstractmethod
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
-        """The schema and value of bytes.
+        """The schema and the value that bytes hold.
 
         Raises:
-            DataError: not this format.
+            DataError: the bytes are not of this format.
         """
 
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
     ) -> list[bytes | None]:
-        """Many values of one schema; when it raises, `from_connect` is called for each. Override it for speed.
+        """The bytes of many values of one schema. Override it for speed. When it raises, `from_connect` is called for each.
 
-        `values` is a list, or `Fields` where the values are held as columns.
+        Args:
+            topic: of all values, or a list with one for each.
+            schema: of all values.
+            values: a list, or `Fields` if the values are held as columns.
         """
         topics = topic if isinstance(topic, list) else [topic] * len(values)
         return [self.from_connect(t, schema, v) for t, v in zip(topics, values, strict=True)]
@@ -131,7 +142,11 @@ class Converter(Plugin):
     def to_connect_batch(
         self, topic: str, data: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Many messages of one topic: their schema (one for all, or one each) and values, a list or `Fields`; as above."""
+        """The schemas and values of many messages of one topic. When this raises, `to_connect` is called for each.
+
+        Returns:
+            One schema for all, or a list with one each; and the values, as a list or as `Fields`.
+        """
         pairs = [self.to_connect(topic, d) for d in data]
         schemas = [s for s, _ in pairs]
         first = schemas[0] if schemas else None
@@ -139,12 +154,12 @@ class Converter(Plugin):
 
 
 class HeaderConverter(Plugin):
-    """Between Connect's data and the bytes of a header."""
+    """Converts between Connect's data and the bytes of a header."""
 
     reads_anything: ClassVar[bool] = False
-    """`to_connect` cannot fail: the headers of sink records are then read only when somebody asks for their values.
+    """Whether `to_connect` cannot fail. The headers of sink records are then converted only when their values are read.
 
-    Said by the class that has that `to_connect`; one that has another is not bound by it.
+    Set it in the class that defines `to_connect`: a subclass with a `to_connect` of its own starts with False again.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -161,4 +176,4 @@ class HeaderConverter(Plugin):
 
     @abstractmethod
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
-        """The header of bytes."""
+        """The header that bytes hold."""

@@ -1,4 +1,4 @@
-"""A record between its source, the transforms and its destination."""
+"""One record, and its headers."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ __all__ = ["Header", "Original", "Record"]
 
 
 class Header(NamedTuple):
-    """A header: several may have the same name, and their order counts."""
+    """A header. Several headers of a record may have the same name, and their order counts."""
 
     name: str
     value: Any
@@ -18,7 +18,7 @@ class Header(NamedTuple):
 
 
 class Original(NamedTuple):
-    """Where a sink record lay in Kafka, whatever transforms made of its topic and partition since (KIP-793)."""
+    """The position from which a sink record was consumed, before transforms changed its topic or partition (KIP-793)."""
 
     topic: str
     partition: int
@@ -26,7 +26,7 @@ class Original(NamedTuple):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One record. Nothing changes it: `replace` makes the next one, and values are treated as immutable too."""
+    """One record. It is immutable, and its values are treated so too: `replace` makes a changed copy."""
 
     topic: str | None
     value: Any
@@ -43,5 +43,5 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Set on sink records only."""
 
     def replace(self, **changes: Any) -> "Record":
-        """The same record with these fields changed."""
+        """A copy of the record with these fields changed."""
         return msgspec.structs.replace(self, **changes)

@@ -1,4 +1,7 @@
-"""Rules for single properties, with Kafka Connect's messages: what `prop` and its limits cannot say."""
+"""Rules for single properties, with Kafka Connect's messages, for limits that `prop` does not have.
+
+They are annotations of a field: `name: Annotated[str, not_blank] = prop("name", doc="...")`.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,27 +15,32 @@ __all__ = ["Rule", "at_least", "java_regex", "long", "not_blank", "short", "word
 
 @dataclass(frozen=True)
 class Rule(AfterValidator):
-    """A validator that says what it takes, for the documentation (`Property.valid`)."""
+    """A validator with a description of the values that it accepts, for the documentation (`Property.valid`)."""
 
     valid: str = ""
 
 
 def words(*allowed: str, any_case: bool = False) -> Rule:
-    """One of these words, which are lower case; with `any_case` in any case, read as lower case."""
-    shown = ", ".join(w.upper() for w in allowed) if any_case else ", ".join(allowed)
+    """Accepts one of these words.
+
+    Args:
+        allowed: the words, in lower case.
+        any_case: accepts them in any case, and reads them as lower case.
+    """
+    listed = ", ".join(w.upper() for w in allowed) if any_case else ", ".join(allowed)
 
     def check(text: str | None) -> str | None:
-        found = text.lower() if any_case and text is not None else text
-        if found is not None and found not in allowed:
+        word = text.lower() if any_case and text is not None else text
+        if word is not None and word not in allowed:
             how = " (case insensitive)" if any_case else ""
-            raise ValueError(f"String must be one of{how}: {shown}")
-        return found
+            raise ValueError(f"String must be one of{how}: {listed}")
+        return word
 
-    return Rule(check, shown + (" in any case" if any_case else ""))
+    return Rule(check, listed + (" in any case" if any_case else ""))
 
 
 def at_least(least: int) -> Rule:
-    """A number that is not below `least`."""
+    """Accepts numbers from `least` on."""
 
     def check(number: int | None) -> int | None:
         if number is not None and number < least:
@@ -68,13 +76,13 @@ def _long(number: int | None) -> int | None:
 
 
 long: Final = Rule(_long)
-"""Connect's LONG."""
+"""Accepts integers of 64 bits, Kafka Connect's LONG."""
 
 short: Final = Rule(_short)
-"""Connect's SHORT."""
+"""Accepts integers of 16 bits, Kafka Connect's SHORT."""
 
 not_blank: Final = Rule(_not_blank, "not empty")
-"""More than blanks."""
+"""Accepts texts that are not empty and hold more than blanks."""
 
 java_regex: Final = Rule(_java_regex, "a Java regular expression")
-"""A Java regular expression."""
+"""Accepts texts that Java compiles as a regular expression."""

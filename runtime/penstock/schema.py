@@ -1,4 +1,6 @@
-"""Connect's schemas: immutable, shared by all records of one shape, hashable so that work is done once per shape.
+"""Connect's schemas.
+
+A schema is immutable and shared by all records of one shape. It is hashable, so that work can be done once per shape.
 
 Values under a schema are plain Python data:
 
@@ -12,8 +14,8 @@ Values under a schema are plain Python data:
 | Decimal | `decimal.Decimal` |
 | Date, Time, Timestamp | `penstock.values.Instant`, milliseconds since 1970-01-01T00:00Z |
 
-None is the null of every optional type. A value without a schema is the same data, int meaning int64 and float meaning
-float64; the other widths are the classes of `penstock.values`.
+None is the null of every optional type. A value without a schema is the same data; an `int` is then an int64 and a `float` a
+float64, and the classes of `penstock.values` are the other widths.
 """
 
 from collections.abc import Mapping
@@ -79,10 +81,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """The shape of a value. Equal schemas are interchangeable; `default` None means that there is no default.
+    """The shape of a value. Equal schemas are interchangeable. `default` is None where there is no default.
 
     Raises:
-        SchemaBuilderError: the name of a field stands twice, or is empty.
+        SchemaBuilderError: two fields have the same name, or a name is empty.
     """
 
     type: Type
@@ -112,7 +114,7 @@ class Schema:
         return next((f for f in self.fields if f.name == name), None)
 
     def as_optional(self) -> "Schema":
-        """The same schema, optional."""
+        """The same schema, with null allowed."""
         return self if self.optional else replace(self, optional=True)
 
 
@@ -144,17 +146,17 @@ TIMESTAMP = Schema(Type.INT64, name=TIMESTAMP_NAME, version=1)
 
 
 def decimal(scale: int, *, optional: bool = False) -> Schema:
-    """The logical type Decimal with that many digits after the point."""
+    """The logical type Decimal, with `scale` digits after the point."""
     return Schema(Type.BYTES, optional=optional, name=DECIMAL_NAME, version=1, parameters={"scale": str(scale)})
 
 
 def array_of(items: Schema, *, optional: bool = False) -> Schema:
-    """An array of such elements."""
+    """An array whose elements have this schema."""
     return Schema(Type.ARRAY, optional=optional, items=items)
 
 
 def map_of(keys: Schema, values: Schema, *, optional: bool = False) -> Schema:
-    """A map from such keys to such values."""
+    """A map whose keys and values have these schemas."""
     return Schema(Type.MAP, optional=optional, keys=keys, values=values)
 
 
@@ -164,7 +166,7 @@ def struct(
     """A struct with these fields, in this order.
 
     Raises:
-        SchemaBuilderError: a field name stands twice, or is empty.
+        SchemaBuilderError: a field name is empty.
     """
     return Schema(
         Type.STRUCT,

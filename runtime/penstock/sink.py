@@ -1,17 +1,16 @@
 """Sink connectors: from Kafka to an outside system.
 
-A sink has two halves, as Spark's own writers have. The *task half* (`Writer`) writes records, in the driver when there
-are few, in Spark's Python workers when there are many. The *driver half* (`Sink`) makes a batch final: `commit` gets every
-writer's messages and the offsets reached, and returns the offsets that may be committed to Kafka.
+A sink has two halves, as Spark's own writers have. The *task half* (`Writer`) writes records: in the driver when there
+are few, in Spark's Python workers when there are many. The *driver half* (`Sink`) makes a batch final: `commit` gets the
+messages of all writers and the offsets reached, and returns the offsets that may be committed to Kafka.
 
 Order: `initialize`, `start`, `open`, then per batch any number of `write`s and one `commit`; `open`/`close` again when
-partitions come or go; at the end `commit`, `close`, `stop`. A batch that fails under way (a worker was lost, Kafka does not
-take its dead letters) is begun again, and perhaps parts of it are written: before that come `commit` for the batches before
-it, `close` and `open` of all partitions. `close` always comes after the `commit` of what was written.
+partitions are added or removed; at the end `commit`, `close`, `stop`. A batch may fail after parts of it were written (a
+worker was lost, Kafka refused a dead letter). It is then written again, after `commit` for the batches before it, and after
+`close` and `open` of all partitions. `close` always comes after the `commit` of what was written.
 
 Delivery is at least once: after a failure the records since the last committed offsets come again. A sink that stores
-offsets with its data returns them from `open` and gets exactly once, whether `Sink.commit` stores them (what was staged,
-and the offsets that it is given) or `Writer.write` does.
+offsets with its data, in `Sink.commit` or in `Writer.write`, and returns them from `open`, delivers exactly once.
 """
 
 from abc import ABC, abstractmethod
@@ -36,12 +35,12 @@ class TopicPartition(NamedTuple):
 
 
 class SinkTaskContext(NamedTuple):
-    """Which task a sink writes for, for what it keeps outside that must not be another's.
+    """The task that a sink writes for. Use it in names of things outside that belong to this task alone.
 
     Attributes:
-        connector: the connector's name in Kafka Connect's sense.
-        task: the task's number, from 0.
-        life: names one life of the task, in letters, digits and `-`; that of a later life is greater, as texts compare.
+        connector: the Connect name of the connector.
+        task: the number of the task, from 0.
+        life: names this start of the task, in letters, digits and `-`. A later start has a greater one, compared as text.
     """
 
     connector: str
@@ -55,18 +54,18 @@ class Reporter(Protocol):
     def __call__(self, record: Record, error: Exception) -> None:
         """Hand back one record that the outside system refuses: to the dead letter queue and the log.
 
-        From any thread, but only until the `write` or `stage` that it was given to returns. A record counts as handed back
-        from the first try of a batch to the last, and once, however often it is named. The dead letter is in Kafka before
-        the record's offset is committed.
+        May be called from any thread, until the `write` or `stage` that got it returns. A record counts once,
+        however often it is handed back, and for all tries of its batch. The dead letter is in Kafka before the record's
+        offset is committed.
 
         Raises:
-            ConnectError: `errors.tolerance` is `none`: the task fails, and the record's offset is not committed. Swallowing
-                it does not help, nor does `RetriableError` after it. Or `write` has returned, with the same end.
+            ConnectError: `errors.tolerance` is `none`, or `write` has returned already. The task fails and the record's
+                offset is not committed, even if the exception is swallowed or a `RetriableError` is raised after it.
         """
 
 
 class Writer(ABC):
-    """The task half of a sink. Kept by its process from batch to batch; used by one thread."""
+    """The task half of a sink. Its process keeps it from batch to batch, and uses it in one thread."""
 
     @abstractmethod
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
@@ -77,36 +76,36 @@ class Writer(ABC):
             report: hands back single records that cannot be written.
 
         Returns:
-            A message for `Sink.commit`, as JSON would hold it (`bytes` are allowed); None when there is nothing to say.
+            A message for `Sink.commit`, of the types that JSON has and `bytes`; None for no message.
 
         Raises:
-            RetriableError: the same records come again after a back-off (`errors.retry` does not apply; see
-                `sink.retry.timeout.ms`), from a worker of Spark by way of `Sink.open`. Nothing of them may be half written.
+            RetriableError: the same records are written again after a back-off (`sink.retry.timeout.ms` bounds it, not
+                `errors.retry.timeout`); in a worker of Spark after a `Sink.open`. No record may be half written.
             Exception: the task fails.
 
         A writer that stores offsets with the records stores the last one's offset + 1 for each partition of `batches`, in
         one transaction with them, and refuses (`RetriableError`) a batch that begins before the offset that is stored: a
-        worker that was given up for lost may still be at work. Records that it hands back by `report` are in the dead
-        letter queue only after `write`; where even a crash between the two may lose none, store offsets in `Sink.commit`.
+        worker that counts as lost may still be running. Records that it hands back by `report` reach the dead letter queue
+        only after `write`. If a crash between the two must not lose them, store offsets in `Sink.commit`.
         """
 
     def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Write records where they do not count yet, for `Sink.commit` to make them final.
+        """Write records to a place where they are not visible yet, for `Sink.commit` to make them final.
 
-        Asked instead of `write` for a backlog, where the connector says that it is `staged`: then several processes stage
-        parts of a batch, ranges of one Kafka partition among them. A part is any number of calls of `stage`, then one of
-        `staged`. One process may be given several parts of a batch, and be gone before they are committed. What is staged
-        and never committed, because its batch failed, is void with the next `Sink.open`.
+        Called in place of `write` for a backlog, if the connector is `staged`. Several processes then stage parts of a
+        batch, also of one Kafka partition. A part is any number of calls of `stage`, then one of `staged`. One process may
+        be given several parts of a batch, and may have ended before they are committed. What was staged and not committed,
+        because its batch failed, must be discarded by the next `Sink.open`.
 
         Arguments and errors are those of `write`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not stage")
 
     def staged(self) -> Any:
-        """A part of the batch is complete. Parts before it may wait for their commit, or be under way to it.
+        """Complete a part of the batch. Parts before it may not be committed yet.
 
         Returns:
-            A message for `Sink.commit`, which gets those of all parts in the order of their records; None for nothing.
+            A message for `Sink.commit`, which gets those of all parts in the order of their records; None for no message.
 
         Raises:
             RetriableError, Exception: as `write`.
@@ -114,31 +113,31 @@ class Writer(ABC):
         return None
 
     def close(self) -> None:
-        """Let go of everything. Called once, nothing is called after it."""
+        """Release all resources. Called once; nothing is called after it."""
 
 
 class Sink(ABC):
     """The driver half of a sink."""
 
     def initialize(self, context: SinkTaskContext) -> None:
-        """Learn which task this is. Called once, before all else; the default does nothing."""
+        """Get to know the task. Called once, before all other methods. The default does nothing."""
 
     def start(self) -> None:
-        """Begin. Called once, before any partition is known.
+        """Start. Called once, before any partition is known. May take an hour in a pod.
 
         Raises:
-            RetriableError: called again after a back-off.
+            RetriableError: the call is repeated after a back-off.
         """
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """These partitions will be written from now on: at first, when new ones come, and after a batch that failed.
+        """Prepare to write these partitions: at the start, when partitions are added, and after a batch that failed.
 
         Returns:
-            The offsets to start from where this sink stored them with its data, read where they are stored, not from
-            memory; they go before the consumer group's, and before the place that the task itself has reached.
+            The offsets that this sink stored with its data, to start from. Read them where they are stored, not from memory.
+            They override the consumer group's offsets and the position that the task itself has reached.
 
         Raises:
-            RetriableError: called again after a back-off, without a `close` between.
+            RetriableError: the call is repeated after a back-off, without a `close` between.
         """
         return {}
 
@@ -148,31 +147,32 @@ class Sink(ABC):
         Args:
             messages: what `write` and `staged` have returned since the last commit, in the order of the records of each
                 partition, None left out.
-            offsets: the next offset of each partition, everything before it written, dropped or handed back.
+            offsets: the next offset of each partition; every record before it was written, dropped or handed back.
 
         Called at most once a second (sooner where the worker's `offset.flush.interval.ms` is shorter) while something new
-        was written, and not while nothing is. Where it has returned less than it was given it is called again, without
-        messages: at once when something new was written, else after 1 s, 2 s, 4 s ... up to `offset.flush.interval.ms`
-        (60 s), until it returns all.
+        was written, and otherwise not at all. If it returned less than `offsets`, it is called again without messages,
+        until it returns all: at once when something new was written, otherwise after 1 s, 2 s, 4 s ... up to
+        `offset.flush.interval.ms` (60 s).
 
         Returns:
-            The offsets that may be committed to the consumer group; `offsets` unless some of it is not final yet. One
-            beyond what it was given is ignored, with a warning that is told once, and it is called again only when
-            something new was written of that partition.
+            The offsets that may be committed to the consumer group: `offsets`, unless some records are not final yet. An
+            offset beyond the one in `offsets` is ignored; the log warns of it once, and `commit` is called again for
+            that partition only when something new was written of it.
 
         Raises:
-            RetriableError: called again after a back-off with the same arguments; once only when the task has failed.
+            RetriableError: the call is repeated after a back-off with the same arguments; once only if the task has failed.
         """
         return offsets
 
     def close(self, partitions: Sequence[TopicPartition]) -> None:
-        """These partitions are written no more, or opened again. What was written of them is committed before.
+        """End the work on these partitions, which may be opened again. What was written of them is committed before.
 
-        What the last `commit` did not return may be dropped: it is read again, unless `open` says otherwise.
+        Records beyond what the last `commit` returned may be discarded: they are read again, unless `open` returns greater
+        offsets.
         """
 
     def stop(self) -> None:
-        """Let go of everything. Called once, also after a failure in `start`; nothing is called after it."""
+        """Release all resources. Called once, also after a failure in `start`; nothing is called after it."""
 
 
 class FrameSink(Sink):
@@ -180,10 +180,10 @@ class FrameSink(Sink):
 
     @property
     def ordered(self) -> bool:
-        """Whether it matters which of two records of a Kafka partition is written first; True unless it is overridden.
+        """Whether the order of the records of a Kafka partition matters. The default is True.
 
-        A frame has one schema, so that a batch is cut where the schema changes: records with the schemas v1, v2, v1 are
-        three frames, each of which costs a Spark job. A sink that only appends, and to which the order means nothing, says
+        A frame has one schema, so a batch is cut where the schema changes: records with the schemas v1, v2, v1 are three
+        frames, each of which costs a Spark job. A sink that only appends, and for which the order does not matter, returns
         False and gets two.
         """
         return True
@@ -193,8 +193,8 @@ class FrameSink(Sink):
         """Write one batch, or a part of it.
 
         The columns are the fields of a struct value; any other value is the one column `value`. The rows of each Kafka
-        partition are in order, within a frame and from one to the next, where `ordered` says so. Durable on return; it may
-        be called again with the same records after a failure. A frame holds no more records than `max.poll.records` (else
+        partition are in order, within a frame and from one frame to the next, if `ordered`. The rows must be durable on
+        return. After a failure the same records may come again. A frame holds no more records than `max.poll.records` (else
         `batch.max.records`, 100,000 at most), and about `batch.max.bytes`.
         """
 
@@ -203,10 +203,10 @@ class SinkConnector(Connector):
     """A plugin that writes to an outside system."""
 
     single_writer: ClassVar[bool] = False
-    """The whole batch is written in one place, so that two processes never write at once."""
+    """Whether the whole batch is written by one process, so that two processes never write at once."""
 
     staged: ClassVar[bool] = False
-    """Its writers stage a backlog (`Writer.stage`), in as many processes as there are, and `Sink.commit` makes it final."""
+    """Whether writers stage a backlog (`Writer.stage`) in all processes, for `Sink.commit` to make it final."""
 
     @property
     def kind(self) -> str:
@@ -218,5 +218,5 @@ class SinkConnector(Connector):
         """The driver half, for one task's parsed `Config`."""
 
     def writer(self, config: Any) -> Writer:
-        """The task half. Not asked of a `FrameSink`."""
+        """The task half. Not called for a `FrameSink`."""
         raise NotImplementedError(f"{type(self).__name__} has no writer for {type(config).__name__}")

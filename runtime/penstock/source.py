@@ -7,7 +7,7 @@ in the driver when there is little, in Spark's Python workers when there is much
 For each batch, in this order: `latest_offsets`, `partitions`, any number of `read`s (in parallel, in several processes),
 then `commit` once records and offsets are in Kafka. With `transaction.boundary=interval` several batches go before one
 `commit`, each planned from the end of the one before. After a batch that failed, the next `latest_offsets` gets the offsets
-that Kafka holds, which may lie before those of the last call: go by them, not by what was read last.
+that Kafka holds. They may lie before those of the last call: start from them, not from the record that was read last.
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one batch should hold at most. Keep to them within a factor of two; a single larger record may pass."""
+    """The most records and bytes of one batch. Keep to them within a factor of two; a single larger record is allowed."""
 
     records: int
     bytes: int
@@ -44,10 +44,10 @@ class InputPartition:
     """A part of a batch that one process reads in order.
 
     Attributes:
-        data: what `read` needs, as JSON would hold it (`bytes` are allowed): it travels to another process.
-        offsets: where its source partitions stand once all of its records are delivered; None forgets one. Exactly
-            once, a source partition occurs in one input partition of a batch at most, and its records and this offset
-            are committed in one transaction.
+        data: what `read` needs, of the types that JSON has and `bytes`, since it is sent to another process.
+        offsets: of its source partitions once all of its records are delivered; None removes one. With exactly once, a
+            source partition occurs in one input partition of a batch at most, and its records and this offset are
+            committed in one transaction.
         local: only the process of the driver half can read it (it holds an open file, a connection).
     """
 
@@ -57,21 +57,21 @@ class InputPartition:
 
 
 class PartitionReader(ABC):
-    """The task half of a source. Kept by its process from batch to batch; used by one thread."""
+    """The task half of a source. Its process keeps it from batch to batch, and uses it in one thread."""
 
     @abstractmethod
     def read(self, partition: InputPartition) -> Iterator[RecordBatch | Sequence[Record]]:
         """The records of a partition, in order, in portions of some thousands.
 
-        The same partition read again gives the same records, or a batch that failed would not be repeated exactly.
+        The same partition must give the same records each time: a batch that failed is read again, and must be the same.
 
         Raises:
-            RetriableError: the batch is planned again after a while; the task stays running.
+            RetriableError: the batch is planned again after a back-off; the task stays running.
             Exception: the task fails.
         """
 
     def close(self) -> None:
-        """Let go of everything. Called once, nothing is called after it."""
+        """Release all resources. Called once; nothing is called after it."""
 
 
 class Source(ABC):
@@ -79,57 +79,58 @@ class Source(ABC):
 
     @abstractmethod
     def start(self, offsets: Offsets) -> None:
-        """Begin. `offsets` holds every source partition of this connector (all tasks) that Kafka knows.
+        """Start. `offsets` holds all source partitions of this connector that Kafka has, those of other tasks included.
 
         Raises:
-            RetriableError: called again after a back-off.
+            RetriableError: the call is repeated after a back-off.
         """
 
     @abstractmethod
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
-        """Up to where the next batch may go; partitions with nothing new are absent or unchanged, None forgets one.
+        """The end offsets of the next batch.
 
-        Called again and again, with adaptive pauses in between: must return at once when there is nothing.
+        Source partitions with nothing new are absent or unchanged; None removes one. The method is called repeatedly, with
+        adaptive pauses, and must return at once when there is nothing new.
 
         Raises:
-            RetriableError: called again after a back-off; the task stays running.
+            RetriableError: the call is repeated after a back-off; the task stays running.
         """
 
     @abstractmethod
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """Cut what lies between into partitions; each of `end`'s changed offsets belongs to one of them.
+        """Cut the records between two offsets into partitions.
 
-        `end` is what `latest_offsets` has answered, None where that said so.
+        Each changed offset of `end` belongs to one of the partitions. `end` is the result of `latest_offsets`, with its
+        None values.
         """
 
     def commit(self, offsets: Offsets) -> None:
-        """Records up to here are in Kafka and their offsets committed: acknowledge them outside, if need be.
+        """Acknowledge records outside, if needed: those up to `offsets` are in Kafka, and their offsets committed.
 
-        May be missing after a crash; never comes early.
+        The call may be missing after a crash. It never comes too early.
         """
 
     def stop(self) -> None:
-        """Let go of everything. Called once, also after a failure in `start`; nothing is called after it."""
+        """Release all resources. Called once, also after a failure in `start`; nothing is called after it."""
 
 
 class PollingSource(ABC):
-    """A source that knows its offsets only while it reads, and so lives in the driver as a whole."""
+    """A source that knows its offsets only while it reads. All of it runs in the driver."""
 
     @abstractmethod
     def start(self, offsets: Offsets) -> None:
-        """Begin; as `Source.start`."""
+        """As `Source.start`."""
 
     @abstractmethod
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
-        """Records and the offsets that hold once they are delivered, until `limits` or until there is nothing for now.
+        """Portions of records, each with the offsets that hold once it is delivered, up to `limits` or the end.
 
-        All of one call is one batch, in one transaction when exactly once. A call that goes far beyond `limits`, or takes
-        half of `transaction.timeout.ms`, is ended between two portions (the generator is closed), provided that each
-        portion came with its offsets; the next one begins there. After a batch that failed, `start` is what Kafka holds,
-        and reading begins there.
+        All records of one call are one batch, in one transaction with exactly once. A call that goes far beyond `limits`, or
+        takes half of `transaction.timeout.ms`, is ended between two portions (the generator is closed), if each portion came
+        with its offsets; the next call starts there. After a batch that failed, `start` is what Kafka holds.
 
         Raises:
-            RetriableError: called again after a back-off; what was yielded before is delivered.
+            RetriableError: the call is repeated after a back-off; portions that were yielded before are delivered.
         """
 
     def commit(self, offsets: Offsets) -> None:
@@ -143,8 +144,9 @@ class SourceConnector(Connector):
     """A plugin that reads from an outside system."""
 
     read_ahead: ClassVar[bool] = True
-    """Whether a thread of its own reads the next portion while the one before is delivered: right where reading waits for
-    the outside. The reader is then made, used and closed in that thread. False where reading is only work for the CPU."""
+    """Whether a separate thread reads the next portion while the one before is delivered. That pays where reading waits for
+    the outside system; set False where reading is only work for the CPU. The reader is made, used and closed in that
+    thread."""
 
     @property
     def kind(self) -> str:
@@ -152,17 +154,17 @@ class SourceConnector(Connector):
         return "source"
 
     def exactly_once(self, config: Any) -> bool:
-        """Whether reading from an offset again gives the same records, so that exactly once can be had.
+        """Whether reading from an offset again gives the same records, which exactly once needs.
 
-        Asked with a `Config` that parsed; `exactly.once.support=required` refuses a connector that cannot.
+        Called with a `Config` that parsed. `exactly.once.support=required` refuses a connector that returns False.
         """
         return True
 
     def standard_input(self, config: Any) -> str | None:
-        """The property that is not set where standard input is read in its place; None where that is not read.
+        """The property whose absence makes the source read standard input; None if it does not read it.
 
-        Asked with a `Config` that parsed. `penstock run` passes its own standard input on to one such task; in a pod it is
-        empty, and the plan warns.
+        Called with a `Config` that parsed. `penstock run` passes its standard input on to one such task. In a pod standard
+        input is empty, and the plan warns of that.
         """
         return None
 
@@ -171,7 +173,7 @@ class SourceConnector(Connector):
         """The driver half, for one task's parsed `Config`."""
 
     def reader(self, config: Any) -> PartitionReader:
-        """The task half. Not asked of a `PollingSource`."""
+        """The task half. Not called for a `PollingSource`."""
         raise NotImplementedError(f"{type(self).__name__} has no reader for {type(config).__name__}")
 
 

@@ -1,4 +1,4 @@
-"""Between Connect's schemas and Spark's types: the one translation that sinks, sources and the engine use.
+"""Connect's schemas as types of Spark and Arrow, and back. Sinks, sources and the runtime all use this translation.
 
 | Connect | Spark | Arrow |
 |---|---|---|
@@ -10,8 +10,8 @@
 | Timestamp | timestamp | timestamp(ms, UTC) |
 | Time | int, milliseconds of the day: none of Spark 4.3's file formats takes its `time` | int32 |
 
-What a Spark type cannot say (names, versions, documentation, defaults, Time) stands in the metadata of the struct's fields
-and is found again by `from_spark`. A schema outside of any field keeps only its shape.
+A Spark type has no place for names, versions, documentation, defaults and Time. They are written to the metadata of the
+struct's fields, where `from_spark` reads them. A schema that is not the schema of a field keeps only its shape.
 """
 
 from collections.abc import Mapping, Sequence
@@ -137,12 +137,12 @@ def from_spark(kind: "DataType") -> Schema:
         case t.TimeType():
             return TIME
         case _:
-            found = _FROM.get(kind.simpleString())
-            if found is None:
+            schema = _FROM.get(kind.simpleString())
+            if schema is None:
                 raise DataError(
                     f"Spark's type {kind.simpleString()} has no counterpart in Kafka Connect; cast it in the source."
                 )
-            return found
+            return schema
 
 
 def to_arrow(schema: Schema) -> Any:
@@ -157,7 +157,7 @@ def to_arrow(schema: Schema) -> Any:
 def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Table":
     """The values of a struct schema as a table that `createDataFrame(table, schema=to_spark(schema))` takes.
 
-    `Fields` go in by their columns.
+    `Fields` are converted column by column.
 
     Raises:
         DataError: a value does not fit.
@@ -165,7 +165,7 @@ def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Tabl
     import pyarrow as pa
 
     arrow = to_arrow(schema)
-    # A Connect Date is milliseconds; Arrow's date32 would read the number as days.
+    # A Connect Date is in milliseconds; Arrow's date32 would read the number as days.
     plain = pa.schema([f.with_type(_with_date64(f.type)) for f in arrow])
     try:
         if isinstance(values, Fields) and tuple(values.columns) == tuple(plain.names):
@@ -204,7 +204,7 @@ def _from_field(field: "StructField") -> Schema:
 
 
 def _as_nullable(schema: Schema, kind: "DataType") -> Schema:
-    """The schema with Spark's nullability inside: whatever is read from files is nullable everywhere."""
+    """The schema with the nullability of Spark's type: all that Spark reads from files is nullable."""
     from pyspark.sql import types as t
 
     match kind:

@@ -1,7 +1,7 @@
-"""Values whose Connect type Python's own types do not tell: the other widths of numbers, and instants.
+"""Values whose Connect type does not follow from Python's own types: numbers of other widths, and instants.
 
-Plain `int` is int64 and plain `float` is float64 where no schema says otherwise. Under a schema a plain number takes the
-schema's width; a value of one of these classes must agree with it, as the boxed types must in Kafka Connect.
+Without a schema, a plain `int` is an int64 and a plain `float` a float64. Under a schema, a plain number takes the width of
+the schema; a value of one of these classes must have that width, as the boxed types in Kafka Connect.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ class Int32(int):
 
 
 class Int64(int):
-    """A 64 bit integer that says so, where a plain int would take a schema's width."""
+    """A 64 bit integer also under a schema, where a plain `int` would take the width of the schema."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class Float32(float):
 class Instant(int):
     """A point in time, milliseconds since 1970-01-01T00:00Z: the value of Date, Time and Timestamp.
 
-    An integer, because Connect's range (years before 1 and after 9999 among them) is wider than `datetime`'s.
+    It is an integer because Connect's range is wider than that of `datetime`: it has years before 1 and after 9999.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""What the author of a plugin tests it with: a harness that runs one plugin, and suites of what every plugin promises.
+"""Tests for plugins: functions that run one plugin, and suites of the rules that all plugins keep.
 
 A suite is a base class of tests for pytest. Name the plugin and an example of its configuration, and run pytest:
 
@@ -7,12 +7,11 @@ A suite is a base class of tests for pytest. Name the plugin and an example of i
         properties = {"field": "id"}
         records = [Record(topic="t", value={"id": 1})]
 
-What a suite needs from outside is a fixture, to be overridden: `properties` of a source or sink may come from one that
-takes `tmp_path`. A suite finds what is wrong with the seams (offsets, repetition, batches, shared values); what the plugin
-is for remains to be tested by its author.
+`properties` may also be a fixture, for example one that takes `tmp_path`. A suite tests how the plugin works together with
+the runtime (offsets, repetition, batches, shared values). The purpose of the plugin is left for its own tests.
 """
 
-from penstock.testing._common import exactly, misfit, wire
+from penstock.testing._comparison import exactly, misfit, wire
 from penstock.testing._converters import ConverterSuite
 from penstock.testing._harness import apply_all, parsed, run_source, run_transform, run_writer
 from penstock.testing._predicates import PredicateSuite

@@ -1,4 +1,4 @@
-"""What every converter promises."""
+"""The suite of converters."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -7,7 +7,7 @@ from penstock.errors import DataError
 from penstock.fields import Fields, Same
 from penstock.plugin import Converter
 from penstock.schema import Schema
-from penstock.testing._common import exactly, misfit
+from penstock.testing._comparison import exactly, misfit
 from penstock.testing._harness import make, parsed
 from penstock.testing._plugins import PluginSuite
 
@@ -18,9 +18,9 @@ class ConverterSuite(PluginSuite):
     """Tests of a converter.
 
     Attributes:
-        values: pairs of schema and value, those that the converter refuses among them.
-        messages: bytes to be read besides those that it writes itself, garbage among them.
-        faithful: what is read is what was written, schema and all, wherever it was accepted.
+        values: pairs of schema and value, also some that the converter refuses.
+        messages: bytes to read besides those that it writes itself, also garbage.
+        faithful: whether it reads exactly what it wrote, schemas included.
     """
 
     values: ClassVar[Sequence[tuple[Schema | None, Any]]]
@@ -34,7 +34,7 @@ class ConverterSuite(PluginSuite):
         return converter
 
     def test_bytes_come_out_or_a_data_error(self, request: Any) -> None:
-        """Values that do not fit are the record's fault, and values are left as they are."""
+        """A value that does not fit is a `DataError`, and values stay unchanged."""
         for is_key in (False, True):
             converter = self.configured(request, is_key=is_key)
             before = exactly(list(self.values))
@@ -46,7 +46,7 @@ class ConverterSuite(PluginSuite):
             assert exactly(list(self.values)) == before, "a value was changed"
 
     def test_values_come_out_that_fit_their_schema_or_a_data_error(self, request: Any) -> None:
-        """Messages that are no such format are the record's fault."""
+        """A message that is not of the format is a `DataError`."""
         converter = self.configured(request)
         for data in self._messages(converter):
             kind, found = _outcome(converter.to_connect, "t", data)
@@ -55,7 +55,7 @@ class ConverterSuite(PluginSuite):
                 assert (wrong := misfit(schema, value)) is None, f"{wrong}, of {data!r}"
 
     def test_what_was_written_can_be_read_and_stays_what_it_is(self, request: Any) -> None:
-        """What is read is read again after another round; where the converter is faithful, it is what was written."""
+        """Another round of writing and reading changes nothing; a faithful converter reads what it wrote."""
         converter = self.configured(request)
         for schema, value in self.values:
             kind, data = _outcome(converter.from_connect, "t", schema, value)
@@ -68,7 +68,7 @@ class ConverterSuite(PluginSuite):
                 assert exactly(read) == exactly((schema, value)), f"{value!r} became {data!r}"
 
     def test_the_batch_forms_give_what_the_single_forms_give(self, request: Any) -> None:
-        """For neighbours of one schema, as a list or as columns, and for messages of one topic."""
+        """For values of one schema, as a list or as columns, and for messages of one topic."""
         converter = self.configured(request)
         schemas = dict.fromkeys(schema for schema, _ in self.values)
         for schema in schemas:

@@ -1,4 +1,4 @@
-"""Runs one plugin as the runtime does, without Kafka and without Spark."""
+"""Functions that run one plugin as the runtime does, without Kafka and without Spark."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from penstock.plugin import Plugin, Transform
 from penstock.record import Record
 from penstock.sink import SinkConnector, SinkTaskContext
 from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, record_batches
-from penstock.testing._common import wire
+from penstock.testing._comparison import wire
 
 __all__ = ["PLENTY", "SourceRun", "apply_all", "make", "parsed", "run_source", "run_transform", "run_writer"]
 
@@ -19,27 +19,27 @@ _P = TypeVar("_P", bound=Plugin)
 
 
 def make(plugin: type[_P]) -> _P:
-    """A plugin object, made as the runtime makes it."""
+    """A plugin object, as the runtime makes it."""
     return plugin()
 
 
 def parsed(plugin: type[Plugin], properties: Mapping[str, str]) -> Any:
-    """The plugin's configuration of these properties.
+    """These properties, parsed by the `Config` of the plugin.
 
     Raises:
-        ConfigError: every problem at once.
+        ConfigError: holds all problems.
     """
     return plugin.Config.parse(properties)
 
 
 @dataclass
 class SourceRun:
-    """One life of a source task. `step` is one batch.
+    """One start of a source task. `step` delivers one batch.
 
     Attributes:
         streams: the records of each source partition, in order.
-        at: the offsets of what was delivered.
-        stops: the offsets after each batch, the start among them, and how long each stream was then.
+        at: the offsets of the records that were delivered.
+        stops: the offsets at the start and after each batch, and the length of each stream at that time.
     """
 
     connector: type[SourceConnector]
@@ -55,12 +55,12 @@ class SourceRun:
         self.reader = None if isinstance(self.source, PollingSource) else connector.reader(self.config)
 
     def start(self) -> "SourceRun":
-        """Begin; `close` must follow."""
+        """Start. `close` must follow."""
         self.source.start(self.at)
         return self
 
     def step(self, limits: Limits = PLENTY) -> bool:
-        """One batch, delivered and acknowledged; False when there was nothing."""
+        """Deliver and acknowledge one batch; False if there was nothing."""
         self.stops.append((self.at, {p: len(s) for p, s in self.streams.items()}))
         got, end = self.plan(limits)
         if not end:
@@ -73,7 +73,7 @@ class SourceRun:
         return True
 
     def plan(self, limits: Limits = PLENTY) -> tuple[dict[SourcePartition, list[Record]], OffsetUpdates]:
-        """One batch, read but not acknowledged: the records by source partition, and the changed offsets."""
+        """Read one batch without acknowledging it: the records by source partition, and the changed offsets."""
         if isinstance(self.source, PollingSource):
             records: list[Record] = []
             reached: dict[SourcePartition, Offset | None] = {}
@@ -90,21 +90,21 @@ class SourceRun:
         return got, end
 
     def read(self, part: InputPartition) -> Iterator[Record]:
-        """The records of a part that has travelled to another process, unless it may not."""
+        """The records of a part, as another process reads it unless the part is `local`."""
         assert self.reader is not None
         sent = part if part.local else InputPartition(wire(part.data), part.offsets)
         for batch in record_batches(self.reader.read(sent)):
             yield from batch.records()
 
     def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":
-        """Batches until there is nothing, or so many."""
+        """Deliver batches until there is nothing, at most `max_batches`."""
         for _ in range(max_batches):
             if not self.step(limits):
                 break
         return self
 
     def close(self) -> None:
-        """End both halves."""
+        """Stop both halves."""
         self.source.stop()
         if self.reader is not None:
             self.reader.close()
@@ -124,9 +124,9 @@ def run_source(
     limits: Limits = PLENTY,
     max_batches: int = 100,
 ) -> list[Record]:
-    """The records that a source gives from these offsets on, until it has nothing or `max_batches` batches were read.
+    """The records that a source reads from these offsets on, until it has nothing more or after `max_batches` batches.
 
-    Runs one task with all properties. Records of one source partition are in order.
+    It runs as one task with all properties. Records of one source partition are in order.
     """
     with SourceRun(connector, properties, offsets or {}) as run:
         return [record for stream in run.all(limits, max_batches).streams.values() for record in stream]
@@ -135,7 +135,7 @@ def run_source(
 def run_transform(
     plugin: type[Transform], properties: Mapping[str, str], records: Iterable[Record], *, side: str = "value"
 ) -> list[Record | None]:
-    """What becomes of each record, None where it is dropped; with `side="key"` the transform's `$Key` form."""
+    """The transformed records, with None for one that is dropped. `side="key"` runs the transform's `$Key` form."""
     transform = make(plugin)
     transform.side = side
     transform.configure(parsed(plugin, properties))
@@ -146,26 +146,26 @@ def run_transform(
 
 
 def apply_all(transforms: Sequence[Transform], record: Record) -> Record | None:
-    """What becomes of one record in a chain of configured transforms."""
+    """One record after a chain of configured transforms; None if one of them drops it."""
     for transform in transforms:
-        found = transform.apply(record)
-        if found is None:
+        transformed = transform.apply(record)
+        if transformed is None:
             return None
-        record = found
+        record = transformed
     return record
 
 
 def run_writer(
     connector: type[SinkConnector], properties: Mapping[str, str], batches: Sequence[Sequence[Record]]
 ) -> list[tuple[Record, Exception]]:
-    """Write batches of records, each committed before the next.
+    """Write batches of records, and commit each before the next.
 
     Returns:
-        What the sink handed back, and why.
+        The records that the sink handed back, each with its error.
     """
-    made, config = make(connector), parsed(connector, properties)
+    plugin, config = make(connector), parsed(connector, properties)
     refused: list[tuple[Record, Exception]] = []
-    sink, writer = made.sink(config), made.writer(config)
+    sink, writer = plugin.sink(config), plugin.writer(config)
     try:
         sink.initialize(SinkTaskContext("suite", 0, "1"))
         sink.start()

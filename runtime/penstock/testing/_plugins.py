@@ -1,4 +1,4 @@
-"""What every suite checks: that a plugin can be made, and that its configuration is documented."""
+"""The base of all suites: a plugin can be made, and its configuration is documented."""
 
 import re
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ class PluginSuite:
         """The example properties, whether they are an attribute or a fixture."""
         if isinstance(self.properties, Mapping):
             return self.properties
-        found: Mapping[str, str] = request.getfixturevalue("properties")
-        return found
+        properties: Mapping[str, str] = request.getfixturevalue("properties")
+        return properties
 
     def test_it_is_made_without_arguments_and_written_for_this_runtime(self) -> None:
         """A plugin object is made from its class alone."""
@@ -39,25 +39,25 @@ class PluginSuite:
         properties = self.plugin.Config.properties()
         names = [p.name for p in properties]
         assert len(set(names)) == len(names), f"two properties have the same name: {sorted(names)}"
-        for each in properties:
-            assert len(each.doc.split()) > 1, f"property {each.name} is not documented: {each.doc!r}"
-            assert re.fullmatch(r"[A-Za-z0-9_.-]+", each.name), f"{each.name!r} is no name for a property"
+        for prop in properties:
+            assert len(prop.doc.split()) > 1, f"property {prop.name} is not documented: {prop.doc!r}"
+            assert re.fullmatch(r"[A-Za-z0-9_.-]+", prop.name), f"{prop.name!r} is no name for a property"
 
     def test_the_example_is_a_good_configuration(self, request: Any) -> None:
-        """It parses, alone and among properties that the plugin does not know."""
+        """It parses, alone and beside properties that the plugin does not have."""
         parsed(self.plugin, self.example(request))
         parsed(self.plugin, {**self.example(request), "a.property.of.somebody.else": "x"})
 
     def test_a_missing_property_is_named(self, request: Any) -> None:
         """Each required property that is missing is reported under its name, with its prefix."""
-        for each in self.plugin.Config.properties():
-            if not each.required:
+        for prop in self.plugin.Config.properties():
+            if not prop.required:
                 continue
-            rest = {name: text for name, text in self.example(request).items() if name != each.name}
+            rest = {name: text for name, text in self.example(request).items() if name != prop.name}
             try:
                 self.plugin.Config.parse(rest, "its.prefix.")
             except ConfigError as e:
                 named = [p.property for p in e.problems]
-                assert f"its.prefix.{each.name}" in named, f"{each.name} is missing, reported were {named}"
+                assert f"its.prefix.{prop.name}" in named, f"{prop.name} is missing, reported were {named}"
             else:
-                raise AssertionError(f"{each.name} is required, and may be missing all the same")
+                raise AssertionError(f"{prop.name} is required, but the configuration without it is accepted")

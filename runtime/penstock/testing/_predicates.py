@@ -1,4 +1,4 @@
-"""What every predicate promises."""
+"""The suite of predicates."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from penstock.batch import RecordBatch
 from penstock.plugin import Predicate
 from penstock.record import Record
-from penstock.testing._common import exactly
+from penstock.testing._comparison import exactly
 from penstock.testing._harness import make, parsed
 from penstock.testing._plugins import PluginSuite
 
@@ -29,7 +29,7 @@ class PredicateSuite(PluginSuite):
         return predicate
 
     def test_it_says_yes_and_no_and_leaves_records_alone(self, request: Any) -> None:
-        """Answers are booleans, the same ones each time."""
+        """The results are booleans, and the same each time."""
         predicate = self.configured(request)
         before = exactly(self.records)
         answers = [predicate.test(record) for record in self.records]
@@ -40,12 +40,12 @@ class PredicateSuite(PluginSuite):
         predicate.close()
 
     def test_the_batch_form_answers_as_the_record_form(self, request: Any) -> None:
-        """For the whole and for every stretch of neighbours."""
+        """For all records and for every range of them."""
         predicate = self.configured(request)
         count = len(self.records)
         for start in range(count):
             for end in range(start + 1, count + 1):
                 records = self.records[start:end]
-                found = predicate.test_batch(RecordBatch.of(records))
-                answers = [found] * len(records) if isinstance(found, bool) else found
+                result = predicate.test_batch(RecordBatch.of(records))
+                answers = [result] * len(records) if isinstance(result, bool) else result
                 assert answers == [predicate.test(record) for record in records]

@@ -1,4 +1,4 @@
-"""What every sink connector promises."""
+"""The suite of sink connectors."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -8,7 +8,7 @@ from penstock.batch import RecordBatch
 from penstock.record import Original, Record
 from penstock.schema import STRING
 from penstock.sink import FrameSink, SinkTaskContext, TopicPartition
-from penstock.testing._common import exactly, wire
+from penstock.testing._comparison import exactly, wire
 from penstock.testing._harness import make, parsed
 from penstock.testing._sources import ConnectorSuite
 
@@ -25,18 +25,18 @@ def _records() -> list[Record]:
 
 
 class SinkSuite(ConnectorSuite):
-    """Tests of a sink connector. Of a `FrameSink` only what needs no Spark.
+    """Tests of a sink connector. Those that need Spark are left out for a `FrameSink`.
 
     Attributes:
-        records: what is written, each with an offset in partition 0 of topic `t`.
+        records: the records to write, each with an offset in partition 0 of topic `t`.
 
-    Override `stored` so that the suite can look at what arrives outside.
+    Override `stored` so that the suite can compare what the outside system holds.
     """
 
     records: ClassVar[Sequence[Record]] = _records()
 
     def stored(self, properties: Mapping[str, str]) -> list[Any] | None:
-        """What the outside system holds, one comparable entry for each record, in order; None: not looked at."""
+        """The contents of the outside system, one comparable entry for each record, in order; None: not compared."""
         return None
 
     def test_what_is_committed_is_stored_in_order(self, request: Any) -> None:
@@ -59,7 +59,7 @@ class SinkSuite(ConnectorSuite):
             assert exactly(again) == exactly(found[before:]), "the same records are stored otherwise the second time"
 
     def test_what_is_staged_counts_with_the_commit_and_in_the_order_of_its_messages(self, request: Any) -> None:
-        """Whoever staged the parts, one process several of them; asked for again, a commit does nothing twice."""
+        """Also when one process staged several parts."""
         if not make(self.plugin).staged:
             return
         properties = self.example(request)
@@ -80,7 +80,7 @@ class SinkSuite(ConnectorSuite):
         )
 
     def test_what_a_failed_batch_has_staged_is_void(self, request: Any) -> None:
-        """`open` comes before the batch is staged again."""
+        """`open` discards it before the batch is staged again."""
         if not make(self.plugin).staged:
             return
         properties = self.example(request)
@@ -96,7 +96,7 @@ class SinkSuite(ConnectorSuite):
         assert found is None or len(found) == before + len(self.records)
 
     def test_nothing_to_write_is_no_trouble(self, request: Any) -> None:
-        """Batches may be empty, and commits may come without a write."""
+        """Batches may be empty, and `commit` may be called without a write."""
         properties = self.example(request)
         before = self.stored(properties)
         with _Life(self, properties) as life:
@@ -106,7 +106,7 @@ class SinkSuite(ConnectorSuite):
         assert not before or self.stored(properties) == before
 
     def test_commit_allows_no_more_than_it_was_given(self, request: Any) -> None:
-        """Offsets beyond those that were reached would lose records."""
+        """Greater offsets would lose records."""
         with _Life(self, self.example(request)) as life:
             life.write(self.records)
             allowed = life.commit(len(self.records))
@@ -114,7 +114,7 @@ class SinkSuite(ConnectorSuite):
             assert all(offset <= len(self.records) for offset in allowed.values()), f"allowed are {allowed}"
 
     def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
-        """They are written again when a write fails."""
+        """They are written again after a write that failed."""
         with _Life(self, self.example(request)) as life:
             batch = RecordBatch.of(self.records)
             before = exactly(batch)
@@ -123,7 +123,7 @@ class SinkSuite(ConnectorSuite):
             life.commit(len(self.records))
 
     def test_it_goes_on_after_partitions_left_and_came_back(self, request: Any) -> None:
-        """`open` and `close` follow the assignment."""
+        """`close` and `open` are called when the assignment changes."""
         with _Life(self, self.example(request)) as life:
             life.write(self.records[:5])
             life.commit(5)
@@ -133,7 +133,7 @@ class SinkSuite(ConnectorSuite):
             life.commit(len(self.records))
 
     def test_it_stops_without_a_start(self, request: Any) -> None:
-        """Also after a failure in `start`, everything is let go of."""
+        """A task whose `start` failed calls `stop` as well."""
         connector = make(self.plugin)
         config = parsed(self.plugin, self.example(request))
         sink = connector.sink(config)

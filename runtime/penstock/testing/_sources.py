@@ -1,4 +1,4 @@
-"""What every source connector promises."""
+"""The suite of source connectors, and the tests that sinks share with it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from penstock.connector import Connector
 from penstock.offsets import Offset, Offsets, SourcePartition, updated
 from penstock.record import Record
 from penstock.source import Limits, PollingSource
-from penstock.testing._common import exactly, misfit, wire
+from penstock.testing._comparison import exactly, misfit, wire
 from penstock.testing._harness import PLENTY, SourceRun, make, parsed
 from penstock.testing._plugins import PluginSuite
 
@@ -16,7 +16,7 @@ __all__ = ["ConnectorSuite", "SourceSuite"]
 
 
 class ConnectorSuite(PluginSuite):
-    """What sources and sinks share."""
+    """Tests of connectors of both kinds."""
 
     def test_the_example_passes_validation(self, request: Any) -> None:
         """`validate` finds nothing wrong with it, twice."""
@@ -42,9 +42,9 @@ class SourceSuite(ConnectorSuite):
     """Tests of a source connector, whose example must have several batches of records under `limits` and then end.
 
     Attributes:
-        limits: small ones, so that there are several batches.
-        endless: the example never ends; only its first `batches` batches are looked at.
-        batches: the most that are read.
+        limits: of a batch, so small that there are several batches.
+        endless: whether the example never ends; only its first `batches` batches are compared then.
+        batches: the most batches that are read.
     """
 
     limits: ClassVar[Limits] = Limits(5, 500)
@@ -53,20 +53,20 @@ class SourceSuite(ConnectorSuite):
 
     @property
     def plenty(self) -> Limits:
-        """Other limits."""
+        """Limits of larger batches."""
         return Limits(2 * self.limits.records, 2 * self.limits.bytes) if self.endless else PLENTY
 
     @contextmanager
     def life(self, request: Any, offsets: Offsets | None = None) -> Iterator[SourceRun]:
-        """One life of a task, from these offsets on."""
+        """One start of a task, from these offsets on."""
         with SourceRun(self.plugin, self.example(request), offsets or {}) as run:
             yield run
 
     def test_the_example_gives_records_that_fit_their_schemas(self, request: Any) -> None:
-        """Topic and values are what the record says they are."""
+        """Each record has a topic, and its values fit their schemas."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
-        assert len(run.stops) > 1, "the example needs several batches, or the suite shows little"
+        assert len(run.stops) > 1, "the example has one batch; the suite needs several: set smaller `limits`"
         records = [record for stream in run.streams.values() for record in stream]
         assert records
         for record in records:
@@ -75,7 +75,7 @@ class SourceSuite(ConnectorSuite):
                 assert (wrong := misfit(schema, value)) is None, f"{wrong}: {record}"
 
     def test_a_life_that_resumes_after_any_batch_gives_the_same_records(self, request: Any) -> None:
-        """From the offsets of every batch the same records follow, whatever the limits are then."""
+        """After the offsets of every batch the same records follow, under any limits."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         whole = run.streams
@@ -85,25 +85,25 @@ class SourceSuite(ConnectorSuite):
                     again.all(limits, self.batches)
                 for partition, stream in whole.items():
                     rest = stream[lengths.get(partition, 0) :]
-                    found = again.streams.get(partition, [])
+                    resumed = again.streams.get(partition, [])
                     if self.endless:
-                        rest, found = rest[: len(found)], found[: len(rest)]
-                    assert exactly(found) == exactly(rest), f"after {dict(offsets)} under {limits}: {partition}"
+                        rest, resumed = rest[: len(resumed)], resumed[: len(rest)]
+                    assert exactly(resumed) == exactly(rest), f"after {dict(offsets)} under {limits}: {partition}"
 
     def test_a_batch_that_failed_comes_again_as_it_was(self, request: Any) -> None:
-        """Twice the same start gives the same records, also after a look further on."""
+        """The same start gives the same records twice, also after a later batch was planned."""
         with self.life(request) as run:
             run.step(self.limits)
             first, end = run.plan(self.limits)
             kept_at, run.at = run.at, updated(run.at, end)
             run.plan(self.limits)
             run.at = kept_at
-            # Other limits, or the clock, may end the batch elsewhere; what both hold must agree.
+            # Other limits, or the clock, may end the batch elsewhere; the records that both hold must agree.
             second, _ = run.plan(self.limits)
             _agree(first, second)
 
     def test_reading_a_part_twice_gives_the_same_records(self, request: Any) -> None:
-        """A part holds all that its records depend on, and nothing of it is changed by reading."""
+        """The records depend on the part alone, and reading does not change it."""
         with self.life(request) as run:
             if isinstance(run.source, PollingSource):
                 return
@@ -113,7 +113,7 @@ class SourceSuite(ConnectorSuite):
             assert exactly([list(run.read(part)) for part in parts]) == exactly(first)
 
     def test_each_changed_offset_belongs_to_one_part(self, request: Any) -> None:
-        """Or records and offsets could not be committed together."""
+        """Otherwise records and offsets could not be committed together."""
         with self.life(request) as run:
             if isinstance(run.source, PollingSource):
                 return
@@ -139,7 +139,7 @@ class SourceSuite(ConnectorSuite):
         assert {p: dict(o) for p, o in kept(run.at).items()} == {p: dict(o) for p, o in run.at.items()}
 
     def test_there_is_nothing_more_at_the_end(self, request: Any) -> None:
-        """A source without news says so, again and again."""
+        """A source without new records says so each time."""
         if self.endless:
             return
         with self.life(request) as run:
@@ -148,13 +148,13 @@ class SourceSuite(ConnectorSuite):
                 assert not run.step(), "the example does not end: set `endless`, or more `batches`"
 
     def test_it_stops_without_a_start_and_without_a_read(self, request: Any) -> None:
-        """Also after a failure in `start`, both halves are let go of."""
+        """A task whose `start` failed stops both halves as well."""
         SourceRun(self.plugin, self.example(request)).close()
         with self.life(request):
             pass
 
     def test_its_own_offsets_may_be_put_back(self, request: Any) -> None:
-        """`alter_offsets` takes what the source itself wrote, and that it is forgotten."""
+        """`alter_offsets` accepts offsets that the source wrote, and None for each of them."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         connector: Connector = make(self.plugin)
@@ -163,7 +163,7 @@ class SourceSuite(ConnectorSuite):
 
 
 def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
-    """Offsets as they come back from Kafka."""
+    """Offsets as they are read from Kafka."""
     import json
 
     for partition, offset in offsets.items():
@@ -181,7 +181,7 @@ def _agree(one: dict[SourcePartition, list[Record]], other: dict[SourcePartition
 
 
 def _plain(data: Any) -> Any:
-    """Mappings as dicts and sequences as lists, which is what they become on the way."""
+    """Mappings as dicts and sequences as lists, as another process receives them."""
     if isinstance(data, dict):
         return {k: _plain(v) for k, v in data.items()}
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data

@@ -1,4 +1,4 @@
-"""What every transform promises."""
+"""The suite of transforms."""
 
 import copy
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from penstock.batch import RecordBatch
 from penstock.fields import Fields
 from penstock.plugin import Transform
 from penstock.record import Record
-from penstock.testing._common import exactly, misfit
+from penstock.testing._comparison import exactly, misfit
 from penstock.testing._harness import make, parsed
 from penstock.testing._plugins import PluginSuite
 
@@ -19,8 +19,8 @@ class TransformSuite(PluginSuite):
     """Tests of a transform.
 
     Attributes:
-        records: some that it changes, some that it drops, some that it fails on, some that it leaves alone.
-        side: `key` for its `$Key` form.
+        records: some that it changes, some that it drops, some that it fails on, some that it does not change.
+        side: `key` to test its `$Key` form.
     """
 
     records: ClassVar[Sequence[Record]]
@@ -42,14 +42,14 @@ class TransformSuite(PluginSuite):
         assert exactly(self.records) == before, "`apply` changed a record, or a value in one"
 
     def test_the_same_record_becomes_the_same_again(self, request: Any) -> None:
-        """What `apply` gives does not depend on what it was given before."""
+        """The result of `apply` does not depend on the records before."""
         transform, other = self.configured(request), self.configured(request)
         forward = [_outcome(transform, record) for record in self.records]
         backward = [_outcome(other, record) for record in reversed(self.records)]
         assert forward == backward[::-1]
 
     def test_values_fit_their_schemas(self, request: Any) -> None:
-        """What comes out under a schema is data of that schema, where what went in was."""
+        """A record whose values fit their schemas becomes one whose values fit theirs."""
         transform = self.configured(request)
         for record in self.records:
             if _misfits(record):
@@ -59,7 +59,7 @@ class TransformSuite(PluginSuite):
                 assert (wrong := _misfits(found)) is None, f"{wrong}, of {record}"
 
     def test_the_batch_form_gives_what_the_record_form_gives(self, request: Any) -> None:
-        """For the whole, for each record, for neighbours, owned or not, as columns or not, with gaps in the positions."""
+        """For all records, single ones and pairs; owned or not, as columns or not, with gaps in the positions."""
         transform = self.configured(request)
         if not transform.has_batch_form:
             return
@@ -70,7 +70,7 @@ class TransformSuite(PluginSuite):
                 self._batch_agrees(transform, list(self.records[start:end]), owned=owned, columns=columns)
 
     def _batch_agrees(self, transform: Transform, records: list[Record], *, owned: bool, columns: bool) -> None:
-        # A batch tells offsets only where every record has one, so that its records count, not those it was made of.
+        # A batch has offsets only if every record has one. So compare with its records, not with those it was made of.
         expected = [_outcome(transform, record) for record in RecordBatch.of(records).records()]
         given = [r.replace(value=copy.deepcopy(r.value)) for r in records] if owned else records
         positions = range(100, 100 + 3 * len(records), 3)
@@ -87,7 +87,7 @@ class TransformSuite(PluginSuite):
             assert any(kind == "failed" for kind, _ in expected), (
                 f"`apply_batch` fails where `apply` does not: {records}"
             )
-            if owned:  # what is left of the batch is given to `apply`, record by record
+            if owned:  # the runtime gives the same batch to `apply`, record by record
                 assert [_outcome(transform, record) for record in batch.records()] == expected
             else:
                 assert exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
@@ -106,7 +106,7 @@ class TransformSuite(PluginSuite):
 
 
 def _outcome(transform: Transform, record: Record, *, raw: bool = False) -> Any:
-    """What happens to it: a record, dropped, or failed (of which only the type counts)."""
+    """The outcome for one record: a record, dropped, or failed with a type of exception."""
     try:
         found = transform.apply(record)
     except Exception as e:  # noqa: BLE001 (any exception is a record's failure)

@@ -1,4 +1,4 @@
-"""Comparing and checking values and records, for the suites and for tests of one's own."""
+"""Comparing and checking values and records, in the suites and in tests of plugins."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -23,30 +23,30 @@ _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _PLAIN: Final[Mapping[Type, type]] = {Type.BOOLEAN: bool, Type.STRING: str, Type.BYTES: bytes}
 
 
-def exactly(found: Any) -> Any:
-    """A form of a value, record or batch whose equality is strict: 1, 1.0, True and Int8(1) differ, NaN equals itself.
+def exactly(data: Any) -> Any:
+    """A form of a value, record or batch that is compared strictly: 1, 1.0, True and Int8(1) differ, NaN equals itself.
 
-    The order of a dict's keys counts, as it does for bytes that are written.
+    The order of the keys of a dict counts, since converters write them in that order.
     """
-    match found:
+    match data:
         case Record():
-            return tuple(exactly(getattr(found, name)) for name in found.__struct_fields__)
+            return tuple(exactly(getattr(data, name)) for name in data.__struct_fields__)
         case RecordBatch():
-            return tuple(exactly(record) for record in found.records())
+            return tuple(exactly(record) for record in data.records())
         case Header():
-            return ("header", found.name, exactly(found.value), found.schema)
+            return ("header", data.name, exactly(data.value), data.schema)
         case Mapping():
-            return (type(found).__name__, tuple((exactly(k), exactly(v)) for k, v in found.items()))
+            return (type(data).__name__, tuple((exactly(k), exactly(v)) for k, v in data.items()))
         case list() | tuple():
-            return (type(found).__name__, tuple(exactly(v) for v in found))
+            return (type(data).__name__, tuple(exactly(v) for v in data))
         case float() | Decimal():
-            return (type(found).__name__, repr(found))
+            return (type(data).__name__, repr(data))
         case _:
-            return (type(found).__name__, found)
+            return (type(data).__name__, data)
 
 
 def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str | None:
-    """What is wrong with a value under its schema, in words; None when nothing is."""
+    """How a value breaks its schema, in words; None if it fits."""
     if schema is None:
         return None
     if value is None:
@@ -71,8 +71,8 @@ def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str |
             if not isinstance(value, dict):
                 return wrong
             for key in value:
-                if (found := misfit(schema.keys, key, f"{where}'s key")) is not None:
-                    return found
+                if (fault := misfit(schema.keys, key, f"{where}'s key")) is not None:
+                    return fault
             parts = ((schema.values, v, f"{where}[{k!r}]") for k, v in value.items())  # type: ignore[misc]
         case Type.FLOAT32 | Type.FLOAT64:
             return None if isinstance(value, (float, Float32)) else wrong
@@ -82,19 +82,19 @@ def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str |
             whole = isinstance(value, int) and not isinstance(value, bool)
             limit = 1 << (_BITS[schema.type] - 1)
             return None if whole and -limit <= value < limit else wrong
-    return next((found for s, v, w in parts if (found := misfit(s, v, w)) is not None), None)
+    return next((fault for s, v, w in parts if (fault := misfit(s, v, w)) is not None), None)
 
 
 def wire(message: Any) -> Any:
-    """What another process gets of it.
+    """A message as another process receives it: tuples are lists there, for example.
 
     Raises:
-        TypeError: it is no plain data.
+        TypeError: the message is no plain data.
     """
     return msgspec.msgpack.decode(msgspec.msgpack.encode(message, enc_hook=_refuse), strict=True)
 
 
-def _refuse(found: Any) -> Any:
+def _refuse(data: Any) -> Any:
     raise TypeError(
-        f"{type(found).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
+        f"{type(data).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
     )
