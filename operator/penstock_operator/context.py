@@ -11,7 +11,7 @@ from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
-from penstock_operator.rollout import Places
+from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
 
 __all__ = ["Context", "Key", "Reconcile", "Run"]
@@ -45,7 +45,7 @@ class Context:
         run: runs a blocking call in the operator's pool.
         metrics: the connectors' and the operator's.
         job_slots: how many short pods may live at once.
-        places: how many Connectors are restarted at once for a change of the release.
+        rollout: limits how many Connectors restart at once for a change of the release.
         release: the hash of what the release gives to every plan.
         wake: has a Connector looked at again.
         clock: seconds since 1970.
@@ -59,7 +59,7 @@ class Context:
     run: Run
     metrics: Metrics
     job_slots: JobSlots
-    places: Places
+    rollout: RolloutLimiter
     release: str
     wake: Callable[[Key], None] = lambda key: None
     clock: Callable[[], float] = time.time

@@ -33,7 +33,7 @@ from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
 from penstock_operator.queue.resync import orphans, resync, spread
 from penstock_operator.queue.workqueue import WorkQueue
-from penstock_operator.rollout import Places, all_shares
+from penstock_operator.rollout import RolloutLimiter, progress_of_all
 from penstock_operator.settings import Settings
 
 __all__ = ["Operator", "identity"]
@@ -202,11 +202,11 @@ class Operator:
             on_turn=lambda: self._from_thread(self._kafka_turned), permit=self._lease.check,
         )  # fmt: skip
         kube = self._kube.within(self._lease.check)
-        places = Places(self._settings.rollout, time.time, self.queue.add)
-        self._metrics.rollout(places.figures)
+        limiter = RolloutLimiter(self._settings.rollout, time.time, self.queue.add)
+        self._metrics.rollout(limiter.figures)
         self._context = Context(
             kube=kube, status=self._status, connectors=self._index, settings=self._settings,
-            hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, places=places,
+            hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, rollout=limiter,
             release=release(self._settings), wake=self.queue.hurry, clock=time.time,
         )  # fmt: skip
         for queue in (self.queue, *self._unused.values()):
@@ -291,12 +291,12 @@ class Operator:
         assert self._context is not None
         while True:
             try:
-                taken = await self._pool(all_shares, self._kube, self._settings, time.time())
+                taken = await self._pool(progress_of_all, self._kube, self._settings, time.time())
                 break
             except OperatorError as e:
                 log.warning("The rollout of the release is not counted yet: %s", e)
                 await self._pause(_RETRY)
-        self._context.places.load(taken)
+        self._context.rollout.load(taken)
 
     def _listed(self) -> None:
         log.info("Watching; there are %d connectors", len(self._index.all()))

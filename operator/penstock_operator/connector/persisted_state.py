@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock_model.contracts.pod_identity import Standing
 from penstock_operator.connector.status_fields import in_status, read, without_empty, write
 from penstock_operator.reasons import ConditionType, Reason
-from penstock_operator.rollout.share import Record
+from penstock_operator.rollout.progress import RolloutRestart
 
 __all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
 
@@ -152,7 +152,7 @@ class Memory:
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
     own: str = ""
-    rollout: Record | None = None
+    rollout: RolloutRestart | None = None
     observed: int = -1
 
     @property
@@ -190,7 +190,7 @@ class Memory:
             offsets=tuple(read(Handled, a) for a in status.get("offsetsActions") or ()),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
-            rollout=read(Record, status["rollout"]) if status.get("rollout") else None,
+            rollout=read(RolloutRestart, status["rollout"]) if status.get("rollout") else None,
             observed=status.get("observedGeneration", -1),
         )
 

@@ -67,7 +67,7 @@ class Reconciler:
         try:
             return await self._rounds(key, context)
         except BaseException:
-            context.places.missed(key)
+            context.rollout.revert(key)
             raise
         finally:
             known = self._remembered.get(key)
@@ -135,13 +135,13 @@ class Reconciler:
         observed = await gather.observe(connector, document, context, remembered, trouble, self._plans)
         remembered.looking = False
         if observed.run_by:
-            context.places.put(key, None)
+            context.rollout.update(key, None)
             context.metrics.forget(key)
             return await leave(document, observed, context)
         maker = Maker(connector, context.settings, observed.shape)
-        # Nothing is awaited between the two, so that a place is given once.
-        decision = decide(replace(observed, place=context.places.look(key)), maker.life)
-        context.places.put(key, decision.share)
+        # Nothing is awaited between the two, so that each permission is granted once.
+        decision = decide(replace(observed, permission=context.rollout.permission(key)), maker.life)
+        context.rollout.update(key, decision.rollout)
         unseen = not context.status.exists and context.status.trouble is None
         # Another release may have made the topic this moment, and claimed the name in it.
         if unseen and _shuts_out(decision) and await context.run(context.status.look):
@@ -232,7 +232,7 @@ class Reconciler:
     async def _gone(self, key: Key, context: Context) -> float | None:
         """The Connector is no more: its pods go with it; then its records are forgotten."""
         context.job_slots.living(key, frozenset())
-        context.places.drop(key)
+        context.rollout.forget(key)
         context.metrics.forget(key)
         try:
             wait = bool(await context.run(gather.pods_of, context, key))

@@ -1,6 +1,6 @@
-"""Brings the Connectors of a release up to date, some at a time, and stops where they do not get healthy again."""
+"""The rollout of a change of the release over its Connectors: a few at a time, stopped where they fail."""
 
-from penstock_operator.rollout.live import all_shares
-from penstock_operator.rollout.places import Places
+from penstock_operator.rollout.limiter import RolloutLimiter
+from penstock_operator.rollout.startup import progress_of_all
 
-__all__ = ["Places", "all_shares"]
+__all__ = ["RolloutLimiter", "progress_of_all"]

@@ -17,7 +17,7 @@ ALSO_STATES = {
 OF_PODS = ("connector/observe/pod_end.py", "Ready")
 """A pod's own condition has the same name."""
 POSITIONS = {
-    "Verdict": 1, "Config": 1, "Pending": 0, "Place": 1, "NameRefusal": 0, "Ended": 1, "ConnectorEvent": 1, "to": 2,
+    "Verdict": 1, "Config": 1, "Pending": 0, "Permission": 1, "NameRefusal": 0, "Ended": 1, "ConnectorEvent": 1, "to": 2,
     "waiting": 1,
 }  # fmt: skip
 """Where a reason stands among the positional arguments of a call."""

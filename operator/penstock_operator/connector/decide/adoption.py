@@ -1,7 +1,7 @@
 """Which plan a Connector runs: the last good one, until another may take its place. Pure.
 
-A change of the Connector's own is taken up as soon as its plan is there. A change of the release that ends pods waits for a
-place among the release's restarts (`rollout.places`); meanwhile everything, lost tasks too, goes by the last plan.
+A change of the Connector itself is applied as soon as its plan is there. A change of the release that ends pods waits for
+the rollout's permission (`rollout.limiter`); meanwhile all tasks, lost ones too, keep the last plan.
 """
 
 from dataclasses import replace
@@ -20,8 +20,8 @@ from penstock_operator.connector.plans import LifeOf, Plan
 from penstock_operator.connector.render.conditions import Kind, Pending
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType, Reason
-from penstock_operator.rollout.share import Phase as RolloutPhase
-from penstock_operator.rollout.share import Place, Record, share
+from penstock_operator.rollout.progress import Permission, RolloutRestart, progress_of
+from penstock_operator.rollout.progress import Phase as RolloutPhase
 
 __all__ = ["adopt_and_run", "rollout_progress"]
 
@@ -50,7 +50,9 @@ def adopt_and_run(observed: Observation, life: LifeOf, restarts: RestartRequests
     tasks_life = life_of_present_pods(observed) if restarts.all or waits else life
     restarts = replace(restarts, later=restarts.later or waits)
 
-    def run(chosen: Plan, adopted: Plan | None, before: StepOutcome, rollout: Record | None = None) -> StepOutcome:
+    def run(
+        chosen: Plan, adopted: Plan | None, before: StepOutcome, rollout: RolloutRestart | None = None
+    ) -> StepOutcome:
         memory = observed.memory if adopted is None else _with_adopted(observed, adopted, rollout)
         return run_tasks(replace(observed, memory=memory), chosen, tasks_life, restarts, before)
 
@@ -62,17 +64,17 @@ def adopt_and_run(observed: Observation, life: LifeOf, restarts: RestartRequests
     if plan.hash == last.hash or is_own or not _ends_pods(last, plan, life):
         return run(plan, plan, planning, None if is_own else observed.memory.rollout)
     if _images_unavailable(observed):  # there is nothing left to go on with
-        return run(plan, plan, planning, Record(observed.release, observed.now, counts=False))
+        return run(plan, plan, planning, RolloutRestart(observed.release, observed.now, counts=False))
     on_last_plan = run(last, None, planning)
-    place = _place(observed)
-    if not place.free:
-        return replace(on_last_plan, pending=Pending(place.reason, place.message))
+    permission = _permission(observed)
+    if not permission.granted:
+        return replace(on_last_plan, pending=Pending(permission.reason, permission.message))
     counts = on_last_plan.verdict.kind is Kind.READY and observed.connector.spec.state is State.RUNNING
-    return run(plan, plan, planning, Record(observed.release, observed.now, counts))
+    return run(plan, plan, planning, RolloutRestart(observed.release, observed.now, counts))
 
 
 def rollout_progress(observed: Observation, life: LifeOf, tasks: StepOutcome) -> StepOutcome:
-    """What a restart for a change of the release has come to, and what it takes of the release's limit."""
+    """The outcome with the progress of a restart for a change of the release."""
     record, now, limits = tasks.memory.rollout, observed.now, observed.rollout
     # Something else is asked for by now, perhaps what was before: a worker's Secret is no part of `release`.
     if record is not None and (record.release != observed.release or tasks.memory.plan != observed.due):
@@ -80,7 +82,7 @@ def rollout_progress(observed: Observation, life: LifeOf, tasks: StepOutcome) ->
     if record is not None and observed.connector.spec.state is not State.RUNNING:
         record = replace(record, counts=False)
     ready_since, replaced = _ready_since(observed, tasks), _is_replaced(tasks, life)
-    taken = share(record, ready_since=ready_since, replaced=replaced, now=now, limits=limits)
+    taken = progress_of(record, ready_since=ready_since, replaced=replaced, now=now, limits=limits)
     until = taken.until
     if record is not None and taken.phase is RolloutPhase.RESTING:
         until = record.since + limits.progress_deadline_seconds
@@ -89,14 +91,14 @@ def rollout_progress(observed: Observation, life: LifeOf, tasks: StepOutcome) ->
     pending = tasks.pending
     return tasks.then(
         memory=replace(tasks.memory, rollout=record),
-        share=replace(
+        rollout=replace(
             taken, waits=pending is not None and not pending.planning, planning=pending is not None and pending.planning
         ),
         again=None if until is None else max(until - now, 0.1),
     )
 
 
-def _with_adopted(observed: Observation, plan: Plan, rollout: Record | None) -> Memory:
+def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | None) -> Memory:
     """The memory with another plan as the last good one."""
     memory, last = observed.memory, observed.plan(observed.memory.plan)
     if last is not None and last.restarted != plan.restarted:  # its tasks are prepared anew
@@ -125,11 +127,11 @@ def _images_unavailable(observed: Observation) -> bool:
     return bool(alive) and all(p.hindrance is not None and p.hindrance[0] in _IMAGE_UNAVAILABLE for p in alive)
 
 
-def _place(observed: Observation) -> Place:
+def _permission(observed: Observation) -> Permission:
     if observed.kafka_trouble is None:
-        return observed.place
+        return observed.permission
     text = "waits until the operator sees again whether tasks are healthy; the last good configuration goes on"
-    return Place(False, Reason.ROLLOUT_QUEUED, text)
+    return Permission(False, Reason.ROLLOUT_QUEUED, text)
 
 
 def _ready_since(observed: Observation, tasks: StepOutcome) -> float | None:

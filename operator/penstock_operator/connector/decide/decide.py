@@ -68,7 +68,7 @@ def decide(observed: Observation, life: LifeOf) -> Decision:
         forget=any(o.forget for o in outcomes),
         again=soonest(*(o.again for o in outcomes)),
         queued=any(o.queued for o in outcomes),
-        share=last.share,
+        rollout=last.rollout,
     )
 
 

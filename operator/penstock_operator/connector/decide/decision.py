@@ -13,7 +13,7 @@ from penstock_operator.connector.observe.pod_status import Pod
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Config, Kind, Pending, Verdict
-from penstock_operator.rollout.share import Share
+from penstock_operator.rollout.progress import Progress
 
 __all__ = ["CreateJob", "CreateTask", "Decision", "StepOutcome", "pod_names", "soonest", "waiting"]
 
@@ -74,7 +74,7 @@ class StepOutcome:
     forget: bool = False
     again: float | None = None
     queued: bool = False
-    share: Share | None = None
+    rollout: Progress | None = None
 
     def then(self, **changes: Any) -> "StepOutcome":
         """The outcome of the next step: what the status says stays but for the changes, what is done is the next step's."""
@@ -119,7 +119,7 @@ class Decision:
         forget: remove the status topic's records of this Connect name.
         again: decide again after so many seconds; None: when something happens.
         queued: a job pod waits for a slot.
-        share: what the Connector takes of the release's rollout; None: it is not meant to have tasks.
+        rollout: the Connector's progress in the rollout of the release; None: it is to have no tasks.
     """
 
     save: tuple[Plan, ...]
@@ -138,7 +138,7 @@ class Decision:
     forget: bool
     again: float | None
     queued: bool
-    share: Share | None
+    rollout: Progress | None
 
 
 def waiting(

@@ -13,7 +13,7 @@ from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan, Shape, is_other
-from penstock_operator.rollout.share import OPEN, Place
+from penstock_operator.rollout.progress import GRANTED, Permission
 from penstock_operator.settings import Rollout
 
 __all__ = ["ActiveTopic", "Observation"]
@@ -46,7 +46,7 @@ class Observation:
         shape: of pods that are asked for now.
         release: the hash of what the release gives to every plan now.
         rollout: how Connectors are restarted for a change of the release.
-        place: whether this one may be.
+        permission: whether this one may be.
         plans: the stored ones, the oldest first.
         task_pods, job_pods: of this Connector's uid.
         foreign_pods: names of pods of a deleted Connector that had the same name.
@@ -81,7 +81,7 @@ class Observation:
     secrets_in_force: str = ""
     release: str = ""
     rollout: Rollout = field(default_factory=Rollout)
-    place: Place = OPEN
+    permission: Permission = GRANTED
     deleting: float | None = None
     finalizer: bool = False
     namespace_ends: bool = False

@@ -6,7 +6,7 @@ import pytest
 
 from penstock_operator.connector.observe.secrets import Secrets, examine, references, too_many, with_namespace
 from penstock_operator.connector.plans import is_other
-from penstock_operator.rollout.share import OPEN, Place
+from penstock_operator.rollout.progress import GRANTED, Permission
 
 from .world import World
 
@@ -38,14 +38,14 @@ def test_names_and_keys_as_long_as_kubernetes_has_them_are_found() -> None:
 SEEN = Secrets(("db",), hash="one", key="a")
 UNSEEN = Secrets(("db",))
 OTHER_KEY = Secrets(("db",), hash="two", key="b")
-TAKEN = Place(False, "RolloutQueued", "waits for its turn")
+TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
 
 
 def running(secrets: Secrets) -> World:
     """A connector under a release that has no place for a restart."""
     world = World(secrets=secrets)
     world.settle()
-    world.place = TAKEN
+    world.permission = TAKEN
     return world
 
 
@@ -58,19 +58,19 @@ def test_the_way_in_which_a_release_looks_at_secrets_restarts_connectors_in_turn
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("UpdatePending").startswith("True RolloutQueued")
-    world.place = OPEN
+    world.permission = GRANTED
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
 
 
 def test_a_release_that_looks_at_secrets_no_more_restarts_nothing_and_nothing_when_it_looks_again() -> None:
     world = running(SEEN)
-    world.place = OPEN
+    world.permission = GRANTED
     for secrets in (UNSEEN, SEEN, UNSEEN):
         world.secrets = secrets
         world.settle()
     assert world.lives == ["orders-in-0-1"]
-    world.secrets, world.place = UNSEEN, TAKEN
+    world.secrets, world.permission = UNSEEN, TAKEN
     world.values = {"images": {"runtime": "runtime:2"}}
     world.settle()
     assert world.lives == ["orders-in-0-1"]
@@ -78,7 +78,7 @@ def test_a_release_that_looks_at_secrets_no_more_restarts_nothing_and_nothing_wh
 
 def test_another_key_is_nothing_to_a_connector_that_names_no_secret() -> None:
     world = running(examine((), {}, b"one"))
-    world.place = OPEN
+    world.permission = GRANTED
     world.secrets = examine((), {}, b"two")
     world.settle()
     assert world.lives == ["orders-in-0-1"]

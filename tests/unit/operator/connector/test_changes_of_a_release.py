@@ -7,11 +7,11 @@ import pytest
 
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
-from penstock_operator.rollout.share import OPEN, Phase, Place, Record, Share
+from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progress, RolloutRestart
 
 from .world import World
 
-TAKEN = Place(False, "RolloutQueued", "waits for its turn")
+TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
 DB = Secrets(("db",), (), False, "h1")
 DB_GONE = Secrets(("db",), ("Secret db is missing (password of spec.config refers to it)",), False, None)
 NEW_IMAGE = {"images": {"runtime": "runtime:2"}}
@@ -149,7 +149,7 @@ def test_a_secret_that_is_renamed_is_mounted_by_the_pods_of_the_new_plan_only() 
 def test_what_a_task_does_not_notice_restarts_nothing_and_plans_nothing(values: dict[str, Any]) -> None:
     world = running()
     world.values = values
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("UpdatePending") == "absent"
@@ -164,7 +164,7 @@ def test_how_an_image_is_pulled_is_taken_up_by_later_pods_once_a_short_pod_has_s
 ) -> None:
     world = running()
     world.values = {"images": images}
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("UpdatePending") == "absent"
@@ -174,12 +174,12 @@ def test_how_an_image_is_pulled_is_taken_up_by_later_pods_once_a_short_pod_has_s
 def test_other_default_resources_are_taken_up_in_turn_and_need_no_short_pod() -> None:
     world = running()
     world.values = MORE_MEMORY
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
     assert world.condition("Ready").startswith("True Running")
-    world.place = OPEN
+    world.permission = GRANTED
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
     assert len(world.requests) == 1
@@ -188,7 +188,7 @@ def test_other_default_resources_are_taken_up_in_turn_and_need_no_short_pod() ->
 def test_other_default_resources_are_nothing_to_a_connector_that_has_its_own() -> None:
     world = running(template={"resources": {"requests": {"cpu": "1", "memory": "4Gi"}, "limits": {"memory": "4Gi"}}})
     world.values = {"task": {"resources": {"requests": {"cpu": "2"}, "limits": {"memory": "8Gi"}}}}
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("UpdatePending") == "absent"
@@ -198,7 +198,7 @@ def waiting(**spec: object) -> World:
     """The new plan is there, and there is no place."""
     world = running(**spec)
     world.values = NEW_IMAGE
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     return world
@@ -208,7 +208,7 @@ def test_a_connector_that_waits_for_its_turn_is_ready_and_says_what_it_waits_for
     world = waiting()
     assert world.condition("Ready").startswith("True Running")
     assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
-    assert world.decide().share == Share(Phase.RESTING, waits=True)
+    assert world.decide().rollout == Progress(Phase.RESTING, waits=True)
     writes = world.writes
     world.advance(600)
     world.reconcile()
@@ -244,7 +244,7 @@ def test_a_second_upgrade_takes_the_place_of_one_that_waits() -> None:
     world.values = {"images": {"runtime": "runtime:3"}}
     world.settle()
     assert images(world) == ["runtime:1"]
-    world.place = OPEN
+    world.permission = GRANTED
     world.settle()
     assert images(world) == ["runtime:3"]
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
@@ -252,18 +252,18 @@ def test_a_second_upgrade_takes_the_place_of_one_that_waits() -> None:
 
 def test_a_restart_in_its_turn_is_written_down_and_followed_until_it_was_ready_for_long_enough() -> None:
     world = waiting()
-    world.place = OPEN
+    world.permission = GRANTED
     decision = world.reconcile()
     assert world.status["rollout"]["wasReady"] is True
-    assert decision.share is not None
-    assert (decision.share.phase, decision.share.fails) == (Phase.RESTARTING, True)
-    assert decision.share.until == world.now + 600
+    assert decision.rollout is not None
+    assert (decision.rollout.phase, decision.rollout.fails) == (Phase.RESTARTING, True)
+    assert decision.rollout.until == world.now + 600
     while not world.condition("Ready").startswith("True"):
         world.tick()
         decision = world.reconcile()
-    assert decision.share == Share(Phase.RESTARTING, world.now + 10)
+    assert decision.rollout == Progress(Phase.RESTARTING, world.now + 10)
     world.advance(10)
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is not None
     assert share.phase is Phase.RESTING
     world.advance(600)
@@ -274,7 +274,7 @@ def test_a_restart_in_its_turn_is_written_down_and_followed_until_it_was_ready_f
 def failing(**more: Any) -> World:
     """It was restarted with an image whose task fails."""
     world = waiting(restart={"maxRestarts": 1}, **more)
-    world.place = OPEN
+    world.permission = GRANTED
     world.reconcile()
     for _ in range(20):
         world.tick()
@@ -283,17 +283,17 @@ def failing(**more: Any) -> World:
             if pod.image == "runtime:2":
                 world.end(pod.name, 1, message="it cannot work")
         world.reconcile()
-    world.place = TAKEN
+    world.permission = TAKEN
     return world
 
 
 def test_a_connector_that_does_not_get_ready_holds_its_place_and_has_failed_after_the_deadline() -> None:
     world = failing()
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is not None
     assert share.phase is Phase.RESTARTING
     world.advance(600)
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is not None
     assert share.phase is Phase.FAILED
 
@@ -303,7 +303,7 @@ def test_a_connector_that_is_paused_or_stopped_while_it_restarts_gives_its_place
     world = failing()
     world.change(state=state)
     world.settle(60)
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is None or share.phase is Phase.RESTING
     assert "rollout" not in world.status or state == "Stopped"
 
@@ -311,14 +311,14 @@ def test_a_connector_that_is_paused_or_stopped_while_it_restarts_gives_its_place
 def test_a_connector_that_is_deleted_while_it_restarts_gives_its_place_back() -> None:
     world = failing()
     world.deleting = world.now
-    assert world.reconcile().share is None
+    assert world.reconcile().rollout is None
 
 
 def test_its_own_change_while_it_restarts_gives_its_place_back() -> None:
     world = failing()
     world.change(config={"file": "/data/b", "topic": "orders"})
     world.settle(60)
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is not None
     assert share.phase is Phase.RESTING
 
@@ -326,12 +326,12 @@ def test_its_own_change_while_it_restarts_gives_its_place_back() -> None:
 def test_a_connector_that_was_not_ready_before_holds_a_place_only_while_its_pods_are_replaced() -> None:
     world = running()
     world.report(world.task(0), trouble="Kafka is away")
-    world.place = TAKEN
+    world.permission = TAKEN
     world.values = NEW_IMAGE
     world.settle()
     assert world.condition("Ready").startswith("False Hindered")
-    world.place = OPEN
-    share = world.reconcile().share
+    world.permission = GRANTED
+    share = world.reconcile().rollout
     assert share is not None
     assert (share.phase, share.fails) == (Phase.RESTARTING, False)
     for _ in range(10):
@@ -339,7 +339,7 @@ def test_a_connector_that_was_not_ready_before_holds_a_place_only_while_its_pods
         if images(world):
             world.report(world.task(0), trouble="Kafka is away")
         world.reconcile()
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is not None
     assert share.phase is Phase.RESTING
     assert images(world) == ["runtime:2"]
@@ -348,8 +348,8 @@ def test_a_connector_that_was_not_ready_before_holds_a_place_only_while_its_pods
 def test_a_rollback_in_the_middle_takes_back_what_was_restarted_and_its_failure_counts_no_more() -> None:
     world = failing()
     world.values = {}
-    world.place = OPEN
-    share = world.reconcile().share
+    world.permission = GRANTED
+    share = world.reconcile().rollout
     assert share is not None
     assert share.phase is not Phase.FAILED
     world.settle()
@@ -370,16 +370,16 @@ def test_a_secret_of_the_worker_that_is_put_right_takes_back_the_failure_that_it
         for pod in [p for p in world.pods.values() if isinstance(p, TaskPod) and p.started and p.ended is None]:
             if pod.life != life:
                 world.end(pod.name, 1, message="no such user")
-    world.place = Place(False, "RolloutStopped", "stopped")
+    world.permission = Permission(False, "RolloutStopped", "stopped")
     world.advance(600)
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is not None
     assert share.phase is Phase.FAILED
     world.secrets = good
-    share = world.reconcile().share
+    share = world.reconcile().rollout
     assert share is not None
     assert (share.phase, share.waits) == (Phase.RESTING, True)
-    world.place = OPEN
+    world.permission = GRANTED
     world.settle()
     assert world.condition("Ready").startswith("True Running")
 
@@ -387,7 +387,7 @@ def test_a_secret_of_the_worker_that_is_put_right_takes_back_the_failure_that_it
 def test_the_operator_killed_in_the_middle_of_a_restart_finds_it_in_the_status() -> None:
     for kill in range(6):
         world = waiting()
-        world.place = OPEN
+        world.permission = GRANTED
         world.kill_after = world.writes + kill
         world.settle(60)
         assert images(world) == ["runtime:2"], kill
@@ -415,7 +415,7 @@ def test_a_last_plan_whose_image_is_no_longer_to_be_had_is_given_up_for_one_whos
 
 
 def test_a_connector_that_starts_for_the_first_time_waits_for_nobody() -> None:
-    world = World(place=TAKEN)
+    world = World(permission=TAKEN)
     world.settle()
     assert world.lives == ["orders-in-0-1"]
 
@@ -424,7 +424,7 @@ def test_an_upgrade_of_the_operator_alone_restarts_nothing_and_plans_nothing() -
     world = running(tasksMax=2)
     world.as_an_earlier_release_left_it()
     world.values = {"task": {"nodeLostSeconds": 60}}
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
     assert world.condition("UpdatePending") == "absent"
@@ -442,7 +442,7 @@ def test_an_upgrade_from_an_earlier_release_with_another_image_waits_for_its_tur
     world = running(tasksMax=2)
     world.as_an_earlier_release_left_it()
     world.values = NEW_IMAGE
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
     assert world.condition("UpdatePending").startswith("True RolloutQueued")
@@ -467,14 +467,14 @@ def test_a_change_that_was_made_while_an_earlier_release_was_replaced_is_carried
     world.as_an_earlier_release_left_it()
     world.change(config={"file": "/data/b", "topic": "orders"})
     world.values = NEW_IMAGE
-    world.place = TAKEN
+    world.permission = TAKEN
     world.settle()
     assert images(world) == ["runtime:2"]
 
 
 def test_the_record_of_a_restart_is_read_as_it_was_written() -> None:
     world = waiting()
-    world.place = OPEN
+    world.permission = GRANTED
     world.reconcile()
     record = world.facts().memory.rollout
-    assert record == Record(world.facts().release, world.now, counts=True)
+    assert record == RolloutRestart(world.facts().release, world.now, counts=True)

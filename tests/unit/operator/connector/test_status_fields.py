@@ -9,7 +9,7 @@ from penstock_model.resources.connector_status import JobStatus, OffsetsAction, 
 from penstock_operator.connector.persisted_state import Handled, JobMemory, TaskMemory, task_status
 from penstock_operator.connector.status_fields import read, write
 from penstock_operator.reasons import Reason
-from penstock_operator.rollout.share import Record
+from penstock_operator.rollout.progress import RolloutRestart
 
 AT = 1_795_255_230.0
 TASK = TaskMemory(
@@ -21,7 +21,7 @@ PARTS: list[tuple[Any, list[type[Any]]]] = [
     (TASK, [TaskStatus]),
     (JobMemory("a-plan-1", 2, AT, Reason.JOB_FAILED, "no answer"), [JobStatus]),
     (Handled("restart", "1", "Succeeded", "restarted", AT), [RestartAction, OffsetsAction]),
-    (Record("abc", AT, counts=True), [RolloutStatus]),
+    (RolloutRestart("abc", AT, counts=True), [RolloutStatus]),
 ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod
-from penstock_operator.rollout.share import OPEN, Place
+from penstock_operator.rollout.progress import GRANTED, Permission
 
 from .world import Killed, World, good
 
@@ -75,7 +75,7 @@ def happen(world: World, what: str, value: object) -> None:
         case "image":
             world.values = {"images": {"runtime": f"runtime:{value}"}}
         case "place":
-            world.place = OPEN if value else Place(False, "RolloutQueued", "waits for its turn")
+            world.permission = GRANTED if value else Permission(False, "RolloutQueued", "waits for its turn")
         case "earlier release":
             world.as_an_earlier_release_left_it()
         case "forget":  # somebody restores the resource from a backup, without its status
@@ -105,7 +105,7 @@ def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None
     for what, value in happenings:
         happen(world, what, value)
     world.change(state="Running", tasksMax=2, config={"file": "/data/end"})
-    world.place, world.plugin = OPEN, good
+    world.permission, world.plugin = GRANTED, good
     world.settle(seconds=7_200)
     alive = sorted(
         (p.task, p.life) for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED

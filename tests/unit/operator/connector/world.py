@@ -30,7 +30,7 @@ from penstock_operator.connector.render.names import pod_name
 from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.connector.render.status import connector_status, is_unchanged
 from penstock_operator.kubernetes.times import timestamp
-from penstock_operator.rollout.share import OPEN, Place
+from penstock_operator.rollout.progress import GRANTED, Permission
 from penstock_operator.settings import Settings
 
 Plugin = Callable[[Connector], JobAnswer | list[str]]
@@ -93,7 +93,7 @@ class World:
     kafka_trouble: str | None = None
     template: str = ""
     values: dict[str, Any] = field(default_factory=dict)
-    place: Place = OPEN
+    permission: Permission = GRANTED
     unpullable: tuple[str, ...] = ()
     deleting: float | None = None
     finalizer: bool = False
@@ -162,7 +162,7 @@ class World:
             own=own(self.connector, self.own_secrets or self.secrets, restarted), shape=shape,
             own_toggled=own(self.connector, self.own_secrets or self.secrets, restarted, toggled=True),
             secrets_in_force=in_force(self.connector, self.secrets, last, restarted), release=release(settings),
-            rollout=settings.rollout, place=self.place, deleting=self.deleting,
+            rollout=settings.rollout, permission=self.permission, deleting=self.deleting,
             finalizer=self.finalizer, namespace_ends=self.namespace_ends, plans=tuple(self.plans),
             task_pods=tuple(p for p in self.pods.values() if isinstance(p, TaskPod)),
             job_pods=tuple(p for p in self.pods.values() if isinstance(p, JobPod)),

@@ -1,0 +1,121 @@
+"""The progress of one Connector in the rollout of a change of the release. Pure.
+
+Its last restart stands in the Connector's status (`status.rollout`), where the next operator finds it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final
+
+from penstock_operator.connector.status_fields import in_status, read
+from penstock_operator.kubernetes.times import instant
+from penstock_operator.reasons import ConditionType
+from penstock_operator.settings import Rollout
+
+__all__ = ["GRANTED", "Permission", "Phase", "Progress", "RolloutRestart", "progress_of", "progress_of_status"]
+
+_NOT_READY_BEFORE: Final = 60.0
+"""Seconds for which a restart counts at most, of a Connector that was not Ready before: it may never become Ready."""
+
+
+class Phase(Enum):
+    """The phase of a Connector in the rollout of a release."""
+
+    RESTING = "resting"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRestart:
+    """The last restart for a change of the release.
+
+    Attributes:
+        release: its hash (`plans.release`).
+        since: the time of the restart, seconds since 1970.
+        counts: the Connector was Ready before, with state Running. If it does not become Ready again, it has failed.
+    """
+
+    release: str = ""
+    since: float = 0.0
+    counts: bool = field(default=False, metadata=in_status(name="wasReady"))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a Connector that is to have tasks.
+
+    Attributes:
+        phase: of the rollout.
+        until: the time at which RESTARTING ends at the latest, seconds since 1970.
+        fails: whether it is FAILED after that time.
+        waits: for the permission to restart.
+        planning: the new plan is still being made.
+    """
+
+    phase: Phase = Phase.RESTING
+    until: float | None = None
+    fails: bool = False
+    waits: bool = False
+    planning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether a Connector may be restarted for a change of the release; if not, the reason and message for its status."""
+
+    granted: bool
+    reason: str = ""
+    message: str = ""
+
+
+GRANTED: Final = Permission(granted=True)
+
+
+def progress_of(
+    restart: RolloutRestart | None, *, ready_since: float | None, replaced: bool, now: float, limits: Rollout
+) -> Progress:
+    """The progress of a Connector after this restart.
+
+    Args:
+        restart: its restart for the present release; None: there was none.
+        ready_since: when it became Ready, seconds since 1970; None: it is not Ready.
+        replaced: all of its new pods have started.
+        now: seconds since 1970.
+        limits: of the release.
+    """
+    if restart is None:
+        return Progress()
+    if restart.counts:
+        until = restart.since + limits.progress_deadline_seconds
+        if ready_since is not None:
+            settles = max(ready_since, restart.since) + limits.min_ready_seconds
+            return Progress() if settles <= now else Progress(Phase.RESTARTING, settles)
+        return Progress(Phase.RESTARTING, until, fails=True) if now < until else Progress(Phase.FAILED)
+    until = restart.since + _NOT_READY_BEFORE
+    return Progress() if replaced or until <= now else Progress(Phase.RESTARTING, until)
+
+
+def progress_of_status(body: Mapping[str, Any], release: str, now: float, limits: Rollout) -> Progress | None:
+    """The progress of a Connector as the API server returns it; None: it is to have no tasks.
+
+    Args:
+        body: the Connector.
+        release: the hash of the present release.
+        now: seconds since 1970.
+        limits: of the release.
+    """
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    state = spec.get("state", "Running")
+    if state == "Stopped" or body["metadata"].get("deletionTimestamp"):
+        return None
+    ready: Mapping[str, Any] = next(
+        (c for c in status.get("conditions") or () if c.get("type") == ConditionType.READY), {}
+    )
+    since = instant(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None
+    restart = read(RolloutRestart, status.get("rollout") or {})
+    restart = replace(restart, counts=restart.counts and state == "Running")
+    return progress_of(
+        restart if restart.release == release else None, ready_since=since, replaced=False, now=now, limits=limits
+    )
