@@ -15,8 +15,6 @@ _NAME_OF: Final = attrgetter("name")
 
 
 class TopicNameMatchesConfig(Config):
-    """The properties of TopicNameMatches."""
-
     pattern: str = prop(
         "pattern",
         doc="A Java regular expression for matching against the name of a record's topic.",
@@ -40,7 +38,6 @@ class TopicNameMatches(Predicate):
     java_names = ("org.apache.kafka.connect.transforms.predicates.TopicNameMatches",)
 
     def configure(self, config: TopicNameMatchesConfig) -> None:
-        """Take the parsed `Config`."""
         self._pattern = compile_java(config.pattern)
 
     def test(self, record: Record) -> bool:
@@ -57,8 +54,6 @@ class TopicNameMatches(Predicate):
 
 
 class HasHeaderKeyConfig(Config):
-    """The properties of HasHeaderKey."""
-
     name: str = prop("name", doc="The header name.", importance=Importance.MEDIUM, valid="not empty")
 
     @field_validator("name")
@@ -76,7 +71,6 @@ class HasHeaderKey(Predicate):
     java_names = ("org.apache.kafka.connect.transforms.predicates.HasHeaderKey",)
 
     def configure(self, config: HasHeaderKeyConfig) -> None:
-        """Take the parsed `Config`."""
         self._name = config.name
 
     def test(self, record: Record) -> bool:

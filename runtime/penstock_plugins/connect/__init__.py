@@ -1,1 +1,1 @@
-"""Connect's values as Java sees them: validation, numbers, texts."""
+"""Connect's values as Java treats them: validation, numbers, texts, literals."""

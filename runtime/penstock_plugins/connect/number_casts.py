@@ -17,13 +17,16 @@ _EXACT: Final = 2**53
 
 
 def narrow(number: int, kind: Type) -> int:
-    """The low bits of an integer, as a cast to a narrower type leaves them."""
+    """Casts an integer to a narrower type: its low bits are kept."""
     low, high = BOUNDS[kind]
     return number if low <= number <= high else (number - low) % (high - low + 1) + low
 
 
 def truncate(number: float, kind: Type) -> int:
-    """A float as an integer: toward zero, the nearest bound beyond, NaN 0; less than 32 bits are the low bits of 32."""
+    """Casts a float to an integer: rounds toward zero, stops at the bounds of the type, and makes 0 of NaN.
+
+    Types of less than 32 bits get the low bits of the 32-bit result.
+    """
     if number != number:
         return 0
     wide = Type.INT64 if kind is Type.INT64 else Type.INT32
@@ -32,51 +35,49 @@ def truncate(number: float, kind: Type) -> int:
 
 
 def to_float32(number: float) -> float:
-    """`(float) number` of an int or float: the nearest of 32 bits, infinite beyond."""
+    """`(float) number` for an int or float: the nearest float32; infinite if out of range."""
     if isinstance(number, int) and not -_EXACT <= number <= _EXACT:
         return float_value(int(number))
     return float(array("f", (number,))[0])
 
 
 def to_float32s(numbers: Sequence[float]) -> list[float]:
-    """`to_float32` of many."""
+    """As `to_float32`, for many numbers."""
     if isinstance(numbers[0], int) and (min(numbers) < -_EXACT or max(numbers) > _EXACT):
         return list(map(to_float32, numbers))
     return array("f", numbers).tolist()
 
 
-def low_bits(node: Any, kind: Type) -> int:
-    """`intValue`/`longValue` narrowed to a width: the low bits of the integer part, 0 for what is no number."""
-    if isinstance(node, bool) or not isinstance(node, (int, Decimal)):
+def low_bits(number: Any, kind: Type) -> int:
+    """`intValue` or `longValue`, narrowed to a type: the low bits of the integer part; 0 for a value that is no number."""
+    if isinstance(number, bool) or not isinstance(number, (int, Decimal)):
         return 0
-    if isinstance(node, Decimal):
-        exponent = int(node.as_tuple().exponent)
-        # Java cuts to 64 bits; a power of ten beyond 10^64 has none of them.
-        node = 0 if exponent > 64 or node.adjusted() < 0 else int(node)
-    low, high = BOUNDS[kind]
-    span = high - low + 1
-    return int((node - low) % span + low)
+    if isinstance(number, Decimal):
+        exponent = int(number.as_tuple().exponent)
+        # Java keeps the low 64 bits; they are all 0 in a multiple of a power of ten beyond 10^64.
+        number = 0 if exponent > 64 or number.adjusted() < 0 else int(number)
+    return narrow(int(number), kind)
 
 
-def double_value(node: Any) -> float:
-    """`doubleValue`: rounded to the nearest, infinite beyond; 0 for what is no number."""
-    if isinstance(node, bool) or not isinstance(node, (int, Decimal)) or not node:
+def double_value(number: Any) -> float:
+    """`doubleValue`: the nearest float64; infinite if out of range; 0 for a value that is no number."""
+    if isinstance(number, bool) or not isinstance(number, (int, Decimal)) or not number:
         return 0.0
     try:
-        return float(node)
+        return float(number)
     except OverflowError:
-        return -math.inf if node < 0 else math.inf
+        return -math.inf if number < 0 else math.inf
 
 
-def float_value(node: Any) -> float:
-    """`floatValue`: rounded once, from the exact number."""
-    near = double_value(node)
-    if not near or math.isinf(near):
-        return near
-    if near != node and struct.pack(">d", near)[-1] & 1 == 0:
-        # Rounding to odd keeps what is lost, so that the second rounding is right.
-        near = math.nextafter(near, math.inf if node > near else -math.inf)
+def float_value(number: Any) -> float:
+    """`floatValue`: the nearest float32, rounded once from the exact number; 0 for a value that is no number."""
+    nearest = double_value(number)
+    if not nearest or math.isinf(nearest):
+        return nearest
+    if nearest != number and struct.pack(">d", nearest)[-1] & 1 == 0:
+        # Rounding to odd keeps the information that digits were lost, so that the second rounding is right.
+        nearest = math.nextafter(nearest, math.inf if number > nearest else -math.inf)
     try:
-        return float(struct.unpack(">f", struct.pack(">f", near))[0])
+        return float(struct.unpack(">f", struct.pack(">f", nearest))[0])
     except OverflowError:
-        return math.copysign(math.inf, near)
+        return math.copysign(math.inf, nearest)

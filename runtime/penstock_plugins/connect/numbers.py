@@ -32,18 +32,18 @@ _DECIMAL: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-
 _HEX: Final = re.compile(r"([+-]?)0[xX](?:([0-9a-fA-F]+)\.?|([0-9a-fA-F]*)\.([0-9a-fA-F]+))[pP]([+-]?[0-9]+)[fFdD]?")
 _WORD: Final = re.compile(r"([+-]?)(NaN|Infinity)")
 _BIG_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_LAST_CHAR: Final = "\uffff"  # Java looks at 16 bits at a time, and sees no digit in half of a character
-_REST: Final = 2**29 - 1  # the bits of a double's fraction that a float does not have
+_LAST_CHAR: Final = "\uffff"  # Java reads UTF-16 units one by one, and half of a surrogate pair is no digit
+_REST: Final = 2**29 - 1  # the bits of a float64's fraction that a float32 does not have
 _HALF: Final = 2**28
 _LEAST_NORMAL: Final = 2.0**-126
-_SHORT: Final = 20  # the digits of 64 bits, and a sign
+_SHORT: Final = 20  # characters of a 64-bit number: the digits and a sign
 
 
 def parse_integer(text: str, kind: Type) -> int:
     """`Byte.parseByte` to `Long.parseLong`: a sign and digits of any script, in range, without blanks.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text is no such number.
     """
     number = parse_big_integer(text)
     low, high = BOUNDS[kind]
@@ -56,7 +56,7 @@ def parse_big_integer(text: str) -> int:
     """`new BigInteger(text)`: a sign and digits of any script, without blanks.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text is no such number.
     """
     if not _INTEGER.fullmatch(text) or max(text) > _LAST_CHAR:
         raise ValueError("no integer")
@@ -64,11 +64,13 @@ def parse_big_integer(text: str) -> int:
         return int(text)
     sign = -1 if text[0] == "-" else 1
     digits = "".join([str(int(c)) for c in text.lstrip("+-")]).lstrip("0")
-    return sign * int(Decimal(digits or "0"))  # of a text, `int` takes only so many digits
+    return sign * int(
+        Decimal(digits or "0")
+    )  # `int` of a text is limited to some thousand digits; of a Decimal it is not
 
 
 def parse_integers(texts: Sequence[str], kind: Type) -> list[int]:
-    """`parse_integer` of many texts, of which most are plain digits."""
+    """As `parse_integer`, for many texts, most of which are plain digits."""
     if not _have_only(texts, b"0123456789+-"):
         return [parse_integer(t, kind) for t in texts]
     numbers = list(map(int, texts))
@@ -79,46 +81,47 @@ def parse_integers(texts: Sequence[str], kind: Type) -> list[int]:
 
 
 def parse_double(text: str) -> float:
-    """`Double.parseDouble`: blanks around, an exponent, a suffix `f` or `d`, hex, `NaN`, `Infinity`.
+    """`Double.parseDouble`: allows surrounding blanks, an exponent, a suffix `f` or `d`, hex, `NaN`, `Infinity`.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text is no such number.
     """
     text = trimmed(text)
-    if found := _DECIMAL.fullmatch(text):
-        return float(found[1])
+    if match := _DECIMAL.fullmatch(text):
+        return float(match[1])
     return _parse_word_or_hex(text, _hex_double)
 
 
 def parse_float(text: str) -> float:
-    """`Float.parseFloat`: the nearest of 32 bits, rounded once.
+    """`Float.parseFloat`: the nearest float32, rounded once from the exact number.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text is no such number.
     """
     text = trimmed(text)
-    if found := _DECIMAL.fullmatch(text):
-        near = float(found[1])
-        if not near or math.isinf(near):
-            return near
-        return float_value(Decimal(found[1]))
+    if match := _DECIMAL.fullmatch(text):
+        nearest = float(match[1])
+        if not nearest or math.isinf(nearest):
+            return nearest
+        return float_value(Decimal(match[1]))
     return _parse_word_or_hex(text, _hex_float)
 
 
 def parse_doubles(texts: Sequence[str]) -> list[float]:
-    """`parse_double` of many texts, of which most are plain."""
-    # Of these characters `float` makes no other number than Java does, and refuses the same.
+    """As `parse_double`, for many texts, most of which are plain decimal numbers."""
+    # With these characters, `float` and Java read the same numbers and refuse the same texts.
     return list(map(float if _have_only(texts, b"0123456789+-.eE") else parse_double, texts))
 
 
 def parse_floats(texts: Sequence[str]) -> list[float]:
-    """`parse_float` of many texts, of which most are plain."""
-    near = parse_doubles(texts)
-    # What was rounded to 64 bits is rounded to 32 as the text itself, but for what now lies half way between two floats.
+    """As `parse_float`, for many texts, most of which are plain decimal numbers."""
+    doubles = parse_doubles(texts)
+    # Rounding first to 64 and then to 32 bits gives the nearest float32, unless the 64-bit number lies exactly half way
+    # between two of them, or is below the normal range.
     return [
         parse_float(text) if bits & _REST == _HALF or 0 < abs(number) < _LEAST_NORMAL else rounded
         for text, number, bits, rounded in zip(
-            texts, near, memoryview(array("d", near)).cast("B").cast("Q"), to_float32s(near), strict=True
+            texts, doubles, memoryview(array("d", doubles)).cast("B").cast("Q"), to_float32s(doubles), strict=True
         )
     ]
 
@@ -131,11 +134,11 @@ def _have_only(texts: Sequence[str], allowed: bytes) -> bool:
 def _parse_word_or_hex(text: str, of_hex: Callable[[int, int], float]) -> float:
     if word := _WORD.fullmatch(text):
         return math.nan if word[2] == "NaN" else -math.inf if word[1] == "-" else math.inf
-    if (found := _HEX.fullmatch(text)) is None:
+    if (match := _HEX.fullmatch(text)) is None:
         raise ValueError("no number")
-    sign, plain, whole, fraction, power = found.groups()
+    sign, plain, whole, fraction, power = match.groups()
     mantissa = int(plain or whole + fraction, 16)
-    # Beyond this many binary places, a number is infinite or zero however many digits the mantissa has.
+    # With an exponent beyond this limit the number is infinite or zero, however many digits the mantissa has.
     limit = 4 * len(text) + 5000
     exponent = max(-limit, min(limit, _bounded_exponent(power))) - 4 * len(fraction or "")
     number = of_hex(mantissa, exponent)
@@ -158,7 +161,7 @@ def _hex_double(mantissa: int, exponent: int) -> float:
 def _hex_float(mantissa: int, exponent: int) -> float:
     spare = mantissa.bit_length() - 40
     if spare > 0:
-        # The bits that no rounding to 24 can see but for their being there.
+        # These low bits affect the rounding to 24 bits only by being zero or not: keep one bit for all of them.
         mantissa = mantissa >> spare << 1 | (mantissa & ((1 << spare) - 1) != 0)
         exponent += spare - 1
     try:
@@ -168,10 +171,10 @@ def _hex_float(mantissa: int, exponent: int) -> float:
 
 
 def parse_big_decimal(text: str) -> Decimal:
-    """`new BigDecimal(text)`: digits of any script, a scale of 32 bits, no blanks; it has no negative zero.
+    """`new BigDecimal(text)`: digits of any script, a scale of 32 bits, no blanks. There is no negative zero.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text is no such number.
     """
     if not _BIG_DECIMAL.fullmatch(text) or max(text) > _LAST_CHAR:
         raise ValueError("no number")

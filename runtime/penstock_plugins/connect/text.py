@@ -1,4 +1,4 @@
-"""Java's `String.valueOf` for Connect's values: what StringConverter writes and what messages show.
+"""Java's `String.valueOf` for Connect's values, as StringConverter writes them.
 
 1.0E21   true   1.50   [1, null, a]   {a=1, b=null}   Struct{a=1}   Thu Jan 01 00:00:00 UTC 1970
 """
@@ -28,12 +28,12 @@ _SHORT: Final = {str, int, bool, _NULL}
 
 
 def decimal_text(number: Decimal) -> str:
-    """`BigDecimal.toString`; there is no negative zero."""
+    """`BigDecimal.toString`. There is no negative zero."""
     return str(number or abs(number))
 
 
 def utf8_text(data: bytes) -> str:
-    """`new String(data, UTF_8)`: malformed bytes become U+FFFD, a surrogate's three bytes one of them."""
+    """`new String(data, UTF_8)`: malformed bytes become U+FFFD; the three bytes of a surrogate become one U+FFFD."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -41,9 +41,9 @@ def utf8_text(data: bytes) -> str:
 
 
 def java_text(schema: Schema | None, value: object) -> str:
-    """The text of one value; the schema tells structs from maps and floats from doubles.
+    """The text of a value. The schema distinguishes structs from maps and float32 from float64.
 
-    Bytes have no content in their Java text (it is an address), so theirs is `[B@` and the length in hex here.
+    Java's text of bytes is an address without their content; here it is `[B@` and the length in hex.
     """
     match value:
         case str():
@@ -78,8 +78,8 @@ def java_text(schema: Schema | None, value: object) -> str:
 
 
 def _struct_text(schema: Schema, value: Mapping[str, Any]) -> str:
-    shown = (f"{f.name}={java_text(f.schema, value[f.name])}" for f in schema.fields if value.get(f.name) is not None)
-    return f"Struct{{{','.join(shown)}}}"
+    members = (f"{f.name}={java_text(f.schema, value[f.name])}" for f in schema.fields if value.get(f.name) is not None)
+    return f"Struct{{{','.join(members)}}}"
 
 
 def _map_text(schema: Schema | None, value: Mapping[Any, Any]) -> str:
@@ -88,7 +88,7 @@ def _map_text(schema: Schema | None, value: Mapping[Any, Any]) -> str:
 
 
 def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
-    """`java_text` of many values of one schema, with short ways for texts, numbers and dicts of the same names."""
+    """As `java_text`, for many values of one schema; fast for texts, numbers and dicts with the same keys."""
     fields = Fields.of(values)
     if fields is None:
         return list(map(str, _column_texts(schema, values, frozenset(map(type, values)))))
@@ -96,7 +96,7 @@ def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
 
 
 def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
-    """The texts of rows: one template for all, filled from the columns."""
+    """The texts of rows: fills one template with the columns."""
     struct = schema is not None and schema.type is Type.STRUCT
     schemas: Sequence[Schema | None] = [None] * len(fields.columns)
     if schema is not None and struct:
@@ -106,33 +106,35 @@ def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
     elif schema is not None:
         schemas = [schema.values] * len(fields.columns)
     separator = "," if struct else ", "
-    shown: list[str] = []
+    pieces: list[str] = []
     columns: list[Sequence[Any]] = []
-    for (name, column), of in zip(fields.columns.items(), schemas, strict=True):
+    for (name, column), field_schema in zip(fields.columns.items(), schemas, strict=True):
         head = f"{separator}{name}="
         if isinstance(column, Same):
             if column.value is not None or not struct:
-                shown.append((head + java_text(of, column.value)).replace("%", "%%"))
+                pieces.append((head + java_text(field_schema, column.value)).replace("%", "%%"))
             continue
         types = fields.types(name)
-        if struct and _NULL in types:  # a null field of a struct is left out
-            there = iter(_column_texts(of, [v for v in column if v is not None], types - {_NULL}))
-            columns.append(["" if v is None else f"{head}{next(there)}" for v in column])
-            shown.append("%s")
+        if struct and _NULL in types:  # the text of a struct leaves null fields out
+            present = iter(_column_texts(field_schema, [v for v in column if v is not None], types - {_NULL}))
+            columns.append(["" if v is None else f"{head}{next(present)}" for v in column])
+            pieces.append("%s")
         else:
-            columns.append(_column_texts(of, column, types))
-            shown.append(head.replace("%", "%%") + "%s")
+            columns.append(_column_texts(field_schema, column, types))
+            pieces.append(head.replace("%", "%%") + "%s")
     start, end = ("Struct{", "}") if struct else ("{", "}")
-    template = "".join(shown)
+    template = "".join(pieces)
     cut = 0 if template.startswith(separator) else len(separator)
     if not cut:
         template = start + template.removeprefix(separator) + end
     rows = list(map(template.__mod__, zip(*columns, strict=True))) if columns else [template % ()] * len(fields)
-    return [start + row[cut:] + end for row in rows] if cut else rows  # each begins with the field that it has first
+    return (
+        [start + row[cut:] + end for row in rows] if cut else rows
+    )  # a row may begin with any field: cut its separator
 
 
 def _column_texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any]:
-    """A column ready for `%s`. Numbers are written by msgspec, at once."""
+    """The column as texts, or as values that `%s` formats right. msgspec writes numbers, all at once."""
     if types == _STR:
         return column
     if types == _INT:

@@ -1,7 +1,7 @@
-"""What a value would be in Java, and whether it may stand under a schema: `ConnectSchema.validateValue` for Python data.
+"""The Java class of a Python value, and its validation under a schema: `ConnectSchema.validateValue`.
 
-A plain `int` or `float` takes the width of the schema above it; a value of one of the classes of `penstock.values` is the
-boxed type that its name says, and stands under no other width.
+A plain `int` or `float` has the width that its schema says. An instance of a class of `penstock.values` (`Int8` and so on)
+is the boxed type of that name, and valid under that width alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ BOUNDS: Final[Mapping[Type, tuple[int, int]]] = {
 """The least and the greatest number of each integer type."""
 
 CLASSES: Final[Mapping[Type, type]] = {Type.INT8: Int8, Type.INT16: Int16, Type.INT32: Int32, Type.INT64: Int64}
-"""The class that names an integer's width."""
+"""The class that marks an integer of that width."""
 
 LOGICAL: Final[Mapping[str, type]] = {
     DECIMAL_NAME: Decimal,
@@ -40,7 +40,7 @@ LOGICAL: Final[Mapping[str, type]] = {
     TIME_NAME: Instant,
     TIMESTAMP_NAME: Instant,
 }
-"""Schema names that decide about the value's class, whatever the schema's type is."""
+"""Logical types: schema names that determine the class of a value, whatever the type of the schema is."""
 
 _PLAIN: Final[Mapping[Type, type]] = {
     Type.FLOAT32: float,
@@ -93,7 +93,7 @@ _BOXED: Final[Mapping[Type, str]] = {
 
 
 def java_class(schema: Schema | None, value: object) -> str:
-    """The class that this value has in Kafka Connect, as its messages name it (without the word `class`)."""
+    """The name of the class that the value has in Kafka Connect, as error messages there give it."""
     if type(value) is int:
         if schema is not None and schema.type in BOUNDS and is_of_type(schema.type, value):
             return _BOXED[schema.type]
@@ -106,15 +106,15 @@ def java_class(schema: Schema | None, value: object) -> str:
 
 
 def type_of(value: object) -> Type | None:
-    """The schema type of a value without a schema; None when Connect knows none for its class."""
-    found = _TYPES.get(type(value))
-    if found is None and isinstance(value, str):
+    """The schema type of a value without a schema; None if Connect has none for its class."""
+    kind = _TYPES.get(type(value))
+    if kind is None and isinstance(value, str):
         return Type.STRING
-    return found
+    return kind
 
 
 def is_of_type(kind: Type, value: object) -> bool:
-    """Whether the value is of the class that this schema type asks for; what is inside it is not looked at."""
+    """Whether the value is of the class that the schema type requires. Does not look inside containers."""
     bounds = BOUNDS.get(kind)
     if bounds is not None:
         if type(value) is int:
@@ -128,7 +128,7 @@ def is_of_type(kind: Type, value: object) -> bool:
 
 
 def all_valid(schema: Schema, values: Sequence[Any]) -> bool:
-    """Whether C-speed means show that every one of these values may stand under the schema; False is no answer."""
+    """Whether a fast check shows that all values are valid under the schema. False may also mean unknown."""
     kind = schema.type
     if schema.name in LOGICAL or kind in (Type.ARRAY, Type.MAP):
         return False
@@ -155,28 +155,28 @@ def all_valid(schema: Schema, values: Sequence[Any]) -> bool:
 
 
 def null_error(name: str, schema: Schema) -> DataError:
-    """The error of a null under a required schema."""
+    """The error for a null in a required field."""
     return DataError(f'Invalid value: null used for required field: "{name}", schema type: {schema.type.upper()}')
 
 
 def validate_value(name: str, schema: Schema, value: object) -> None:
-    """Look whether a field may hold a value, as `Struct.put` does.
+    """Validate the value of a field, as `Struct.put` does.
 
     Raises:
-        DataError: it may not; with Kafka Connect's message.
+        DataError: the value is invalid; with Kafka Connect's message.
     """
     if value is None:
         if not schema.optional:
             raise null_error(name, schema)
         return
-    wanted = LOGICAL.get(schema.name) if schema.name is not None else None
-    if not (type(value) is wanted if wanted is not None else is_of_type(schema.type, value)):
-        shown = f'"{schema.name}" with type ' if schema.name is not None else "with type "
+    logical_class = LOGICAL.get(schema.name) if schema.name is not None else None
+    if not (type(value) is logical_class if logical_class is not None else is_of_type(schema.type, value)):
+        description = f'"{schema.name}" with type ' if schema.name is not None else "with type "
         raise DataError(
-            f"Invalid Java object for schema {shown}{schema.type.upper()}: class {java_class(None, value)}"
+            f"Invalid Java object for schema {description}{schema.type.upper()}: class {java_class(None, value)}"
             f' for field: "{name}"'
         )
-    if wanted is not None:
+    if logical_class is not None:
         return
     if isinstance(value, list) and schema.items is not None:
         for item in value:

@@ -1,4 +1,4 @@
-"""The property that Kafka Connect gives to every converter."""
+"""The configuration property that every converter of Kafka Connect has."""
 
 from typing import Annotated
 
@@ -9,8 +9,6 @@ __all__ = ["ConverterConfig"]
 
 
 class ConverterConfig(Config):
-    """The properties that all converters share."""
-
     converter_type: Annotated[str | None, words("key", "value", "header")] = prop(
         "converter.type",
         None,

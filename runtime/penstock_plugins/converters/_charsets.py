@@ -1,4 +1,4 @@
-"""Java's character sets, by all of their names there, and how they encode and decode."""
+"""Java's character sets by all of their names and aliases, with Java's encoding and decoding."""
 
 import re
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ _IDENTICAL: Final[Mapping[str, str]] = {
     "mac_roman": "x-macroman macroman",
     "cp874": "x-windows-874 ms-874 ms874 windows-874",
 }
-"""Python's codecs that have every character and every byte as Java has them, and Java's names."""
+"""Python's codecs that map every character and byte as Java does, with Java's names."""
 
 _NEARLY_IDENTICAL: Final[Mapping[str, str]] = {
     "big5": "big5 csbig5",
@@ -88,7 +88,7 @@ _NEARLY_IDENTICAL: Final[Mapping[str, str]] = {
     "tis_620": "tis-620 tis620 tis620.2533",
     "cp932": "windows-31j ms932 cswindows31j windows-932",
 }
-"""Those that differ in few rare characters, and in how much of malformed bytes becomes one U+FFFD."""
+"""Codecs that differ from Java's in a few rare characters, and in how many malformed bytes become one U+FFFD."""
 
 _CODECS: Final = {
     name: codec for table in (_IDENTICAL, _NEARLY_IDENTICAL) for codec, names in table.items() for name in names.split()
@@ -97,19 +97,19 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _MALFORMED: Final = re.compile("[\ud800-\udbff].?|[\udc00-\udfff]", re.DOTALL)
 
 
-def _replacement(found: re.Match[str]) -> str:
-    """Java takes the unit after a high surrogate for a part of the malformed character."""
-    return "\ufffd" * (2 if found[0][1:] > "\uffff" else 1)
+def _replacement(match: re.Match[str]) -> str:
+    """Java counts the UTF-16 unit after a lone high surrogate as part of the malformed character."""
+    return "\ufffd" * (2 if match[0][1:] > "\uffff" else 1)
 
 
 class Charset:
-    """A character set with Java's ways: big-endian UTF-16 with a byte order mark, replacements instead of failures.
+    """A character set that works as in Java: UTF-16 is big-endian with a byte order mark, errors become replacements.
 
     Attributes:
-        codec: Python's name of it.
+        codec: the name of Python's codec.
 
     Raises:
-        ConfigError: no such character set.
+        ConfigError: there is no such character set.
     """
 
     def __init__(self, name: str) -> None:
@@ -119,7 +119,7 @@ class Charset:
         self.codec = codec
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a text; what the character set lacks becomes `?`, halves of surrogate pairs U+FFFD in UTF-16."""
+        """The bytes of a text. Characters that are not in the set become `?`; lone surrogates become U+FFFD in UTF-16."""
         if self.codec == "utf-16":
             return b"\xfe\xff" + _SURROGATES.sub("\ufffd", text).encode("utf-16-be") if text else b""
         if self.codec.startswith(("utf-16", "utf-32")):
@@ -128,7 +128,7 @@ class Charset:
         return text.encode(self.codec, "replace")
 
     def decode(self, data: bytes) -> str:
-        """The text of bytes; what is malformed becomes U+FFFD."""
+        """The text of bytes. Malformed bytes become U+FFFD."""
         if self.codec == "utf-8":
             return java_text.utf8_text(data)
         if self.codec.startswith("utf-16"):

@@ -1,7 +1,7 @@
-"""Converters of keys and values in the place of header converters: in Java one class is both.
+"""Header converters made of the converters of keys and values: in Java one class is both.
 
-The configuration names the converter (`header.converter: JsonConverter`, say); the plugin that is found there is the one of
-this module that stands in for the same Java class.
+The configuration names the converter, for instance `header.converter: JsonConverter`. Plugin discovery then selects the
+class of this module with the same Java class name.
 """
 
 from typing import Any, ClassVar
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class ConvertedHeaders(HeaderConverter):
-    """Headers converted as `converter` converts values, with its configuration; subclasses name it."""
+    """Converts headers as `converter` converts values, with its configuration. Subclasses set `converter`."""
 
     converter: ClassVar[type[Converter]]
 
@@ -43,77 +43,77 @@ class ConvertedHeaders(HeaderConverter):
         cls.java_names = cls.converter.java_names
 
     def configure(self, config: Any) -> None:
-        """Take the parsed `Config` of the converter; raises what that one raises."""
+        """Configure the converter. Raises as the converter does."""
         self._converter = self.converter()
         self._converter.configure(config, is_key=False)
 
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes that the value of a record would have.
+        """The header value's bytes, as for the value of a record.
 
         Raises:
-            DataError: the value does not fit its schema, or this format.
+            DataError: the value does not fit its schema or the format.
         """
         return self._converter.from_connect(topic, schema, value)
 
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
-        """The header of bytes, read as the value of a record.
+        """The header, with its value read as the value of a record.
 
         Raises:
-            DataError: not this format.
+            DataError: the bytes are not in the converter's format.
         """
         schema, value = self._converter.to_connect(topic, data)
         return Header(name, value, schema)
 
 
 class BooleanHeaders(ConvertedHeaders):
-    """Headers as BooleanConverter has them; write `header.converter: BooleanConverter`."""
+    """Headers in the format of BooleanConverter: `header.converter: BooleanConverter`."""
 
     converter = BooleanConverter
 
 
 class ByteArrayHeaders(ConvertedHeaders):
-    """Headers as ByteArrayConverter has them; write `header.converter: ByteArrayConverter`."""
+    """Headers in the format of ByteArrayConverter: `header.converter: ByteArrayConverter`."""
 
     converter = ByteArrayConverter
 
 
 class DoubleHeaders(ConvertedHeaders):
-    """Headers as DoubleConverter has them; write `header.converter: DoubleConverter`."""
+    """Headers in the format of DoubleConverter: `header.converter: DoubleConverter`."""
 
     converter = DoubleConverter
 
 
 class FloatHeaders(ConvertedHeaders):
-    """Headers as FloatConverter has them; write `header.converter: FloatConverter`."""
+    """Headers in the format of FloatConverter: `header.converter: FloatConverter`."""
 
     converter = FloatConverter
 
 
 class IntegerHeaders(ConvertedHeaders):
-    """Headers as IntegerConverter has them; write `header.converter: IntegerConverter`."""
+    """Headers in the format of IntegerConverter: `header.converter: IntegerConverter`."""
 
     converter = IntegerConverter
 
 
 class JsonHeaders(ConvertedHeaders):
-    """Headers as JsonConverter has them; write `header.converter: JsonConverter`."""
+    """Headers in the format of JsonConverter: `header.converter: JsonConverter`."""
 
     converter = JsonConverter
 
 
 class LongHeaders(ConvertedHeaders):
-    """Headers as LongConverter has them; write `header.converter: LongConverter`."""
+    """Headers in the format of LongConverter: `header.converter: LongConverter`."""
 
     converter = LongConverter
 
 
 class ShortHeaders(ConvertedHeaders):
-    """Headers as ShortConverter has them; write `header.converter: ShortConverter`."""
+    """Headers in the format of ShortConverter: `header.converter: ShortConverter`."""
 
     converter = ShortConverter
 
 
 class StringHeaders(ConvertedHeaders):
-    """Headers as StringConverter has them; write `header.converter: StringConverter`."""
+    """Headers in the format of StringConverter: `header.converter: StringConverter`."""
 
     converter = StringConverter

@@ -1,4 +1,4 @@
-"""Converters for messages that are one number or one truth value, as Kafka's own serializers write them: big-endian."""
+"""Converters for messages of one number or boolean, in the big-endian format of Kafka's serializers."""
 
 import math
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ _OPTIONAL_BOOLEAN: Final = BOOLEAN.as_optional()
 
 
 class NumberConverter(Converter):
-    """Writes numbers of one Java class, whatever their schema says, and reads messages of exactly their length.
+    """Writes numbers of one Java class, whatever their schema is, and reads messages of exactly their length.
 
     Attributes:
-        word: the number's name in messages.
-        boxed: its class in Java: a value of another width is refused, never widened.
-        schema: of what is read, null included.
-        layout: of its bytes.
+        word: the name of the type in error messages.
+        boxed: the Java class. A value of another width is refused, never widened.
+        schema: of the values that are read, nulls included.
+        layout: of the bytes.
     """
 
     Config = ConverterConfig
@@ -43,26 +43,26 @@ class NumberConverter(Converter):
     layout: ClassVar[Struct]
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The number's bytes; None for null.
+        """The bytes of the number; None for null.
 
         Raises:
             DataError: the value is of another class.
         """
         if value is None:
             return None
-        found = java_class(schema, value)
-        if found != self.boxed:
-            raise DataError(f"Failed to serialize to {self.word} (was class {found})")
+        value_class = java_class(schema, value)
+        if value_class != self.boxed:
+            raise DataError(f"Failed to serialize to {self.word} (was class {value_class})")
         try:
             return self.layout.pack(value)
-        except OverflowError:  # a float that no 32 bits hold
+        except OverflowError:  # a float64 beyond the range of float32
             return self.layout.pack(math.copysign(math.inf, value))
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
         """An optional number.
 
         Raises:
-            DataError: not of its length.
+            DataError: the message does not have the length of the type.
         """
         if data is None:
             return self.schema, None
@@ -75,7 +75,6 @@ class NumberConverter(Converter):
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
     ) -> list[bytes | None]:
-        """As `from_connect`."""
         if self._are_plain(schema, set(map(type, values))):
             try:
                 return list(map(self.layout.pack, values))
@@ -86,14 +85,13 @@ class NumberConverter(Converter):
     def to_connect_batch(
         self, topic: str, data: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """As `to_connect`."""
         if None in data or set(map(len, data)) != {self.layout.size}:  # type: ignore[arg-type]
             return super().to_connect_batch(topic, data)
         letter = self.layout.format[-1]
         return self.schema, list(Struct(f">{len(data)}{letter}").unpack(b"".join(data)))  # type: ignore[arg-type]
 
     def _are_plain(self, schema: Schema | None, types: set[type]) -> bool:
-        """Whether values of these Python types are numbers of this class, their range apart."""
+        """Whether values of these Python types are numbers of this class. Does not check their range."""
         kind = self.schema.type
         if kind in BOUNDS:
             agrees = schema.type is kind if schema is not None and schema.type in BOUNDS else kind is Type.INT64
@@ -144,7 +142,7 @@ class BooleanConverter(Converter):
     java_names = (_JAVA + "BooleanConverter",)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The byte; None for null.
+        """One byte; None for null.
 
         Raises:
             DataError: the schema or the value is no boolean.
@@ -175,7 +173,6 @@ class BooleanConverter(Converter):
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
     ) -> list[bytes | None]:
-        """As `from_connect`."""
         if (schema is None or schema.type is Type.BOOLEAN) and set(map(type, values)) == {bool}:
             return [_BYTES[v] for v in values]
         return super().from_connect_batch(topic, schema, values)
@@ -183,8 +180,7 @@ class BooleanConverter(Converter):
     def to_connect_batch(
         self, topic: str, data: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """As `to_connect`."""
         try:
-            return _OPTIONAL_BOOLEAN, [_TRUTH[d] for d in data]  # type: ignore[index]  # None is not there, either
+            return _OPTIONAL_BOOLEAN, [_TRUTH[d] for d in data]  # type: ignore[index]  # None is no key either
         except KeyError:
             return super().to_connect_batch(topic, data)

@@ -1,4 +1,4 @@
-"""SimpleHeaderConverter: header values as the texts that people write."""
+"""SimpleHeaderConverter: header values as literals."""
 
 import re
 from typing import Any, Final
@@ -12,15 +12,15 @@ from penstock_plugins.connect.text import utf8_text
 __all__ = ["SimpleHeaderConverter"]
 
 _PLAIN_STRING: Final = re.compile(rb'(?!(?:null|true|false)[\x00-\x20]*\Z)[A-Za-z][^:,{}\[\]"\x80-\xff]*\Z')
-"""What is a string at the first look: it begins like no number, and no list, map or quotes are in it."""
+"""Texts that are strings without parsing: they begin like no number, and contain no list, map or quote."""
 
-_new_tuple: Final = tuple.__new__  # half the time of a NamedTuple's own
+_new_tuple: Final = tuple.__new__  # takes half the time of `Header(...)`
 
 
 class SimpleHeaderConverter(HeaderConverter):
-    """Writes values as literals and guesses the type of what it reads, as Connect's `Values` does.
+    """Writes values as literals, and derives the type of a value from its literal, as Connect's `Values` does.
 
-    Reading never fails: what is no literal is a string.
+    Reading never fails: a text that is no literal is a string.
     """
 
     java_names = ("org.apache.kafka.connect.storage.SimpleHeaderConverter",)
@@ -31,7 +31,7 @@ class SimpleHeaderConverter(HeaderConverter):
         return None if value is None else write_literal(schema, value).encode("utf-8", "replace")
 
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
-        """The header with the type that its text suggests."""
+        """The header; its text determines the type of its value."""
         if data is None:
             return Header(name, None, None)
         if _PLAIN_STRING.match(data) is not None:

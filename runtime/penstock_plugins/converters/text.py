@@ -1,4 +1,4 @@
-"""Converters for messages that are bare text or bare bytes."""
+"""StringConverter and ByteArrayConverter: messages of plain text or plain bytes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,8 +20,6 @@ def _override(name: str, what: str) -> Any:
 
 
 class StringConverterConfig(ConverterConfig):
-    """The properties of StringConverter."""
-
     encoding: str = prop(
         "converter.encoding",
         "UTF-8",
@@ -41,10 +39,10 @@ class StringConverter(Converter):
     java_names = ("org.apache.kafka.connect.storage.StringConverter",)
 
     def configure(self, config: StringConverterConfig, *, is_key: bool) -> None:
-        """Take the parsed `Config`.
+        """Configure the converter.
 
         Raises:
-            ConfigError: an encoding that is not there.
+            ConfigError: an encoding is not supported.
         """
         writing = config.key_serializer if is_key else config.value_serializer
         reading = config.key_deserializer if is_key else config.value_deserializer
@@ -52,7 +50,7 @@ class StringConverter(Converter):
         self._reading = Charset(config.encoding if reading is None else reading)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The value's Java text as bytes; None for null. A character that the encoding lacks becomes `?`."""
+        """The bytes of the value's Java text; None for null. Characters that the encoding lacks become `?`."""
         return None if value is None else self._writing.encode(text.java_text(schema, value))
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
@@ -65,13 +63,12 @@ class StringConverter(Converter):
         schema: Schema | None,
         values: Sequence[Any],
     ) -> list[bytes | None]:
-        """As `from_connect`."""
         if not isinstance(values, Fields) and None in values:
-            found: list[bytes | None] = [None] * len(values)
+            messages: list[bytes | None] = [None] * len(values)
             rows = [i for i, v in enumerate(values) if v is not None]
             for row, data in zip(rows, self._encoded(schema, [values[i] for i in rows]), strict=True):
-                found[row] = data
-            return found
+                messages[row] = data
+            return messages
         return list(self._encoded(schema, values))
 
     def to_connect_batch(
@@ -79,7 +76,6 @@ class StringConverter(Converter):
         topic: str,
         data: Sequence[bytes | None],
     ) -> tuple[Schema | None | list[Schema | None], list[Any]]:
-        """As `to_connect`."""
         if self._reading.codec == "utf-8" and None not in data:
             try:
                 return OPTIONAL_STRING, list(map(bytes.decode, data))  # type: ignore[arg-type]
@@ -99,13 +95,13 @@ class StringConverter(Converter):
 
 
 class ByteArrayConverter(Converter):
-    """Hands bytes through."""
+    """Passes bytes through unchanged."""
 
     Config = ConverterConfig
     java_names = ("org.apache.kafka.connect.converters.ByteArrayConverter",)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes themselves.
+        """The same bytes.
 
         Raises:
             DataError: the schema or the value is not bytes.
@@ -125,7 +121,6 @@ class ByteArrayConverter(Converter):
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
     ) -> list[bytes | None]:
-        """As `from_connect`."""
         if (schema is None or schema.type is Type.BYTES) and set(map(type, values)) <= {bytes, type(None)}:
             return list(values)
         return super().from_connect_batch(topic, schema, values)
@@ -135,5 +130,4 @@ class ByteArrayConverter(Converter):
         topic: str,
         data: Sequence[bytes | None],
     ) -> tuple[Schema | None | list[Schema | None], list[Any]]:
-        """As `to_connect`."""
         return OPTIONAL_BYTES, list(data)

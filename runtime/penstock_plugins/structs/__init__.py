@@ -1,1 +1,1 @@
-"""What transforms of structs and maps share: paths and names of fields, copies, changes."""
+"""What the transforms of structs and maps share: field paths, field names, copies of structs, changed fields."""

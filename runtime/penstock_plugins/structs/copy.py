@@ -1,15 +1,13 @@
-"""How Kafka Connect copies a struct: each field is read from the old one, and put into the new one.
+"""Copies structs as Kafka Connect does: each field is read from the old struct (`get`) and put into the new one (`put`).
 
-Reading a null gives the default of the field, where `replace.null.with.default` says so. Putting checks: a null in a
-required field is refused although the field may have a default. A field that is put where another stood must be of a class
-that its new schema takes.
+Reading replaces a null by the field's default if `replace.null.with.default` is true. Putting validates: a required field
+refuses a null even if the field has a default, and a value must be of the class that its new schema accepts.
 
-A default that is a struct can be read but not put: its own schema is that of the field without the default, and Connect
-asks for equal schemas. Such a record fails there, and here.
+A default that is a struct can be read but not put: the default's schema is the field's schema without the default, and
+Connect requires equal schemas. Such a record fails in Kafka Connect, and here.
 
-A transform may change a field on the way: what it gets is what was read, and what it gives is put.
-
-Values that are put back under the schema they had are not looked at again: whoever made the struct put them there.
+A transform may change a value between reading and putting. Values that keep their schema are not validated again, since
+they were validated when the old struct was made.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +34,7 @@ _DICT: Final = {dict}
 
 
 def replace_null_with_default() -> Any:
-    """The property of that name."""
+    """The configuration property `replace.null.with.default`."""
     return prop(
         "replace.null.with.default",
         True,
@@ -47,10 +45,10 @@ def replace_null_with_default() -> Any:
 
 
 def require_map(value: Any, purpose: str) -> dict[Any, Any]:
-    """The value, a map without a schema.
+    """The value as a map without a schema.
 
     Raises:
-        DataError: it is something else, or null.
+        DataError: the value is null or no map.
     """
     if not isinstance(value, dict):
         raise DataError(
@@ -60,10 +58,10 @@ def require_map(value: Any, purpose: str) -> dict[Any, Any]:
 
 
 def require_struct(schema: Schema, value: Any, purpose: str) -> dict[str, Any]:
-    """The value, a struct under its schema.
+    """The value as a struct.
 
     Raises:
-        DataError: it is something else, or null.
+        DataError: the value is null, or the schema or the value is no struct.
     """
     if schema.type is not Type.STRUCT or not isinstance(value, dict):
         raise DataError(f"Only Struct objects supported for [{purpose}], found: {_class_of(schema, value)}")
@@ -75,12 +73,12 @@ def _class_of(schema: Schema | None, value: Any) -> str:
 
 
 def copy_schema_basics(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """A struct schema with these fields and the name, version, doc and parameters of another.
+    """A struct schema with these fields, and with the name, version, doc and parameters of `schema`.
 
-    It is required and has no default, whatever the other was (`SchemaUtil.copySchemaBasics`).
+    It is required and has no default, whatever `schema` has (`SchemaUtil.copySchemaBasics`).
 
     Raises:
-        SchemaBuilderError: a field name stands twice, or is empty.
+        SchemaBuilderError: a field name is empty or occurs twice.
     """
     return Schema(
         Type.STRUCT,
@@ -93,21 +91,21 @@ def copy_schema_basics(schema: Schema, fields: Iterable[Field]) -> Schema:
 
 
 class FieldChange(NamedTuple):
-    """What a transform does to the values of a field."""
+    """How a transform changes the values of a field: one by one, or as a column."""
 
     value: Callable[[Any], Any]
     column: Callable[[list[Any], frozenset[type]], Column]
-    """The same for many values, of these types."""
+    """As `value`, for many values; the second argument is the set of their Python types."""
 
     def apply(self, column: Column, types: frozenset[type] | None = None) -> Column:
-        """What becomes of a column; the types of its values where they are known."""
+        """The changed column. `types` are the Python types of its values, if they are known."""
         if isinstance(column, Same):
             return Same(self.value(column.value))
         return self.column(column, frozenset(map(type, column)) if types is None else types)
 
 
 class FieldCopy(NamedTuple):
-    """One field of the new struct: where it is read, where it is put, and what is done to it in between."""
+    """One field of the new struct: the field that is read, the field that is put, and the change in between."""
 
     source: Field
     target: Field
@@ -115,18 +113,20 @@ class FieldCopy(NamedTuple):
 
 
 class _Put(NamedTuple):
-    """A field whose values are not just handed on."""
+    """Puts the values of a field that may have to be replaced, changed or validated."""
 
     source: Field
     target: Field
     change: FieldChange | None
     fill: Any
-    foreign: bool
-    busy: bool
-    """Whether it looks at more than nulls."""
+    """The default that replaces a null."""
+    new_schema: bool
+    """The target has another schema than the source, so values are validated."""
+    every_value: bool
+    """Every value has to be looked at, not only nulls."""
 
     def value(self, value: Any) -> Any:
-        """What is put for a value that was read."""
+        """The value to put for a value that was read."""
         if value is None:
             value = self.fill
             if value is not None and self.change is None and self.source.schema.type is Type.STRUCT:
@@ -139,14 +139,14 @@ class _Put(NamedTuple):
         if value is None:
             if not self.target.schema.optional:
                 raise null_error(self.target.name, self.target.schema)
-        elif self.foreign:
+        elif self.new_schema:
             _validate_class(self.target.name, self.source.schema, self.target.schema, value)
         return value
 
     def column(self, column: Column, types: frozenset[type]) -> Column:
-        """The same for a column of values of these types."""
+        """As `value`, for a column whose values have these Python types."""
         if isinstance(column, Same):
-            return Same(self.value(column.value)) if self.busy or _NULL in types else column
+            return Same(self.value(column.value)) if self.every_value or _NULL in types else column
         if self.change is not None:
             if _NULL in types:
                 if self.fill is not None:
@@ -155,7 +155,7 @@ class _Put(NamedTuple):
                 elif not self.target.schema.optional:
                     raise null_error(self.target.name, self.target.schema)
             return self.change.column(column, types)
-        if self.foreign:
+        if self.new_schema:
             return [self.value(v) for v in column]
         if _NULL not in types:
             return column
@@ -164,53 +164,53 @@ class _Put(NamedTuple):
 
 
 class StructCopy:
-    """The way from the structs of one schema to those of another, worked out once.
+    """Copies structs of one schema into structs of another.
 
     Args:
-        schema: that of the new struct.
-        moves: its fields, in their order.
-        replace_null: whether a null is read as the default of its field.
+        schema: of the new struct.
+        fields: its fields, in their order.
+        replace_null: read a null as the default of its field.
 
     Attributes:
-        schema: that of the new struct.
+        schema: of the new struct.
     """
 
-    def __init__(self, schema: Schema, moves: Iterable[FieldCopy], *, replace_null: bool) -> None:
+    def __init__(self, schema: Schema, fields: Iterable[FieldCopy], *, replace_null: bool) -> None:
         self.schema = schema
-        there = tuple(moves)
-        self._names = [(m.target.name, m.source.name) for m in there]
+        copies = tuple(fields)
+        self._names = [(c.target.name, c.source.name) for c in copies]
         kept = [new for new, old in self._names if new == old]
-        self._kept = kept if len(kept) == len(there) else None
+        self._kept = kept if len(kept) == len(copies) else None
         self._puts = tuple(
-            put for put in (_put_of(m, replace_null=replace_null) for m in there)
-            if put.busy or put.fill is not None or not put.target.schema.optional
+            put for put in (_put_of(c, replace_null=replace_null) for c in copies)
+            if put.every_value or put.fill is not None or not put.target.schema.optional
         )  # fmt: skip
-        self._busy = tuple(put for put in self._puts if put.busy)
+        self._every_value = tuple(put for put in self._puts if put.every_value)
 
     def row(self, struct: Mapping[str, Any]) -> dict[str, Any]:
         """The new struct.
 
         Raises:
-            DataError: a field may not hold what it gets.
+            DataError: a value is invalid for its field.
         """
-        same = list(struct) == self._kept
-        new = dict(struct) if same else {name: struct.get(old) for name, old in self._names}
-        for put in self._puts if None in new.values() else self._busy:
+        keeps_names = list(struct) == self._kept
+        new = dict(struct) if keeps_names else {name: struct.get(old) for name, old in self._names}
+        for put in self._puts if None in new.values() else self._every_value:
             name = put.target.name
             item = new.get(name)
-            if item is None or put.busy:
+            if item is None or put.every_value:
                 new[name] = put.value(item)
         return new
 
     def row_with_defaults(self, struct: dict[str, Any]) -> dict[str, Any]:
-        """As `row`, for a copy that keeps all names: the same object where no null is replaced."""
+        """As `row`, for a copy that keeps all names. Returns the same object if it has no nulls to replace."""
         for put in self._puts:
             if struct.get(put.source.name) is None:
                 return self.row(struct)
         return struct
 
     def rows(self, structs: Sequence[Any]) -> list[dict[str, Any]] | Fields | None:
-        """As `row`, for many; None where they are not all structs that have all the fields.
+        """As `row`, for many structs. None if some are no structs or lack a field.
 
         Raises:
             DataError: as `row`, for one of them.
@@ -224,10 +224,10 @@ class StructCopy:
         return with_columns(fields, columns)
 
     def keeps_values(self, structs: Sequence[Any]) -> bool:
-        """Whether it is sure that each of these is a struct in which no null is replaced or refused."""
+        """Whether all of these are structs without nulls that are replaced or refused. False may also mean unknown."""
         if isinstance(structs, Fields):
-            there = structs.columns
-            return all(p.source.name in there and _NULL not in structs.types(p.source.name) for p in self._puts)
+            columns = structs.columns
+            return all(p.source.name in columns and _NULL not in structs.types(p.source.name) for p in self._puts)
         if set(map(type, structs)) != _DICT:
             return False
         try:
@@ -247,30 +247,30 @@ class StructCopy:
 
 
 def with_columns(fields: Fields, columns: Mapping[str, Column]) -> list[dict[str, Any]] | Fields:
-    """As many rows as there are in `fields`, with these columns, if any."""
+    """The rows of `fields` with these columns instead of their own."""
     return fields.having(columns) if columns else [{} for _ in range(len(fields))]
 
 
-def _put_of(move: FieldCopy, *, replace_null: bool) -> _Put:
-    source, target, change = move
+def _put_of(copy: FieldCopy, *, replace_null: bool) -> _Put:
+    source, target, change = copy
     fill = source.schema.default if replace_null else None
-    foreign = change is None and source.schema is not target.schema and source.schema != target.schema
-    return _Put(source, target, change, fill, foreign, busy=foreign or change is not None)
+    new_schema = change is None and source.schema is not target.schema and source.schema != target.schema
+    return _Put(source, target, change, fill, new_schema, every_value=new_schema or change is not None)
 
 
 def _validate_class(name: str, source: Schema, target: Schema, value: Any) -> None:
-    """`ConnectSchema.validateValue` for a value whose class its old schema tells.
+    """`ConnectSchema.validateValue` for a value that moves from one schema to another: the old one says its Java class.
 
-    A plain `int` would fit any width, but Java's boxed numbers do not.
+    A plain `int` fits any width, but Java's boxed numbers do not.
     """
     if value is None:
         if not target.optional:
             raise null_error(name, target)
         return
     if _accepted_class(target) != _accepted_class(source):
-        shown = f'"{target.name}" with type ' if target.name is not None else "with type "
+        description = f'"{target.name}" with type ' if target.name is not None else "with type "
         raise DataError(
-            f"Invalid Java object for schema {shown}{target.type.upper()}: class {java_class(source, value)} "
+            f"Invalid Java object for schema {description}{target.type.upper()}: class {java_class(source, value)} "
             f'for field: "{name}"'
         )
     if target.name in LOGICAL:
@@ -287,6 +287,6 @@ def _validate_class(name: str, source: Schema, target: Schema, value: Any) -> No
 
 
 def _accepted_class(schema: Schema) -> type | Type:
-    """What decides about the class of a value: the logical type's class, else the schema type."""
+    """What a value must be: an instance of the logical type's class, else of the schema type."""
     logical = LOGICAL.get(schema.name) if schema.name is not None else None
     return schema.type if logical is None else logical

@@ -1,4 +1,4 @@
-"""Transforms that change the values of some fields of structs and maps, each field by itself."""
+"""Base class of transforms that change some fields of structs and maps, each field by itself: Cast, MaskField and others."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ _DICT: Final = {dict}
 
 
 class FieldValueTransform(KeyValueTransform):
-    """The common part; subclasses say what is done to a field, and call `change_fields` in `configure`."""
+    """Changes fields of a key or value. Subclasses implement `move`, and call `change_fields` in `configure`."""
 
     purpose: ClassVar[str]
-    """What it does, for messages."""
+    """What the transform does, for error messages."""
 
     def change_fields(self, of_maps: Mapping[str, FieldChange], *, replace_null: bool) -> None:
-        """Take what is configured.
+        """Set the fields to change.
 
         Args:
-            of_maps: what is done to the fields of maps without a schema; an absent one is a null, and is added.
-            replace_null: whether the null of a struct's field is read as its default.
+            of_maps: the changes of fields of maps without a schema; an absent field is added as null.
+            replace_null: read a null in a struct as the default of its field.
         """
         self._of_maps = of_maps
         self._replace_null = replace_null
@@ -38,33 +38,33 @@ class FieldValueTransform(KeyValueTransform):
 
     @abstractmethod
     def move(self, field: Field) -> FieldCopy:
-        """The new form of a struct's field, and what is done to its values."""
+        """The new field for a field of a struct, and the change of its values."""
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """The way from structs of this schema to the new ones; `copies` keeps it."""
+        """The copy from structs of this schema to the new ones. `copies` caches it."""
         moves = [self.move(f) for f in schema.fields]
-        same = all(m.source is m.target for m in moves)
-        new = schema if same else replace(schema, fields=tuple(m.target for m in moves))
+        unchanged = all(m.source is m.target for m in moves)
+        new = schema if unchanged else replace(schema, fields=tuple(m.target for m in moves))
         return StructCopy(new, moves, replace_null=self._replace_null)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
         """The struct or map with its fields changed.
 
         Raises:
-            DataError: the side is null or no struct or map, or null stands in a required field.
+            DataError: the key or value is null or no struct or map, or a required field is null.
         """
         if schema is not None:
             struct = require_struct(schema, value, self.purpose)
             copy = self.copies[schema]
             return copy.schema, copy.row(struct)
-        there = require_map(value, self.purpose)
-        new = dict(there)
+        fields = require_map(value, self.purpose)
+        new = dict(fields)
         for name, change in self._of_maps.items():
             new[name] = change.value(new.get(name))
-        return None, new if len(new) == len(there) else _in_java_order(new)
+        return None, new if len(new) == len(fields) else _in_java_order(new)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`, one column after the other."""
+        """As `change_value`, column by column."""
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return None
@@ -97,9 +97,10 @@ class FieldValueTransform(KeyValueTransform):
 
 
 def _in_java_order(entries: dict[str, V]) -> dict[str, V]:
-    """The entries of a map to which some were added, in the order of Java's maps.
+    """The entries of a map to which some were added, in the order of Java's HashMap.
 
-    A later transform may give two entries one name (Flatten), and the last one counts: an added null would hide a value.
+    The order matters where a later transform gives two entries the same name (Flatten): the last entry wins, and an added
+    null at the end would replace a value.
     """
     if not all(type(name) is str for name in entries):
         return entries

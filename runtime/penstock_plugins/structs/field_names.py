@@ -1,4 +1,4 @@
-"""Lists of names in configurations: what Kafka Connect refuses in them (`ConfigDef.ValidList`)."""
+"""Rules for lists of names in configurations (`ConfigDef.ValidList`)."""
 
 from typing import Annotated
 
@@ -9,10 +9,10 @@ __all__ = ["DistinctNames", "NonEmptyDistinctNames", "NonEmptyNames"]
 
 def _require_distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     if "" in names:
-        raise ValueError("values must not be empty. Take out the comma that nothing stands beside.")
+        raise ValueError("values must not be empty. Remove the comma that has no name beside it.")
     if len(set(names)) != len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise ValueError(f"values must not be duplicated. Name '{twice}' once.")
+        repeated = next(n for n in names if names.count(n) > 1)
+        raise ValueError(f"values must not be duplicated. Name '{repeated}' once.")
     return names
 
 
@@ -23,7 +23,7 @@ def _require_any(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 DistinctNames = Annotated[tuple[str, ...], Rule(_require_distinct, "each once, none empty")]
-"""Names, each once, none of them empty; perhaps no name at all."""
+"""Names, each once and none empty. The list may be empty."""
 
 NonEmptyNames = Annotated[tuple[str, ...], Rule(_require_any, "at least one")]
 """At least one name."""
@@ -31,4 +31,4 @@ NonEmptyNames = Annotated[tuple[str, ...], Rule(_require_any, "at least one")]
 NonEmptyDistinctNames = Annotated[
     tuple[str, ...], Rule(_require_any, "at least one"), Rule(_require_distinct, "each once, none empty")
 ]
-"""At least one name, each once, none of them empty."""
+"""At least one name, each once and none empty."""

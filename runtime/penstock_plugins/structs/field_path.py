@@ -1,7 +1,8 @@
-"""Paths to fields inside fields, as KIP-821 writes them: `order.address.street`, and `order.`first.name``.
+"""Paths to nested fields in the syntax of KIP-821: `order.address.street`, and `order.`first.name``.
 
-A dot separates steps. A step that has a dot in its name stands in backticks; they end before a dot or at the end of the
-path, so that any other backtick in them is part of the name. One that stands before a dot all the same takes a backslash.
+A dot separates steps. A step whose name contains a dot is written in backticks. The closing backtick is the one before a
+dot or at the end of the path; any other backtick is part of the name. A backtick of the name that precedes a dot is escaped
+with a backslash.
 """
 
 import re
@@ -24,23 +25,23 @@ _ESCAPED: Final = re.compile(r"\\`(?=\.)")
 
 
 def read_path(path: str) -> tuple[str, ...]:
-    """The steps of a path; none for the empty path. A dot too many names a field with an empty name.
+    """The steps of a path; none for the empty path. Two dots in a row, or one at an end, name a field with an empty name.
 
     Raises:
-        ValueError: a backtick opens a step and none closes it.
+        ValueError: a backtick that opens a step is not closed.
     """
     steps = []
-    at = 0
-    while at < len(path):
-        quoted = path[at] == "`"
-        found = (_QUOTED if quoted else _BARE).match(path, at)
-        if found is None:
+    start = 0
+    while start < len(path):
+        quoted = path[start] == "`"
+        match = (_QUOTED if quoted else _BARE).match(path, start)
+        if match is None:
             raise ValueError(
-                f"Incomplete backtick pair in path: [{path}]. Close the backtick at position {at} before a dot or at the "
+                f"Incomplete backtick pair in path: [{path}]. Close the backtick at start {start} before a dot or at the "
                 "end, or put a step that starts with a backtick in backticks itself."
             )
-        steps.append(_ESCAPED.sub("`", found[1]) if quoted else found[1])
-        at = found.end()
+        steps.append(_ESCAPED.sub("`", match[1]) if quoted else match[1])
+        start = match.end()
     if path.endswith("."):
         steps.append("")
     return tuple(steps)

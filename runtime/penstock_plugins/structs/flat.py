@@ -1,4 +1,4 @@
-"""Flat forms of nested structs: the schema, and the way that values take into it."""
+"""Flattens nested structs: the flat schema, and the copy of values into it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,15 +17,15 @@ _DICT: Final = {dict}
 
 
 class _Leaf(NamedTuple):
-    """A field that stands in the flat struct under a new name."""
+    """A field that is no struct; it gets a new name in the flat struct."""
 
     name: str
     target: Field
     fill: Any
-    """The default of the field itself: what a null in a struct that is there is read as."""
+    """The default of the field itself, which replaces a null unless the struct that holds the field is null."""
 
     def value(self, value: Any) -> Any:
-        """What is put for a value that was read."""
+        """The value to put for a value that was read."""
         if value is None:
             value = self.fill
             if value is None and not self.target.schema.optional:
@@ -33,7 +33,7 @@ class _Leaf(NamedTuple):
         return value
 
     def column(self, parents: Column, *, holes: bool) -> Column:
-        """The field in each of these structs; null where the struct is, which is so in some if there are `holes`."""
+        """The field of each of these structs; null where the struct is null. `holes` says whether some are."""
         name, value = self.name, self.value
         if isinstance(parents, Same):
             return Same(None if parents.value is None else value(parents.value[name]))
@@ -44,14 +44,14 @@ class _Leaf(NamedTuple):
 
 
 class _Branch(NamedTuple):
-    """A field that is a struct: its fields take its place."""
+    """A field that is a struct: its fields replace it."""
 
     name: str
     nodes: "tuple[_Leaf | _Branch, ...]"
 
 
 class FlatStruct:
-    """The flat form of a schema's structs.
+    """Flattens the structs of one schema.
 
     Raises:
         DataError: a field is a map.
@@ -68,17 +68,17 @@ class FlatStruct:
         self.schema = copy_schema_basics(schema, targets.values())
 
     def row(self, struct: dict[str, Any]) -> dict[str, Any]:
-        """The flat struct of one.
+        """The flat struct of a struct.
 
         Raises:
-            DataError: there is a null in a required field.
+            DataError: a required field is null.
         """
         flat: dict[str, Any] = {}
         _flatten(self._nodes, struct, flat)
         return flat
 
     def rows(self, structs: Sequence[Any]) -> list[dict[str, Any]] | Fields | None:
-        """As `row`, for many; None where they are not all structs that have all the fields.
+        """As `row`, for many structs. None if some are no structs or lack a field.
 
         Raises:
             DataError: as `row`, for one of them.
@@ -91,7 +91,7 @@ class FlatStruct:
                 _flatten_columns(self._nodes, structs, flat)
             else:
                 return None
-        except (KeyError, TypeError):  # a struct without one of its fields, or none at all
+        except (KeyError, TypeError):  # a struct that lacks a field, or no struct
             return None
         return Fields(flat, len(structs)) if flat else [{} for _ in range(len(structs))]
 
@@ -115,21 +115,24 @@ class FlatStruct:
         for field in schema.fields:
             old = field.schema
             name = f"{prefix}{self._delimiter}{field.name}" if prefix else field.name
-            may_lack = optional or old.optional
-            own = old.default
-            inherited = own if own is not None or default is None else default.get(field.name)
+            flat_optional = optional or old.optional
+            inherited = old.default
+            if inherited is None and default is not None:
+                inherited = default.get(field.name)
             if old.type is Type.STRUCT:
-                nodes.append(_Branch(field.name, self._read(old, name, targets, optional=may_lack, default=inherited)))
+                nodes.append(
+                    _Branch(field.name, self._read(old, name, targets, optional=flat_optional, default=inherited))
+                )
             elif old.type is Type.MAP:
                 raise DataError(
                     f"Flatten transformation does not support MAP for record with schemas (for field {name})."
                 )
             else:
-                new = replace(old, optional=may_lack, default=inherited, parameters=old.parameters or None)
-                if name in targets:  # asked here, since Connect names this before a map that stands after it
+                new = replace(old, optional=flat_optional, default=inherited, parameters=old.parameters or None)
+                if name in targets:  # checked here, because Connect reports it before a map field that follows
                     raise SchemaBuilderError(f"Cannot create field because of field name duplication {name}")
                 targets[name] = Field(name, new)
-                nodes.append(_Leaf(field.name, targets[name], own))
+                nodes.append(_Leaf(field.name, targets[name], old.default))
         return tuple(nodes)
 
 
@@ -154,7 +157,7 @@ def _flatten_columns(nodes: Sequence[_Leaf | _Branch], structs: Column, flat: di
 
 
 def _field_of_each(name: str, structs: list[Any], *, holes: bool) -> list[Any]:
-    """That field of each struct; null where the struct is."""
+    """The field of each struct; null where the struct is null."""
     if holes:
         return [None if s is None else s[name] for s in structs]
     return list(map(itemgetter(name), structs))

@@ -1,4 +1,4 @@
-"""Transforms that make one side of a record, its key or its value, of what it was and of nothing else."""
+"""Base class of transforms of a key or value (`$Key`, `$Value`) that depend on nothing else of the record."""
 
 from abc import abstractmethod
 from typing import Any
@@ -9,34 +9,34 @@ from penstock_plugins.structs.key_value import Values, column_of, with_column
 __all__ = ["KeyValueTransform", "TransformedColumn"]
 
 TransformedColumn = tuple[Schema | None, Values, bool]
-"""A schema, values of it, and whether the containers among them are new, so that the batch owns them."""
+"""A schema, its values, and whether their containers are new, so that the batch owns them and may change them."""
 
 
 class KeyValueTransform(Transform):
-    """The common part: which side it is, and how a batch falls back to single values."""
+    """Transforms the key or the value; a batch falls back to single values where columns are not possible."""
 
     variants = ("Key", "Value")
 
     @abstractmethod
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The side's next schema and value. Leaves the value as it is.
+        """The new schema and value. Does not change the old value.
 
         Raises:
             Exception: as `apply`.
         """
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """The same for many values of one schema, for speed; None where `change_value` has to tell for each.
+        """As `change_value`, for many values of one schema, for speed. None if they have to be changed one by one.
 
         Raises:
-            Exception: `change_value` fails for one of them, or may do so.
+            Exception: `change_value` fails for one of the values, or may fail.
         """
 
     def apply(self, record: Record) -> Record:
-        """The record with its side changed.
+        """The record with its key or value changed.
 
         Raises:
-            DataError: the side is of another kind.
+            DataError: the key or value has a type that the transform does not support.
         """
         if self.side == "key":
             schema, value = self.change_value(record.key_schema, record.key)
@@ -45,18 +45,18 @@ class KeyValueTransform(Transform):
         return record.replace(value=value, value_schema=schema)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, by columns where that is sure."""
+        """As `apply`, by columns where possible."""
         schema, values = column_of(batch, self.side)
         if isinstance(schema, list):
             return self._one_by_one(batch)
         if values is None:
             new_schema, value = self.change_value(schema, None)
             return self._with(batch, new_schema, None if value is None else [value] * batch.length)
-        made = self.change_values(schema, values)
-        if made is None:
+        transformed = self.change_values(schema, values)
+        if transformed is None:
             return self._one_by_one(batch)
-        new_schema, new_values, new = made
-        return self._with(batch, new_schema, new_values, owned=new or (batch.owned and new_values is values))
+        new_schema, new_values, new_containers = transformed
+        return self._with(batch, new_schema, new_values, owned=new_containers or (batch.owned and new_values is values))
 
     def _one_by_one(self, batch: RecordBatch) -> RecordBatch:
         pairs = [

@@ -1,4 +1,4 @@
-"""What a transform works out once for each schema that it meets."""
+"""Cache of what a transform computes from a schema."""
 
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
@@ -13,9 +13,10 @@ _MAX_SCHEMAS: Final = 256
 
 
 class SchemaCache(Generic[T]):
-    """Results of a function of a schema. What the function raises is raised again each time.
+    """Caches the results of a function of a schema, at most 256. Errors are not cached.
 
-    Schemas come in runs, and hashing one means hashing all of its fields: the last one is known by identity.
+    Hashing a schema hashes all of its fields, and the same schema mostly comes many times in a row: the last one is
+    recognized by identity.
     """
 
     def __init__(self, make: Callable[[Schema], T]) -> None:
@@ -28,11 +29,11 @@ class SchemaCache(Generic[T]):
         if last is not None and last[0] is schema:
             return last[1]
         if schema in self._known:
-            found = self._known[schema]
+            result = self._known[schema]
         else:
-            found = self._make(schema)
-            if len(self._known) >= _MAX_SCHEMAS:  # a source that makes schemas without end
+            result = self._make(schema)
+            if len(self._known) >= _MAX_SCHEMAS:  # a source may make new schemas for ever
                 self._known.clear()
-            self._known[schema] = found
-        self._last = (schema, found)
-        return found
+            self._known[schema] = result
+        self._last = (schema, result)
+        return result

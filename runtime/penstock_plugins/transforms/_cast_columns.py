@@ -1,4 +1,4 @@
-"""Columns of one type's values as another type's: what `_cast_values.cast` does, in a few passes over all of them."""
+"""Casts columns of values: the same results as `_cast_values.cast`, in a few passes over the column."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,25 +24,25 @@ _FastCast = Callable[[Type, list[Any]], list[Any]]
 
 
 def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: frozenset[type]) -> list[Any]:
-    """`cast` of every value of a column; `kinds` are the types of its values.
+    """Casts every value of a column. `kinds` are the Python types of its values.
 
     Raises:
-        Exception: one of the values fails, or may fail.
+        Exception: a value cannot be cast, or may not be; `cast` decides.
     """
     if _NULL in kinds:
-        there = [v for v in column if v is not None]
-        made = iter(cast_column(schema, target, there, kinds - {_NULL}) if there else ())
-        return [None if v is None else next(made) for v in column]
-    quick = _fast_cast(schema, column, kinds)
-    if quick is None:
+        present = [v for v in column if v is not None]
+        casted = iter(cast_column(schema, target, present, kinds - {_NULL}) if present else ())
+        return [None if v is None else next(casted) for v in column]
+    fast_cast = _fast_cast(schema, column, kinds)
+    if fast_cast is None:
         return [cast(schema, target, v) for v in column]
-    found = quick(target, column)
+    result = fast_cast(target, column)
     width = width_class(target) if schema is None else None
-    return found if width is None else list(map(width, found))
+    return result if width is None else list(map(width, result))
 
 
 def _fast_cast(schema: Schema | None, column: Sequence[Any], kinds: frozenset[type]) -> _FastCast | None:
-    """The short way for plain values of one type, which the schema says or which is clear without one."""
+    """A fast cast for a column of plain values of one type; None if there is none."""
     if len(kinds) != 1 or not column:
         return None
     (kind,) = kinds
@@ -54,9 +54,9 @@ def _fast_cast(schema: Schema | None, column: Sequence[Any], kinds: frozenset[ty
         return partial(_cast_instants, schema.name) if kind is Instant else None
     if kind is float and schema.type is Type.FLOAT32:
         return _cast_floats
-    wanted = {int: schema.type in BOUNDS, float: schema.type is Type.FLOAT64, bool: schema.type is Type.BOOLEAN,
+    expected = {int: schema.type in BOUNDS, float: schema.type is Type.FLOAT64, bool: schema.type is Type.BOOLEAN,
               str: schema.type is Type.STRING}  # fmt: skip
-    return _FAST_CASTS[kind] if wanted.get(kind) else None
+    return _FAST_CASTS[kind] if expected.get(kind) else None
 
 
 def _cast_integers(target: Type, column: list[Any]) -> list[Any]:
@@ -87,11 +87,11 @@ def _cast_doubles(target: Type, column: list[Any]) -> list[Any]:
 
 
 def _cast_floats(target: Type, column: list[Any]) -> list[Any]:
-    """Floats of 32 bits; what a plain float has beyond those is not there in Java."""
-    near = to_float32s(column)
+    """Casts float32 values: a Python float has more digits than Java's float, so they are cut off first."""
+    numbers = to_float32s(column)
     if target is Type.STRING:
-        return list(map(float_text, near))
-    return near if target is Type.FLOAT32 else _cast_doubles(target, near)
+        return list(map(float_text, numbers))
+    return numbers if target is Type.FLOAT32 else _cast_doubles(target, numbers)
 
 
 def _cast_instants(name: str, target: Type, column: list[Any]) -> list[Any]:

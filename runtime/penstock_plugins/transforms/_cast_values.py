@@ -1,4 +1,4 @@
-"""One type's value as another type's: the table of Cast."""
+"""Casts single values, as Cast of Kafka Connect does."""
 
 import base64
 from collections.abc import Callable
@@ -22,17 +22,19 @@ CASTABLE: Final = (*BOUNDS, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRIN
 """The types that values can be cast to."""
 
 DATE_TIME_NAMES: Final = (DATE_NAME, TIME_NAME, TIMESTAMP_NAME)
-"""The names of schemas whose values are moments, but are cast as the numbers that stand for them."""
+"""Names of the schemas whose values are instants; a cast to a number or boolean takes the number that encodes them."""
 
 _CASTABLE_FROM: Final = frozenset((*CASTABLE, Type.BYTES))
 
 
 def cast(schema: Schema | None, target: Type, value: Any) -> Any:
-    """A value as the target type has it: plain under a schema, of its width's class without one. Null stays null.
+    """The value, cast to the target type. Null stays null.
+
+    With a schema an integer is a plain `int`, without one it has the class of its width (`Int8` and so on).
 
     Raises:
-        DataError: the value's type cannot be cast, or its text is no number in range.
-        TypeError: the schema names a date or time and the value is none (ClassCastException).
+        DataError: the value's type cannot be cast, or its text is no number, or one out of range.
+        TypeError: the schema names a date or time and the value is none (ClassCastException in Java).
     """
     if value is None:
         return None
@@ -42,14 +44,14 @@ def cast(schema: Schema | None, target: Type, value: Any) -> Any:
     elif schema is not None and schema.type is Type.FLOAT32 and type(value) is float:
         value = Float32(to_float32(value))
     try:
-        made = _cast_present(target, value)
+        casted = _cast_present(target, value)
     except ValueError as e:
-        # Kafka Connect shows the value here. It may be a secret, so this does not.
+        # Kafka Connect's message contains the value. This one does not, because it may be a secret.
         raise DataError(
             f"A text cannot be cast to {target}: it is no {target} as Java writes it, or out of range"
         ) from e
     width = width_class(target) if schema is None else None
-    return made if width is None else width(made)
+    return casted if width is None else width(casted)
 
 
 def _require_castable(schema: Schema | None, value: Any) -> None:
@@ -64,11 +66,11 @@ def _require_castable(schema: Schema | None, value: Any) -> None:
 
 
 def logical_number(name: str, value: Any) -> int:
-    """The number that stands for a moment, as `Date.fromLogical` and its like have it.
+    """The number that encodes an instant, as `Date.fromLogical`, `Time.fromLogical` and `Timestamp.fromLogical` return it.
 
     Raises:
-        DataError: a date with a time of day, or a time with a date.
-        TypeError: it is no moment (ClassCastException).
+        DataError: a date has a time of day, or a time has a date.
+        TypeError: the value is no instant (ClassCastException in Java).
     """
     if type(value) is not Instant:
         raise TypeError(f"{java_class(None, value)} under a schema named {name}: it must be an Instant")
@@ -82,7 +84,7 @@ def logical_number(name: str, value: Any) -> int:
 
 
 def width_class(target: Type) -> Callable[[Any], Any] | None:
-    """The class that tells the type of a value without a schema; None where a plain one does."""
+    """The class that marks the width of a number without a schema; None where Python's class does."""
     if target is Type.FLOAT32:
         return Float32
     return None if target is Type.INT64 else CLASSES.get(target)
@@ -141,7 +143,7 @@ def _text(value: Any) -> str:
 
 
 def instant_text(value: int) -> str:
-    """Time, date or both, by the moment alone; as header converters write it, with the text of a day made once."""
+    """A time, a date or both, depending on the instant alone, as header converters write it. Texts of days are cached."""
     days, millis = divmod(value, DAY)
     if days < 1 or not millis:
         return write_literal(None, Instant(value))

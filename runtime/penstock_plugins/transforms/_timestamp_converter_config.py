@@ -15,8 +15,6 @@ __all__ = ["TimestampConverterConfig"]
 
 
 class TimestampConverterConfig(Config):
-    """The properties of TimestampConverter."""
-
     field: str = prop(
         "field",
         "",

@@ -1,4 +1,4 @@
-"""The forms of a timestamp between which TimestampConverter translates, and the moments that they mean."""
+"""The forms of a timestamp that TimestampConverter converts: string, Unix time, Date, Time, Timestamp."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ __all__ = ["PRECISIONS", "SCHEMAS", "TimestampFormat", "form_of_schema"]
 SCHEMAS: Final[Mapping[str, Schema]] = {
     "string": STRING, "unix": INT64, "Date": DATE, "Time": TIME, "Timestamp": TIMESTAMP,
 }  # fmt: skip
-"""The forms, and the schema that a value in that form has."""
+"""The schema of a value in each form."""
 
 _LOGICAL: Final[Mapping[str | None, str]] = {TIMESTAMP_NAME: "Timestamp", DATE_NAME: "Date", TIME_NAME: "Time"}
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
@@ -41,11 +41,11 @@ PRECISIONS: Final[Mapping[str, tuple[int, int]]] = {
     "milliseconds": (1, 1),
     "seconds": (1000, 1),
 }
-"""Units of Unix time: what to multiply by, and what to divide by, to have millis."""
+"""Units of Unix time: the factor and the divisor that make milliseconds of them."""
 
 
 def _scale(numbers: list[int], up: int, down: int) -> list[int]:
-    """As Java's `TimeUnit`: cut toward zero, and at the bounds of 64 bits."""
+    """Scales numbers as Java's `TimeUnit` does: rounds toward zero, and stops at the bounds of 64 bits."""
     if up > 1:
         if min(numbers) * up >= _LEAST and max(numbers) * up <= _GREATEST:
             return [n * up for n in numbers]
@@ -59,7 +59,7 @@ def form_of_schema(schema: Schema) -> str:
     """The form of values under this schema.
 
     Raises:
-        ConnectError: there is none.
+        ConnectError: the schema has no form.
     """
     form = _LOGICAL.get(schema.name)
     if form is not None:
@@ -91,7 +91,7 @@ class TimestampFormat:
     Args:
         target: one of `SCHEMAS`.
         precision: one of `PRECISIONS`, for Unix time that is read or written.
-        pattern: how texts look; None when none was given.
+        pattern: of texts, for SimpleDateFormat; None if none is configured.
     """
 
     def __init__(self, target: str, precision: str, pattern: str | None) -> None:
@@ -101,15 +101,15 @@ class TimestampFormat:
         self.format: Final = None if pattern is None else SimpleDateFormat(pattern)
 
     def convert(self, value: Any, form: str | None) -> Any:
-        """One value; null stays null.
+        """The value in the target form; null stays null.
 
         Args:
-            value: what to convert.
-            form: the form that it has; by its class when None.
+            value: the timestamp.
+            form: its form; None to derive it from its class.
 
         Raises:
-            DataError: it is of another class, or a text that does not fit the pattern.
-            TypeError: it is a text, and there is no pattern.
+            DataError: the value is not of a class of the form, or is a text that does not match the pattern.
+            TypeError: the value is a text, and there is no pattern.
         """
         if value is None:
             return None
@@ -120,23 +120,23 @@ class TimestampFormat:
         return self._write(self._read([value], form))[0]
 
     def convert_column(self, values: Sequence[Any], form: str | None) -> list[Any]:
-        """Many values of one form, or of any when None; as `convert`, which tells where one fails."""
+        """As `convert`, for many values. Errors do not say which value failed."""
         kinds = set(map(type, values)) - {_NULL}
         if not kinds:
             return [None] * len(values)
-        there = values if type(values) is list and None not in values else [v for v in values if v is not None]
+        present = values if type(values) is list and None not in values else [v for v in values if v is not None]
         text_to_text = str in kinds and self._target == "string"
         if (form is None and len(kinds) > 1) or (text_to_text and self._text_format().reads_zone_names):
             return [self.convert(value, form) for value in values]  # what is printed is in the zone of the text before
         if form is None:
-            form = _form_of_class(there[0])
-        if not kinds <= _CLASSES[form] or (form == "unix" and not _LEAST <= min(there) <= max(there) <= _GREATEST):
+            form = _form_of_class(present[0])
+        if not kinds <= _CLASSES[form] or (form == "unix" and not _LEAST <= min(present) <= max(present) <= _GREATEST):
             raise DataError(f"Expected {_EXPECTED[form]}")
-        made = self._write(self._read(there, form))
-        if len(made) == len(values):
-            return made
-        found = iter(made)
-        return [None if v is None else next(found) for v in values]
+        converted = self._write(self._read(present, form))
+        if len(converted) == len(values):
+            return converted
+        remaining = iter(converted)
+        return [None if v is None else next(remaining) for v in values]
 
     def _read(self, values: list[Any], form: str) -> list[int]:
         if form == "string":
@@ -157,7 +157,7 @@ class TimestampFormat:
         if target == "Time":
             return [Instant(m % DAY) for m in millis]
         starts = [m // DAY * DAY for m in millis]
-        # The first day of 64 bits does not begin within them; Java's sum wraps.
+        # The first day within 64 bits begins before them; Java's sum overflows there, and so does this.
         return list(map(Instant, starts if min(starts) >= _LEAST else map(int64, starts)))
 
     def _text_format(self) -> SimpleDateFormat:

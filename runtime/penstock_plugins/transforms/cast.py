@@ -23,8 +23,6 @@ _TYPES: Final[Mapping[str, Type]] = {t.upper(): t for t in Type}
 
 
 class CastConfig(Config):
-    """The properties of Cast."""
-
     spec: list[str] = prop(
         "spec",
         doc="List of fields and the type to cast them to of the form field1:type,field2:type to cast fields of Maps or "
@@ -49,12 +47,12 @@ class CastConfig(Config):
 
 
 def _targets(items: Sequence[str]) -> dict[str | None, Type]:
-    """The type for each field; the one of the whole value is under None.
+    """The target type of each field; the key None stands for the whole value.
 
     Raises:
-        ValueError: an item is no `field:type` and no type.
+        ValueError: an item is neither `field:type` nor a type.
     """
-    found: dict[str | None, Type] = {}
+    targets: dict[str | None, Type] = {}
     for item in items:
         field, _, text = item.rstrip(":").rpartition(":")
         if ":" in field:
@@ -64,8 +62,8 @@ def _targets(items: Sequence[str]) -> dict[str | None, Type]:
             raise ValueError(f"Invalid type found in casting spec: '{text}'. Valid types: {', '.join(CASTABLE)}")
         if target not in CASTABLE:
             raise ValueError(f"Cast transformation does not support casting to {target}. Valid: {', '.join(CASTABLE)}")
-        found[trimmed(field) if ":" in item.rstrip(":") else None] = target
-    return found
+        targets[trimmed(field) if ":" in item.rstrip(":") else None] = target
+    return targets
 
 
 class Cast(FieldValueTransform):
@@ -76,7 +74,6 @@ class Cast(FieldValueTransform):
     purpose = "cast types"
 
     def configure(self, config: CastConfig) -> None:
-        """Take the parsed `Config`."""
         targets = _targets(config.spec)
         self._whole = targets.pop(None, None)
         self._targets = {name: target for name, target in targets.items() if name is not None}
@@ -85,12 +82,12 @@ class Cast(FieldValueTransform):
         self.change_fields(changes, replace_null=config.replace_null)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The side cast; null passes with its schema.
+        """The key or value, cast; null passes with its schema.
 
         Raises:
-            DataError: a value cannot be cast, the side is no struct or map, or null stands in a required field.
-            SchemaBuilderError: a whole value's default does not fit the logical type that its schema names.
-            TypeError: a date or time that is none.
+            DataError: a value cannot be cast, the key or value is no struct or map, or a required field is null.
+            SchemaBuilderError: the default of a whole value does not fit the logical type that its schema names.
+            TypeError: the schema names a date or time and the value is none.
         """
         if value is None:
             return schema, None
@@ -99,7 +96,7 @@ class Cast(FieldValueTransform):
         return None if schema is None else self._whole_schemas[schema], cast(schema, self._whole, value)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`, one column after the other."""
+        """As `change_value`, column by column."""
         if self._whole is None:
             return super().change_values(schema, values)
         kinds = frozenset(map(type, values))
@@ -109,23 +106,23 @@ class Cast(FieldValueTransform):
         return new_schema, cast_column(schema, self._whole, values, kinds), False
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """As for all, but that a default of the whole struct would have to be cast.
+        """The copy of structs of this schema.
 
         Raises:
-            DataError: there is one.
+            DataError: the schema has a default, which would have to be cast.
         """
         if schema.default is not None:
             raise DataError("Cast transformation does not support casting from STRUCT: the struct has a default")
         return super().copy_of(schema)
 
     def move(self, field: Field) -> FieldCopy:
-        """The field cast, with its default."""
+        """The field with the target type; its default is cast too."""
         target = self._targets.get(field.name)
         if target is None:
             return FieldCopy(field, field)
         default = cast(field.schema, target, field.schema.default)
-        new = Schema(target, optional=field.schema.optional, default=default)
-        return FieldCopy(field, Field(field.name, new), _change(field.schema, target))
+        new_schema = Schema(target, optional=field.schema.optional, default=default)
+        return FieldCopy(field, Field(field.name, new_schema), _change(field.schema, target))
 
     def _whole_schema(self, schema: Schema) -> Schema:
         assert self._whole is not None

@@ -12,8 +12,6 @@ _NAME_OF: Final = attrgetter("name")
 
 
 class DropHeadersConfig(Config):
-    """The properties of DropHeaders."""
-
     headers: NonEmptyDistinctNames = prop(
         "headers", doc="The name of the headers to be removed.", importance=Importance.HIGH
     )
@@ -26,16 +24,14 @@ class DropHeaders(Transform):
     java_names = ("org.apache.kafka.connect.transforms.DropHeaders",)
 
     def configure(self, config: DropHeadersConfig) -> None:
-        """Take the parsed `Config`."""
         self._names = frozenset(config.headers)
 
     def apply(self, record: Record) -> Record:
-        """The record without those headers."""
+        """The record without the headers of these names."""
         headers = self._remaining(record.headers)
         return record if headers is record.headers else record.replace(headers=headers)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`."""
         return batch.without_headers(self._names)
 
     def _remaining(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:

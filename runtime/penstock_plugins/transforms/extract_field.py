@@ -1,4 +1,4 @@
-"""ExtractField: one field takes the place of the key or value it stands in."""
+"""ExtractField: replace a key or value by one of its fields."""
 
 from typing import Annotated, Any, Final, NamedTuple, Self
 
@@ -21,8 +21,6 @@ _DICT_OR_NULL: Final = {dict, type(None)}
 
 
 class ExtractFieldConfig(Config):
-    """The properties of ExtractField."""
-
     field: str = prop("field", doc="Field name to extract.", importance=Importance.MEDIUM)
     replace_null: bool = replace_null_with_default()
     syntax: Annotated[str, words("v1", "v2", any_case=True)] = prop(
@@ -34,11 +32,11 @@ class ExtractFieldConfig(Config):
     )
 
     def steps(self) -> tuple[str, ...]:
-        """The names of the fields on the way, the wanted one last."""
+        """The names of the fields on the path; the last one is extracted."""
         return read_path(self.field) if self.syntax.lower() == "v2" else (self.field,)
 
     @model_validator(mode="after")
-    def _path_is_whole(self) -> Self:
+    def _is_a_path(self) -> Self:
         try:
             self.steps()
         except ValueError as e:
@@ -49,7 +47,7 @@ class ExtractFieldConfig(Config):
 class _Step(NamedTuple):
     name: str
     fill: Any
-    """What a null is read as."""
+    """The default that replaces a null."""
 
 
 class _Path(NamedTuple):
@@ -64,70 +62,69 @@ class ExtractField(KeyValueTransform):
     java_names = ("org.apache.kafka.connect.transforms.ExtractField",)
 
     def configure(self, config: ExtractFieldConfig) -> None:
-        """Take the parsed `Config`."""
-        self._path = config.field
+        self._field = config.field
         self._names = config.steps()
         self._replace_null = config.replace_null
-        self._bare = _Path(tuple(_Step(name, None) for name in self._names), None)
-        self._ways = SchemaCache(self._way)
+        self._schemaless = _Path(tuple(_Step(name, None) for name in self._names), None)
+        self._paths = SchemaCache(self._path_through)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The field's schema and value; a null on the way makes the value null.
+        """The field's schema and value; the value is null if a field on the path is null.
 
         Raises:
-            DataError: the side, or a field on the way, is no struct or map.
+            DataError: the key or value, or a field on the path, is no struct or map.
             ValueError: the schema has no such field, or the path is empty.
         """
         if schema is None:
             if value is None:
                 return None, None
-            way, item = self._bare, require_map(value, _PURPOSE)
+            path, item = self._schemaless, require_map(value, _PURPOSE)
             if not self._names:
                 raise self._unknown()
         else:
             if value is not None:
                 require_struct(schema, value, _PURPOSE)
-            way, item = self._ways[schema], value
-        return way.schema, _read(way.steps, item)
+            path, item = self._paths[schema], value
+        return path.schema, _read(path.steps, item)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`; of values that are held as columns, the field is one."""
-        way = self._bare if schema is None else self._ways[schema]
-        if not way.steps:
+        """As `change_value`. Where the values are held as columns, the result is one of them."""
+        path = self._schemaless if schema is None else self._paths[schema]
+        if not path.steps:
             return None
-        first, *others = way.steps
+        first, *remaining = path.steps
         column: list[Any]
         if isinstance(values, Fields):
-            found = values.columns.get(first.name, Same(None))
-            if isinstance(found, Same):
-                return way.schema, [_read(way.steps, {first.name: found.value})] * len(values), False
-            column = found
+            first_column = values.columns.get(first.name, Same(None))
+            if isinstance(first_column, Same):
+                return path.schema, [_read(path.steps, {first.name: first_column.value})] * len(values), False
+            column = first_column
             if first.fill is not None and type(None) in values.types(first.name):
                 column = [first.fill if item is None else item for item in column]
         else:
-            column, others = values, list(way.steps)
-        for step in others:
+            column, remaining = values, list(path.steps)
+        for step in remaining:
             kinds = set(map(type, column))
             if not kinds <= _DICT_OR_NULL:
                 return None
             name, fill = step
             if fill is not None:
-                column = [None if i is None else fill if (found := i.get(name)) is None else found for i in column]
+                column = [None if i is None else fill if (inner := i.get(name)) is None else inner for i in column]
             elif kinds == _DICT:
                 column = [item.get(name) for item in column]
             else:
                 column = [None if item is None else item.get(name) for item in column]
-        return way.schema, column, False
+        return path.schema, column, False
 
-    def _way(self, schema: Schema) -> _Path:
-        """The way through this schema."""
+    def _path_through(self, schema: Schema) -> _Path:
+        """The path through structs of this schema."""
         if not self._names:
             raise self._unknown()
         steps = []
         for name in self._names:
             if schema.type is not Type.STRUCT:
                 raise DataError(
-                    f"Cannot look up fields on non-struct type: '{name}' of the path '{self._path}' is asked of "
+                    f"Cannot look up fields on non-struct type: '{name}' of the path '{self._field}' is asked of "
                     f"{schema.type}"
                 )
             field = schema.field(name)
@@ -135,19 +132,19 @@ class ExtractField(KeyValueTransform):
                 raise self._unknown()
             steps.append(_Step(name, field.schema.default))
             schema = field.schema
-        if not self._replace_null:  # which says nothing about the structs on the way
+        if not self._replace_null:  # applies to the last field alone; structs on the path always read defaults
             steps[-1] = _Step(steps[-1].name, None)
         return _Path(tuple(steps), schema)
 
     def _unknown(self) -> ValueError:
-        return ValueError(f"Unknown field: {self._path}")
+        return ValueError(f"Unknown field: {self._field}")
 
 
 def _read(steps: tuple[_Step, ...], item: Any) -> Any:
-    for place, (name, fill) in enumerate(steps):
+    for depth, (name, fill) in enumerate(steps):
         if item is None:
             return None
-        if place and not isinstance(item, dict):
+        if depth and not isinstance(item, dict):
             raise DataError(
                 f"Only Map and Struct objects supported for [nested field access]: '{name}' is asked of a "
                 f"{java_class(None, item)}"

@@ -1,4 +1,4 @@
-"""Filter: drop records, usually those that a predicate picks."""
+"""Filter: drop records, usually those that match a predicate."""
 
 from penstock import Record, RecordBatch, Transform
 
@@ -11,8 +11,8 @@ class Filter(Transform):
     java_names = ("org.apache.kafka.connect.transforms.Filter",)
 
     def apply(self, record: Record) -> None:
-        """Nothing is left of the record."""
+        """Drop the record."""
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """Nothing is left of any record."""
+        """Drop all records."""
         return batch.take(())

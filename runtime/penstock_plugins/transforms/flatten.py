@@ -30,12 +30,10 @@ __all__ = ["Flatten"]
 _PURPOSE: Final = "flattening"
 _DICT: Final = {dict}
 _LEAVES: Final = frozenset({type(None), bool, str, bytes, list, int, Int8, Int16, Int32, Int64, float, Float32})
-"""Classes whose values are taken as they are."""
+"""Classes of values that are copied unchanged."""
 
 
 class FlattenConfig(Config):
-    """The properties of Flatten."""
-
     delimiter: str = prop(
         "delimiter",
         ".",
@@ -52,7 +50,6 @@ class Flatten(KeyValueTransform):
     java_names = ("org.apache.kafka.connect.transforms.Flatten",)
 
     def configure(self, config: FlattenConfig) -> None:
-        """Take the parsed `Config`."""
         self._delimiter = config.delimiter
         self._flats = SchemaCache(lambda schema: FlatStruct(schema, config.delimiter))
 
@@ -60,9 +57,9 @@ class Flatten(KeyValueTransform):
         """The flat struct or map; null passes with its schema.
 
         Raises:
-            DataError: the side is no struct or map, or holds a field that does not flatten.
+            DataError: the key or value is no struct or map, or contains a field that cannot be flattened.
             SchemaBuilderError: two fields of a struct would have the same name.
-            TypeError: a key of a map is no text.
+            TypeError: a key of a map is no string.
         """
         if value is None:
             return schema, None
@@ -71,27 +68,27 @@ class Flatten(KeyValueTransform):
             self._flatten(require_map(value, _PURPOSE), "", flat)
             return None, flat
         require_struct(schema, value, _PURPOSE)
-        found = self._flats[schema]
-        return found.schema, found.row(value)
+        flat_struct = self._flats[schema]
+        return flat_struct.schema, flat_struct.row(value)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
         """As `change_value`; the columns of inner structs become columns of the outer one."""
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return None
-            found = self._flats[schema]
-            made = found.rows(values)
-            return None if made is None else (found.schema, made, True)
+            flat_struct = self._flats[schema]
+            rows = flat_struct.rows(values)
+            return None if rows is None else (flat_struct.schema, rows, True)
         fields = Fields.of(values)
         columns: dict[str, Column] = {}
         if fields is None or not self._columns(fields, "", columns):
             return None
         return None, with_columns(fields, columns), True
 
-    def _flatten(self, nested: dict[Any, Any], lead: str, flat: dict[Any, Any]) -> None:
-        """Add the entries of a map; `lead` is what stands before their names. Of two with one name, the last counts."""
+    def _flatten(self, nested: dict[Any, Any], prefix: str, flat: dict[Any, Any]) -> None:
+        """Add the entries of a map to `flat`, with `prefix` before their names. Of two with the same name the last wins."""
         for key, item in nested.items():
-            name = lead + key if type(key) is str else _unusual_name(lead, key)
+            name = prefix + key if type(key) is str else _unusual_name(prefix, key)
             if type(item) in _LEAVES:
                 flat[name] = item
             elif isinstance(item, dict):
@@ -107,10 +104,10 @@ class Flatten(KeyValueTransform):
             else:
                 flat[name] = item
 
-    def _columns(self, fields: Fields, lead: str, flat: dict[str, Column]) -> bool:
-        """Flatten maps of one shape; False where they are not of one, or two entries get one name."""
+    def _columns(self, fields: Fields, prefix: str, flat: dict[str, Column]) -> bool:
+        """Flatten maps with the same fields. False if they are not alike, or if two entries get the same name."""
         for key, column in fields.columns.items():
-            name = lead + key
+            name = prefix + key
             types = fields.types(key)
             if dict not in types:
                 if name in flat or not types <= _LEAVES:
@@ -132,10 +129,10 @@ class Flatten(KeyValueTransform):
         return name + self._delimiter if name else ""
 
 
-def _unusual_name(lead: str, key: Any) -> str | None:
-    """The name for a key that is no plain text; that of the null key is null, as the outermost one."""
+def _unusual_name(prefix: str, key: Any) -> str | None:
+    """The name for a key that is no plain `str`. A null key at the top stays null; below it is named `null`."""
     if key is not None and not isinstance(key, str):
         raise TypeError(
             f"A key of a map is a {type(key).__name__}, but field names are texts. Flatten only maps with texts as keys."
         )
-    return lead + ("null" if key is None else key) if lead else key
+    return prefix + ("null" if key is None else key) if prefix else key

@@ -27,8 +27,6 @@ __all__ = ["HeaderFrom"]
 
 
 class HeaderFromConfig(Config):
-    """The properties of HeaderFrom."""
-
     fields: NonEmptyNames = prop(
         "fields",
         doc="Field names in the record whose values are to be copied or moved to headers.",
@@ -55,16 +53,16 @@ class HeaderFromConfig(Config):
 
 
 class _Source(NamedTuple):
-    """Where a header comes from: a field of a struct, or of maps without a schema."""
+    """The field that a header is made of: a field of a struct, or of maps without a schema."""
 
     header: str
     name: str
     schema: Schema | None
     fill: Any
-    """What a null is read as."""
+    """The default that replaces a null."""
 
     def value(self, value: Any) -> Any:
-        """What the header gets; unlike a struct's field, it takes a default that is a struct."""
+        """The header's value. Unlike a field of a struct, a header may get a default that is a struct."""
         if value is None:
             value = self.fill
             if value is None and self.schema is not None and not self.schema.optional:
@@ -72,7 +70,7 @@ class _Source(NamedTuple):
         return value
 
     def column(self, values: Values) -> Column:
-        """The same for this field of many structs or maps."""
+        """The headers' values for this field of many structs or maps."""
         if isinstance(values, Fields):
             column = values.columns.get(self.name, Same(None))
             if isinstance(column, Same):
@@ -88,7 +86,10 @@ class _Source(NamedTuple):
 
 
 class _MissingField(_Source):
-    """A field that the struct, whose schema this holds, does not have: what is wrong with those before it is told first."""
+    """A field that the struct does not have. The error is raised in the order of the fields, as in Kafka Connect.
+
+    `schema` is that of the struct.
+    """
 
     def value(self, value: Any) -> Any:
         """Raise TypeError."""
@@ -109,12 +110,11 @@ class HeaderFrom(KeyValueTransform):
     java_names = ("org.apache.kafka.connect.transforms.HeaderFrom",)
 
     def configure(self, config: HeaderFromConfig) -> None:
-        """Take the parsed `Config`."""
         self._pairs = tuple(zip(config.headers, config.fields, strict=True))
         self._moved = frozenset(config.fields if config.operation == "move" else ())
         self._purpose = f"header {config.operation}"
         self._replace_null = config.replace_null
-        self._bare = tuple(_Source(header, name, None, None) for header, name in self._pairs)
+        self._schemaless = tuple(_Source(header, name, None, None) for header, name in self._pairs)
         self._sources = SchemaCache(self._sources_of)
         self._remaining = SchemaCache(self._remaining_copy)
 
@@ -122,18 +122,18 @@ class HeaderFrom(KeyValueTransform):
         """The record with a header for each pair.
 
         Raises:
-            DataError: the side is null or no struct or map, or null stands in a required field.
-            TypeError: the struct has no such field (NullPointerException).
+            DataError: the key or value is null or no struct or map, or a required field is null.
+            TypeError: the struct has no such field (NullPointerException in Java).
         """
         schema, value = side_of(record, self.side)
-        there = self._require_container(schema, value)
-        sources = self._bare if schema is None else self._sources[schema]
-        added = tuple([Header(s.header, s.value(there.get(s.name)), s.schema) for s in sources])
-        left = super().apply(record) if self._moved else record
-        return left.replace(headers=record.headers + added)
+        fields = self._require_container(schema, value)
+        sources = self._schemaless if schema is None else self._sources[schema]
+        added = tuple([Header(s.header, s.value(fields.get(s.name)), s.schema) for s in sources])
+        remaining = super().apply(record) if self._moved else record
+        return remaining.replace(headers=record.headers + added)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`: the columns of the fields become the column of headers."""
+        """As `apply`; columns of fields become the column of headers."""
         schema, values = column_of(batch, self.side)
         if (
             values is None
@@ -142,25 +142,25 @@ class HeaderFrom(KeyValueTransform):
         ):
             return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
         self._require_container(schema, {})
-        sources = self._bare if schema is None else self._sources[schema]
+        sources = self._schemaless if schema is None else self._sources[schema]
         added = [_headers(batch.length, s.header, s.schema, s.column(values)) for s in sources]
         batch = batch.replace(headers=_appended(batch, added))
         return super().apply_batch(batch) if self._moved else batch
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """What moving leaves."""
-        there = self._require_container(schema, value)
+        """The struct or map without the fields that were moved."""
+        fields = self._require_container(schema, value)
         if schema is None:
-            return None, {n: v for n, v in there.items() if n not in self._moved}
-        left = self._remaining[schema]
-        return left.schema, left.row(there)
+            return None, {n: v for n, v in fields.items() if n not in self._moved}
+        copy = self._remaining[schema]
+        return copy.schema, copy.row(fields)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """The same for many."""
+        """As `change_value`, for many values."""
         if schema is not None:
-            left = self._remaining[schema]
-            made = left.rows(values)
-            return None if made is None else (left.schema, made, True)
+            copy = self._remaining[schema]
+            rows = copy.rows(values)
+            return None if rows is None else (copy.schema, rows, True)
         if isinstance(values, Fields):
             kept = {n: c for n, c in values.columns.items() if n not in self._moved}
             return None, with_columns(values, kept), True
@@ -172,25 +172,25 @@ class HeaderFrom(KeyValueTransform):
         return require_struct(schema, value, self._purpose)
 
     def _remaining_copy(self, schema: Schema) -> StructCopy:
-        left = [f for f in schema.fields if f.name not in self._moved]
+        fields = [f for f in schema.fields if f.name not in self._moved]
         return StructCopy(
-            copy_schema_basics(schema, left), (FieldCopy(f, f) for f in left), replace_null=self._replace_null
+            copy_schema_basics(schema, fields), (FieldCopy(f, f) for f in fields), replace_null=self._replace_null
         )
 
     def _sources_of(self, schema: Schema) -> tuple[_Source, ...]:
-        there = [(header, name, schema.field(name)) for header, name in self._pairs]
+        fields = [(header, name, schema.field(name)) for header, name in self._pairs]
         return tuple(
             _MissingField(header, name, schema, None)
             if field is None
             else _Source(header, name, field.schema, field.schema.default if self._replace_null else None)
-            for header, name, field in there
+            for header, name, field in fields
         )
 
 
 def _headers(length: int, name: str, schema: Schema | None, column: Column) -> list[Header]:
     if isinstance(column, Same):
         return [Header(name, column.value, schema)] * length
-    # As `Header(...)` does, without its Python code for each.
+    # The same as `Header(...)` for each value, without its Python code.
     return list(map(tuple.__new__, repeat(Header), zip(repeat(name), column, repeat(schema), strict=False)))
 
 

@@ -13,8 +13,6 @@ __all__ = ["HoistField"]
 
 
 class HoistFieldConfig(Config):
-    """The properties of HoistField."""
-
     field: str = prop(
         "field",
         doc="Field name for the single field that will be created in the resulting Struct or Map.",
@@ -29,16 +27,15 @@ class HoistField(KeyValueTransform):
     java_names = ("org.apache.kafka.connect.transforms.HoistField",)
 
     def configure(self, config: HoistFieldConfig) -> None:
-        """Take the parsed `Config`."""
         self._field = config.field
         self._schemas = SchemaCache(lambda schema: struct({config.field: schema}))
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The side wrapped.
+        """The key or value, wrapped.
 
         Raises:
-            DataError: the side is null, or of another kind, under its schema.
-            SchemaBuilderError: the field's name is empty, and the side has a schema.
+            DataError: the key or value does not fit its schema, or is null although required.
+            SchemaBuilderError: the name of the field is empty, and there is a schema.
         """
         if schema is None:
             return None, {self._field: value}
@@ -47,7 +44,7 @@ class HoistField(KeyValueTransform):
         return new_schema, {self._field: value}
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`; the values become the one column of the batch."""
+        """As `change_value`; the values become the only column of the batch."""
         column = values.rows() if isinstance(values, Fields) else values
         new = Fields({self._field: column}, len(column))
         if schema is None:

@@ -1,4 +1,4 @@
-"""InsertField: add fields from a record's own data, or a fixed text."""
+"""InsertField: add the record's topic, partition, offset or timestamp, or a fixed text, as fields."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Self
@@ -46,8 +46,6 @@ def _field(name: str, doc: str) -> Any:
 
 
 class InsertFieldConfig(Config):
-    """The properties of InsertField."""
-
     topic_field: str | None = _field("topic.field", "Field name for Kafka topic.")
     partition_field: str | None = _field("partition.field", "Field name for Kafka partition.")
     offset_field: str | None = _field(
@@ -80,7 +78,7 @@ _PURPOSE: Final = "field insertion"
 
 
 class _Insertion(NamedTuple):
-    source: str  # the record's attribute, or "static"
+    source: str  # an attribute of the record, or "static"
     name: str
     optional: bool
     schema: Schema
@@ -94,7 +92,6 @@ class InsertField(Transform):
     variants = ("Key", "Value")
 
     def configure(self, config: InsertFieldConfig) -> None:
-        """Take the parsed `Config`."""
         kinds = (
             ("topic", config.topic_field, STRING),
             ("partition", config.partition_field, INT32),
@@ -108,11 +105,11 @@ class InsertField(Transform):
         self._copies = SchemaCache(self._copy)
 
     def apply(self, record: Record) -> Record:
-        """The record with the fields at the end of its side; one whose side is null passes.
+        """The record with the fields added to its key or value. A null key or value passes.
 
         Raises:
-            DataError: the side is no struct or map, a required field is null, or the record has no offset.
-            SchemaBuilderError: the struct has a field of that name.
+            DataError: the key or value is no struct or map, a required field is null, or the record has no offset.
+            SchemaBuilderError: the struct has a field with the same name.
         """
         schema, value = side_of(record, self.side)
         if value is None:
@@ -136,7 +133,7 @@ class InsertField(Transform):
         return with_side(record, self.side, new_schema, new)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, with one pass per field over the dicts; in place where they belong to the batch."""
+        """As `apply`, with one pass over the dicts for each field. Changes them in place if they belong to the batch."""
         schema, column = column_of(batch, self.side)
         if column is None:
             return batch
@@ -159,7 +156,7 @@ class InsertField(Transform):
                 if items is None or (isinstance(items, list) and None in items):
                     raise null_error(insertion.name, insertion.schema)
             elif schema is None and insertion.source != "topic" and isinstance(items, list) and None in items:
-                return self._one_by_one(batch)  # some maps get the field and some do not
+                return self._one_by_one(batch)  # some maps get the field, others do not
         rows = column if batch.owned and self.side == "value" else list(map(dict.copy, column))
         for insertion, items in additions:
             if items is None and schema is None and insertion.source != "topic":
@@ -168,7 +165,7 @@ class InsertField(Transform):
         return with_column(batch, self.side, new_schema, rows, owned=True)
 
     def _on_columns(self, batch: RecordBatch, fields: Fields) -> RecordBatch:
-        """As `apply_batch`, for values that are held as columns: what is inserted is one more."""
+        """As `apply_batch`, for values that are held as columns: adds a column for each field."""
         schema, new_schema = batch.value_schema, None
         if schema is not None:
             if isinstance(schema, list) or schema.type is not Type.STRUCT:
@@ -197,7 +194,7 @@ class InsertField(Transform):
         return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
 
     def _copy(self, schema: Schema) -> StructCopy:
-        """The copy of the old fields; the new schema has the inserted ones too."""
+        """The copy of the old fields. The new schema contains the inserted fields too."""
         added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
         new = copy_schema_basics(schema, (*schema.fields, *added))
         return StructCopy(new, (FieldCopy(f, f) for f in schema.fields), replace_null=self._replace_null)
@@ -211,7 +208,7 @@ class InsertField(Transform):
         return item
 
     def _column(self, insertion: _Insertion, batch: RecordBatch) -> Any:
-        """One item for every row, or a list of them."""
+        """One item for all rows, or a list with one for each."""
         if insertion.source == "static":
             return self._static
         column = getattr(batch, insertion.source)
@@ -235,7 +232,7 @@ def _no_offset() -> DataError:
 
 
 def _typed(insertion: _Insertion, item: Any, schema: Schema | None) -> Any:
-    """The item as the class that Connect would put: an int32 partition, a Timestamp only under a schema."""
+    """The item as the class that Connect puts: the partition is an int32, the timestamp a Timestamp only under a schema."""
     if item is None:
         return None
     if insertion.source == "partition":

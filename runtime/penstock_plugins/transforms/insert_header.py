@@ -7,8 +7,6 @@ __all__ = ["InsertHeader"]
 
 
 class InsertHeaderConfig(Config):
-    """The properties of InsertHeader."""
-
     header: str = prop("header", doc="The name of the header.", importance=Importance.HIGH)
     literal: str = prop(
         "value.literal",
@@ -33,5 +31,4 @@ class InsertHeader(Transform):
         return record.replace(headers=(*record.headers, self._header))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`."""
         return batch.with_header(self._header)

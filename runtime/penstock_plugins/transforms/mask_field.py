@@ -1,4 +1,4 @@
-"""MaskField: put something that says nothing in the place of fields: zero, an empty text, or a replacement."""
+"""MaskField: replace the values of fields by zero, an empty text or a configured replacement."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -36,12 +36,10 @@ _DEFAULT_MASKS: Final[Mapping[str, Any]] = {
     "java.util.ArrayList": (),
     "java.util.HashMap": {},
 }
-"""What a value of each class is masked with."""
+"""The mask for values of each Java class, if no replacement is configured."""
 
 
 class MaskFieldConfig(Config):
-    """The properties of MaskField."""
-
     fields: NonEmptyDistinctNames = prop("fields", doc="Names of fields to mask.", importance=Importance.HIGH)
     replacement: Annotated[str | None, not_blank] = prop(
         "replacement",
@@ -54,36 +52,37 @@ class MaskFieldConfig(Config):
 
 
 class MaskField(FieldValueTransform):
-    """Mask fields with a value that their type has for nothing, or numbers and texts with a replacement; nulls stay."""
+    """Mask fields with zero or an empty value of their type, or numbers and texts with a replacement; nulls stay."""
 
     Config = MaskFieldConfig
     java_names = ("org.apache.kafka.connect.transforms.MaskField",)
     purpose = "mask fields"
 
     def configure(self, config: MaskFieldConfig) -> None:
-        """Take the parsed `Config`."""
         self._names = frozenset(config.fields)
         self._replacement = config.replacement
         self._masks: dict[tuple[str, bool], Any] = {}
         self.change_fields(dict.fromkeys(config.fields, self._change(None)), replace_null=config.replace_null)
 
     def move(self, field: Field) -> FieldCopy:
-        """The field, masked if it is to be; its schema stays."""
+        """The field, masked if it is configured; its schema does not change."""
         return FieldCopy(field, field, self._change(field.schema) if field.name in self._names else None)
 
     def _change(self, schema: Schema | None) -> FieldChange:
         return FieldChange(partial(self._masked, schema), partial(self._masked_column, schema))
 
     def _masked_column(self, schema: Schema | None, column: list[Any], kinds: frozenset[type]) -> Column:
-        there = [v for v in column if v is not None] if _NULL in kinds else column
+        present = [v for v in column if v is not None] if _NULL in kinds else column
         kinds = kinds - {_NULL}
-        if not there:
+        if not present:
             return Same(None)
-        # Integers without a class of their own are of different ones within and without 64 bits.
-        if len(kinds) > 1 or (kinds == {int} and len({java_class(schema, v) for v in (min(there), max(there))}) > 1):
+        # A plain `int` is a Long in Java within 64 bits, and a BigInteger beyond.
+        if len(kinds) > 1 or (
+            kinds == {int} and len({java_class(schema, v) for v in (min(present), max(present))}) > 1
+        ):
             return [self._masked(schema, v) for v in column]
-        mask = self._masked(schema, there[0])
-        return Same(mask) if there is column else [None if v is None else mask for v in column]
+        mask = self._masked(schema, present[0])
+        return Same(mask) if present is column else [None if v is None else mask for v in column]
 
     def _masked(self, schema: Schema | None, value: Any) -> Any:
         if value is None:
@@ -106,7 +105,7 @@ class MaskField(FieldValueTransform):
         return Float32(mask) if boxed and java == "java.lang.Float" else mask
 
     def _replaced(self, java: str, text: str) -> Any:
-        """The replacement as a value of a class of Java, by `Values.convertTo...`."""
+        """The replacement as a value of a Java class, converted as `Values.convertTo...` does."""
         if java == "java.lang.String":
             return text
         try:

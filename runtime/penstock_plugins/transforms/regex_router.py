@@ -9,8 +9,6 @@ __all__ = ["RegexRouter"]
 
 
 class RegexRouterConfig(Config):
-    """The properties of RegexRouter."""
-
     regex: str = prop(
         "regex",
         doc="Regular expression to use for matching.",
@@ -29,15 +27,14 @@ class RegexRouterConfig(Config):
 class RegexRouter(Transform):
     """Update the record topic using the configured regular expression and replacement string.
 
-    When the expression matches the whole topic, its first find is replaced; that is a search of its own, as in Java, so
-    `foo|foobar` on `foobar` replaces only `foo`.
+    If the expression matches the whole topic, the first match of a new search is replaced, as in Java: `foo|foobar` on
+    `foobar` replaces only `foo`.
     """
 
     Config = RegexRouterConfig
     java_names = ("org.apache.kafka.connect.transforms.RegexRouter",)
 
     def configure(self, config: RegexRouterConfig) -> None:
-        """Take the parsed `Config`."""
         self._pattern = compile_java(config.regex)
         self._replacement = config.replacement
 
@@ -46,12 +43,12 @@ class RegexRouter(Transform):
 
         Raises:
             TypeError: the record has no topic.
-            ValueError, IndexError: the replacement does not go with the expression.
+            ValueError, IndexError: the replacement refers to a group that the expression does not have.
         """
         return record.replace(topic=self._routed(record.topic))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, once per topic."""
+        """As `apply`, once for each topic."""
         topics = batch.topic
         if not isinstance(topics, list):
             return batch.replace(topic=self._routed(topics)) if len(batch) else batch

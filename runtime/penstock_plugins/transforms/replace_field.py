@@ -1,4 +1,4 @@
-"""ReplaceField: leave out fields, and give others new names."""
+"""ReplaceField: drop and rename fields."""
 
 from typing import Annotated, Any, Final
 
@@ -25,7 +25,7 @@ _PURPOSE: Final = "field replacement"
 
 
 def _pair(text: str) -> tuple[str, str]:
-    """`old:new`, as `String.split` reads it: empty parts at the end do not count."""
+    """Splits `old:new` as Java's `String.split` does: empty parts at the end do not count."""
     parts = text.rstrip(":").split(":")
     if len(parts) != 2:
         raise ValueError(f"Invalid rename mapping: {text}. Write the old and the new name with a colon between them.")
@@ -39,8 +39,6 @@ def _all_pairs(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ReplaceFieldConfig(Config):
-    """The properties of ReplaceField."""
-
     exclude: DistinctNames = prop(
         "exclude",
         (),
@@ -69,21 +67,20 @@ class ReplaceField(KeyValueTransform):
     java_names = ("org.apache.kafka.connect.transforms.ReplaceField",)
 
     def configure(self, config: ReplaceFieldConfig) -> None:
-        """Take the parsed `Config`."""
         self._exclude, self._include = frozenset(config.exclude), frozenset(config.include)
         self._renames = dict(map(_pair, config.renames))
-        # Of several old names for one new name, Connect finds the one that its map of renames iterates over last.
+        # If several old names have the same new name, Connect uses the one that comes last in its HashMap of renames.
         self._old_names = {self._renames[old]: old for old in in_hash_order(self._renames)}
         self._replace_null = config.replace_null
         self._copies = SchemaCache(self._copy)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The fields that stay, under their new names; null passes with its schema.
+        """The fields that are kept, with their new names; null passes with its schema.
 
         Raises:
-            DataError: the side is no struct or map, or a field may not hold what it gets.
+            DataError: the key or value is no struct or map, or a value is invalid for its new field.
             SchemaBuilderError: two fields of a struct would have the same name.
-            TypeError: a key of a map is no text.
+            TypeError: a key of a map is no string.
         """
         if value is None:
             return schema, None
@@ -94,12 +91,12 @@ class ReplaceField(KeyValueTransform):
         return copy.schema, copy.row(value)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`; columns are left out and renamed without a look at the rows."""
+        """As `change_value`; drops and renames columns without reading their values."""
         if schema is None:
             fields = Fields.of(values)
             if fields is None:
                 return None
-            kept = {self._new_name(name): column for name, column in fields.columns.items() if self._stays(name)}
+            kept = {self._new_name(name): column for name, column in fields.columns.items() if self._is_kept(name)}
             return None, with_columns(fields, kept), True
         if schema.type is not Type.STRUCT or (not isinstance(values, Fields) and None in values):
             return None
@@ -114,9 +111,9 @@ class ReplaceField(KeyValueTransform):
                     f"A key of the map is a {type(name).__name__}, and field names are texts. Keep such records from this "
                     "transform with a predicate."
                 )
-        return {self._new_name(name): item for name, item in value.items() if self._stays(name)}
+        return {self._new_name(name): item for name, item in value.items() if self._is_kept(name)}
 
-    def _stays(self, name: str) -> bool:
+    def _is_kept(self, name: str) -> bool:
         return name not in self._exclude and (not self._include or name in self._include)
 
     def _new_name(self, name: str) -> str:
@@ -125,18 +122,18 @@ class ReplaceField(KeyValueTransform):
     def _copy(self, schema: Schema) -> StructCopy:
         """The copy into structs of the new schema.
 
-        Connect copies by the new names: it reads the field that the new name's renaming names, not the one that the schema
-        comes from. The two differ where a field has the new name of another one that is left out or absent.
+        Connect copies by the new names: for each it reads the field that `renames` maps to it, not the field whose schema it
+        took. The two differ if a field already has the new name of a field that is dropped or absent.
         """
-        targets = [Field(self._new_name(f.name), f.schema) for f in schema.fields if self._stays(f.name)]
-        new = copy_schema_basics(schema, targets)
-        old = {f.name: f for f in schema.fields}
+        targets = [Field(self._new_name(f.name), f.schema) for f in schema.fields if self._is_kept(f.name)]
+        new_schema = copy_schema_basics(schema, targets)
+        fields = {f.name: f for f in schema.fields}
         sources = [self._old_names.get(t.name, t.name) for t in targets]
         for name in sources:
-            if name not in old:
+            if name not in fields:
                 raise DataError(
                     f"{name} is not a valid field name: `renames` gives this field, which the struct does not have, the "
-                    "name of one that it has. Take the rename out, or exclude the other field."
+                    "name of one that it has. Remove the rename, or exclude the other field."
                 )
-        moves = [FieldCopy(old[name], target) for name, target in zip(sources, targets, strict=True)]
-        return StructCopy(new, moves, replace_null=self._replace_null)
+        moves = [FieldCopy(fields[name], target) for name, target in zip(sources, targets, strict=True)]
+        return StructCopy(new_schema, moves, replace_null=self._replace_null)

@@ -1,4 +1,4 @@
-"""SetSchemaMetadata: another name or version for the schema of a struct."""
+"""SetSchemaMetadata: set the name or version of a struct's schema."""
 
 from dataclasses import replace
 from typing import Any, Self
@@ -15,8 +15,6 @@ __all__ = ["SetSchemaMetadata"]
 
 
 class SetSchemaMetadataConfig(Config):
-    """The properties of SetSchemaMetadata."""
-
     schema_name: str | None = prop("schema.name", None, doc="Schema name to set.", importance=Importance.HIGH)
     schema_version: Int | None = prop("schema.version", None, doc="Schema version to set.", importance=Importance.HIGH)
     replace_null: bool = replace_null_with_default()
@@ -35,16 +33,15 @@ class SetSchemaMetadata(KeyValueTransform):
     java_names = ("org.apache.kafka.connect.transforms.SetSchemaMetadata",)
 
     def configure(self, config: SetSchemaMetadataConfig) -> None:
-        """Take the parsed `Config`."""
         self._name, self._version = config.schema_name, config.schema_version
         self._replace_null = config.replace_null
         self._copies = SchemaCache(self._copy)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The renamed schema; the struct is copied, so that nulls become defaults.
+        """The schema with the new name and version. The struct is copied, so nulls become defaults.
 
         Raises:
-            DataError: there is a value without a schema, the schema is not that of a struct, or a required field is null.
+            DataError: a value has no schema, the schema is not that of a struct, or a required field is null.
         """
         if schema is None:
             if value is None:
@@ -57,7 +54,7 @@ class SetSchemaMetadata(KeyValueTransform):
         return copy.schema, copy.row_with_defaults(value) if isinstance(value, dict) else value
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`; where no null is to be filled, the values stay what they are."""
+        """As `change_value`. Returns the same values if none of their nulls is replaced."""
         if schema is None:
             return None
         copy = self._copies[schema]

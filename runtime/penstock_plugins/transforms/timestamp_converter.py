@@ -20,7 +20,7 @@ __all__ = ["TimestampConverter"]
 class TimestampConverter(FieldValueTransform):
     """Convert timestamps between different formats such as Unix epoch, strings, and Connect Date/Timestamp types.
 
-    Applies to individual fields or to the entire value. One `format` serves texts that are read and texts that are written.
+    Applies to individual fields or to the entire value. The same `format` is used for reading and for writing texts.
     """
 
     Config = TimestampConverterConfig
@@ -28,10 +28,10 @@ class TimestampConverter(FieldValueTransform):
     purpose = "converting timestamp formats"
 
     def configure(self, config: TimestampConverterConfig) -> None:
-        """Take the parsed `Config`.
+        """Configure the transform.
 
         Raises:
-            ConfigError: the format reads names of time zones, and this machine does not know their rules.
+            ConfigError: the format contains names of time zones, and this machine has no time zone database.
         """
         self._field = config.field
         self._target = SCHEMAS[config.target_type]
@@ -50,13 +50,13 @@ class TimestampConverter(FieldValueTransform):
             )
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The side with its timestamp converted; null stays null.
+        """The key or value with its timestamp converted; null stays null.
 
         Raises:
-            DataError: the timestamp is of a class that has no such form, its text does not fit `format`, the side is no
+            DataError: the class of the timestamp is not supported, its text does not match `format`, the key or value is no
                 struct or map, or a required field is null.
-            ConnectError: the timestamp's schema has no such form.
-            TypeError: the timestamp is a text, and there is no `format`.
+            ConnectError: the schema of the timestamp is not supported.
+            TypeError: the timestamp is a text, and no `format` is configured.
         """
         if not self._field:
             return self._whole(schema), self._converted(schema, value)
@@ -72,7 +72,8 @@ class TimestampConverter(FieldValueTransform):
             return self._whole(schema), self._column(schema, values), True
         if self._reads_zones and isinstance(values, Fields):
             same = values.columns.get(self._field)
-            if isinstance(same, Same):  # a text may mean another moment when it is read again
+            if isinstance(same, Same):
+                # A text may be another time when it is read again: see `SimpleDateFormat.zone`.
                 values = values.having({**values.columns, self._field: [same.value] * len(values)})
         return super().change_values(schema, values)
 
@@ -85,18 +86,18 @@ class TimestampConverter(FieldValueTransform):
         try:
             return super().apply_batch(batch)
         except Exception:
-            dates.zone = zone  # `apply` reads the same texts again, and starts where this began
+            dates.zone = zone  # `apply` reads the same texts again, and must start with the same zone
             raise
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """As for all, with the default of the struct converted."""
+        """The copy of structs of this schema; the default of the struct is converted too."""
         copy = super().copy_of(replace(schema, default=None) if schema.default is not None else schema)
         if schema.default is not None:
             copy.schema = replace(copy.schema, default=copy.row(schema.default))
         return copy
 
     def move(self, field: Field) -> FieldCopy:
-        """The one field converted; its default is lost."""
+        """The field with the target's schema; its default is dropped, as in Kafka Connect."""
         if field.name != self._field:
             return FieldCopy(field, field)
         new = self._target.as_optional() if field.schema.optional else self._target

@@ -1,4 +1,4 @@
-"""TimestampRouter: put a record's timestamp into the name of its topic."""
+"""TimestampRouter: put the record's timestamp into the name of its topic."""
 
 from penstock import Config, DataError, Importance, Record, RecordBatch, Transform, prop
 from penstock_java.date_format import PatternError, SimpleDateFormat
@@ -9,8 +9,6 @@ _TOPIC, _TIMESTAMP = "${topic}", "${timestamp}"
 
 
 class TimestampRouterConfig(Config):
-    """The properties of TimestampRouter."""
-
     topic_format: str = prop(
         "topic.format",
         "${topic}-${timestamp}",
@@ -30,7 +28,7 @@ class TimestampRouter(Transform):
     """Update the record's topic field as a function of the original topic value and the record timestamp, in UTC.
 
     This is mainly useful for sink connectors, since the topic field is often used to determine the equivalent entity name
-    in the destination system. A wrong `timestamp.format` shows with the first record that has a timestamp, as in Kafka
+    in the destination system. A wrong `timestamp.format` fails at the first record that has a timestamp, as in Kafka
     Connect.
     """
 
@@ -38,7 +36,6 @@ class TimestampRouter(Transform):
     java_names = ("org.apache.kafka.connect.transforms.TimestampRouter",)
 
     def configure(self, config: TimestampRouterConfig) -> None:
-        """Take the parsed `Config`."""
         self._topic_format = config.topic_format
         self._format: SimpleDateFormat | PatternError
         try:
@@ -51,7 +48,7 @@ class TimestampRouter(Transform):
 
         Raises:
             DataError: the record has no timestamp.
-            ValueError: `timestamp.format` is no pattern.
+            ValueError: `timestamp.format` is no valid pattern.
             TypeError: the record has no topic.
         """
         if record.timestamp is None:
@@ -60,7 +57,7 @@ class TimestampRouter(Transform):
         return record.replace(topic=self._with_topic(record.topic).replace(_TIMESTAMP, text))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, once for each topic and text."""
+        """As `apply`, once for each topic and time text."""
         if not len(batch):
             return batch
         stamps = batch.timestamp

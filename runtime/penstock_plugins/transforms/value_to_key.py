@@ -1,4 +1,4 @@
-"""ValueToKey: a new key of fields of the value."""
+"""ValueToKey: make a new key from fields of the value."""
 
 from typing import Any, Final
 
@@ -14,8 +14,6 @@ _DICT: Final = {dict}
 
 
 class ValueToKeyConfig(Config):
-    """The properties of ValueToKey."""
-
     fields: NonEmptyDistinctNames = prop(
         "fields", doc="Field names on the record value to extract as the record key.", importance=Importance.HIGH
     )
@@ -29,13 +27,12 @@ class ValueToKey(Transform):
     java_names = ("org.apache.kafka.connect.transforms.ValueToKey",)
 
     def configure(self, config: ValueToKeyConfig) -> None:
-        """Take the parsed `Config`."""
         self._names = config.fields
         self._replace_null = config.replace_null
         self._copies = SchemaCache(self._copy)
 
     def apply(self, record: Record) -> Record:
-        """The record with the new key, a struct or map; its value stays as it is.
+        """The record with the new key, a struct or map. The value does not change.
 
         Raises:
             DataError: the value is null or no struct or map, its schema lacks a field, or a required field is null.
@@ -44,7 +41,7 @@ class ValueToKey(Transform):
         return record.replace(key=key, key_schema=schema)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, from columns where the values have one shape."""
+        """As `apply`, from columns if the values have the same fields."""
         schema = batch.value_schema
         values = batch.value if batch.fields is None else batch.fields
         if values is not None and not isinstance(schema, list):
@@ -54,21 +51,21 @@ class ValueToKey(Transform):
         pairs = [self._key(s, v) for s, v in zip(batch.column("value_schema"), batch.column("value"), strict=True)]
         schemas = [s for s, _ in pairs]
         first = schemas[0] if schemas else None
-        one = first if all(s is first for s in schemas) else schemas
-        return batch.replace(key=[key for _, key in pairs], key_schema=one)
+        key_schema = first if all(s is first for s in schemas) else schemas
+        return batch.replace(key=[key for _, key in pairs], key_schema=key_schema)
 
     def _key(self, schema: Schema | None, value: Any) -> tuple[Schema | None, dict[str, Any]]:
         if schema is None:
-            there = require_map(value, _PURPOSE)
-            return None, {name: there.get(name) for name in self._names}
+            fields = require_map(value, _PURPOSE)
+            return None, {name: fields.get(name) for name in self._names}
         require_struct(schema, value, _PURPOSE)
         copy = self._copies[schema]
         return copy.schema, copy.row(value)
 
     def _keys(self, schema: Schema | None, values: list[Any] | Fields) -> list[dict[str, Any]] | None:
         if schema is not None:
-            made = self._copies[schema].rows(values)
-            return made.rows() if isinstance(made, Fields) else None
+            rows = self._copies[schema].rows(values)
+            return rows.rows() if isinstance(rows, Fields) else None
         if isinstance(values, Fields):
             return values.having({name: values.columns.get(name, Same(None)) for name in self._names}).rows()
         if set(map(type, values)) != _DICT:
@@ -82,5 +79,5 @@ class ValueToKey(Transform):
             if field is None:
                 raise DataError(f"Field does not exist: {name}")
             fields.append(field)
-        new = Schema(Type.STRUCT, fields=tuple(fields))
-        return StructCopy(new, (FieldCopy(f, f) for f in fields), replace_null=self._replace_null)
+        new_schema = Schema(Type.STRUCT, fields=tuple(fields))
+        return StructCopy(new_schema, (FieldCopy(f, f) for f in fields), replace_null=self._replace_null)

@@ -1,1 +1,1 @@
-"""Values as the texts that people write: `org.apache.kafka.connect.data.Values`."""
+"""Values as literals, such as `[1, "a"]` and `2026-11-23`: `org.apache.kafka.connect.data.Values`."""

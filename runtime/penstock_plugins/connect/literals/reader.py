@@ -1,4 +1,4 @@
-"""Literals to values, the reading half of `org.apache.kafka.connect.data.Values`: how headers are guessed."""
+"""Parses literals: `Values.parseString`. Header converters derive the type of a header from its text this way."""
 
 import re
 from collections.abc import Iterable
@@ -21,25 +21,25 @@ _TOKEN: Final = re.compile(r'[:,{}\[\]"]')
 _WORDS: Final = frozenset(("null", "true", "false"))
 _SIGNS: Final = ("+", "-")
 _DEEPEST: Final = 200
-"""Lists and maps within each other, as deep as Python's stack allows for wherever this is called."""
+"""The depth limit of nested lists and maps, so that Python's stack suffices."""
 _BLANK: Final = "".join(map(chr, range(33)))  # what Java's trim cuts
 
 
 def parse_literal(text: str) -> SchemaAndValue:
-    """The schema and value that a text suggests; what is no literal is a string."""
+    """The schema and value of a literal. A text that is no literal is a string."""
     if not text:
         return STRING, text
-    if _TOKEN.search(text) is None and (bare := text.strip(_BLANK)) not in _WORDS:
-        return _parse_token(bare) or (STRING, text)
+    if _TOKEN.search(text) is None and (trimmed_text := text.strip(_BLANK)) not in _WORDS:
+        return _parse_token(trimmed_text) or (STRING, text)
     try:
-        found = _Parser(text).parse(inside=False)
+        result = _Parser(text).parse(inside=False)
     except _TooDeep:
         return STRING, text
-    return (None, None) if found is None else found
+    return (None, None) if result is None else result
 
 
 def _parse_token(token: str) -> SchemaAndValue | None:
-    """The moment or number that one token is; None for any other text."""
+    """The instant or number of a token; None if it is neither."""
     digit = token[:1].isdigit()
     if digit and (moment := parse_instant(token)) is not None:
         return moment
@@ -51,7 +51,7 @@ class _TooDeep(Exception):
 
 
 class _Parser:
-    """`Values.Parser` and `Values.ValueParser`: tokens end at each of `: , { } [ ] "` that no backslash precedes."""
+    """`Values.Parser` and `Values.ValueParser`. Each of `: , { } [ ] "` without a backslash before it ends a token."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -123,7 +123,7 @@ class _Parser:
         return True
 
     def _word(self, expected: str, *, inside: bool) -> bool:
-        """Whether a word stands here; on the outside it has to stand alone."""
+        """Whether the word comes next; outside lists and maps it must be the whole text."""
         start = self._mark()
         if self._consume(expected) and (inside or not self._has_next()):
             return True
@@ -151,13 +151,13 @@ class _Parser:
     def _plain(self, token: str, *, inside: bool) -> SchemaAndValue:
         digit = token[:1].isdigit()
         if digit:
-            at = self._mark()
-            more = self._take_more(4)
-            if more is not None and (moment := parse_instant(token + more)) is not None:
+            mark = self._mark()
+            next_tokens = self._take_more(4)
+            if next_tokens is not None and (moment := parse_instant(token + next_tokens)) is not None:
                 return moment
-            self._rewind(at)
-        if (found := _parse_token(token)) is not None:
-            return found
+            self._rewind(mark)
+        if (result := _parse_token(token)) is not None:
+            return result
         if inside:
             raise NotALiteralError
         return STRING, self._text
@@ -170,7 +170,7 @@ class _Parser:
         return parse_instant(content) or (STRING, content)
 
     def _member(self) -> SchemaAndValue | None:
-        """A member of a list or map."""
+        """Parse a member of a list or map."""
         if self._depth == _DEEPEST:
             raise _TooDeep
         self._depth += 1
@@ -228,8 +228,8 @@ class _Parser:
 def _by_typed_key(
     entries: list[tuple[SchemaAndValue, SchemaAndValue | None]],
 ) -> Iterable[tuple[Any, tuple[SchemaAndValue, SchemaAndValue | None]]]:
-    """Later entries of one key win, and Java's 1 of one width is not its 1 of another."""
+    """Entries by schema and value of their key, because in Java a 1 of one width is not equal to a 1 of another."""
     for key, value in entries:
         if isinstance(key[1], (list, dict)):
-            raise NotALiteralError  # a list or map cannot be a key here
+            raise NotALiteralError  # a list or map cannot be a key in Python
         yield (key[0], key[1]), (key, value)

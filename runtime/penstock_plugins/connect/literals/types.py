@@ -1,4 +1,4 @@
-"""The types of literals: numbers and moments from their texts, and the one schema for the members of a list or map."""
+"""Numbers and instants from literals, and the common schema of the members of a list or map."""
 
 import re
 from typing import Any, Final
@@ -21,36 +21,36 @@ _NUMBERS: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, 
 
 
 class NotALiteralError(Exception):
-    """A list or map that is none; the whole text is then a string."""
+    """A text is no valid list or map; it is read as a string then."""
 
 
 class CommonSchema:
-    """The schema that all values of a list can have (`commonSchemaFor`)."""
+    """The common schema of the values of a list (`Values.commonSchemaFor`)."""
 
     def __init__(self) -> None:
         self.schema: Schema | None = None
         self.compatible = True
 
     def add(self, item: SchemaAndValue | None) -> None:
-        """Another member."""
+        """Take another member into account."""
         if item is None or item[0] is None:
             return
-        new = item[0]
-        old = self.schema
-        if old is None or old.type is new.type:
-            self.schema = new
-        elif old.type in _NUMBERS and new.type in _NUMBERS:
-            self.schema = max(old, new, key=lambda s: _NUMBERS.index(s.type))
+        schema = item[0]
+        common = self.schema
+        if common is None or common.type is schema.type:
+            self.schema = schema
+        elif common.type in _NUMBERS and schema.type in _NUMBERS:
+            self.schema = max(common, schema, key=lambda s: _NUMBERS.index(s.type))
         else:
             self.schema = None
             self.compatible = False
 
 
 def align(schema: Schema | None, item: SchemaAndValue | None) -> Any:
-    """A member's value as the common schema has it.
+    """A member's value, converted to the common schema.
 
     Raises:
-        NotALiteralError: it has no such form; null has none.
+        NotALiteralError: the value cannot be converted, or is null.
     """
     value = None if item is None else item[1]
     if schema is None:
@@ -64,33 +64,29 @@ def align(schema: Schema | None, item: SchemaAndValue | None) -> Any:
             raise NotALiteralError
         return value
     if schema.name is not None:
-        return _to_instant(schema, int(value))
+        return Instant(int(value) * DAY if schema == DATE else int(value))
     if schema.type in BOUNDS:
         return {s.type: c for s, c in _WIDTHS}[schema.type](value)
     return Float32(float_value(int(value))) if schema.type is Type.FLOAT32 else float(value)
 
 
-def _to_instant(schema: Schema, number: int) -> Instant:
-    return Instant(number * DAY if schema == DATE else number)
-
-
 def parse_instant(text: str) -> SchemaAndValue | None:
-    """A date, time or timestamp by its length; fields out of range roll over."""
+    """A date, time or timestamp, depending on the length of the text. Fields out of range roll over."""
     text = text.replace("\\:", ":")
-    if len(text) == 10 and (found := _DATE.match(text)):
-        year, month, day = map(int, found.groups())
+    if len(text) == 10 and (match := _DATE.match(text)):
+        year, month, day = map(int, match.groups())
         return DATE, Instant(millis_of(year, month, day))
-    if len(text) == 13 and (found := _TIME.match(text)):
-        hour, minute, second, milli = map(int, found.groups())
+    if len(text) == 13 and (match := _TIME.match(text)):
+        hour, minute, second, milli = map(int, match.groups())
         return TIME, Instant(millis_of(1970, 1, 1, hour, minute, second, milli))
-    if len(text) == 24 and (found := _TIMESTAMP.match(text)):
-        year, month, day, hour, minute, second, milli = map(int, found.groups())
+    if len(text) == 24 and (match := _TIMESTAMP.match(text)):
+        year, month, day, hour, minute, second, milli = map(int, match.groups())
         return TIMESTAMP, Instant(millis_of(year, month, day, hour, minute, second, milli))
     return None
 
 
 def parse_number(token: str) -> SchemaAndValue | None:
-    """The smallest integer type that holds it, else float32 and float64 when finite, else Decimal."""
+    """The number as the smallest integer type that holds it, else as float32 or float64 if finite, else as Decimal."""
     try:
         number = parse_big_decimal(token)
     except ValueError:
@@ -103,10 +99,10 @@ def parse_number(token: str) -> SchemaAndValue | None:
             if low <= whole <= high:
                 return schema, width(whole)
     if exponent != 0:
-        near = float_value(number)
-        if abs(near) != float("inf"):
-            return FLOAT32, Float32(near)
-        near = double_value(number)
-        if abs(near) != float("inf"):
-            return FLOAT64, near
+        nearest = float_value(number)
+        if abs(nearest) != float("inf"):
+            return FLOAT32, Float32(nearest)
+        nearest = double_value(number)
+        if abs(nearest) != float("inf"):
+            return FLOAT64, nearest
     return decimal(-exponent), number

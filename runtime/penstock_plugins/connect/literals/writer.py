@@ -1,4 +1,4 @@
-"""Values as literals, the writing half of `org.apache.kafka.connect.data.Values`: how headers are written."""
+"""Writes values as literals: `Values.convertToString`. Header converters write headers this way."""
 
 import base64
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ __all__ = ["write_literal"]
 
 
 def write_literal(schema: Schema | None, value: Any, *, inside: bool = False) -> str:
-    """The literal of a value: texts bare on the outside, quoted and escaped in lists and maps.
+    """The literal of a value. `inside` lists and maps strings are quoted and escaped, outside they are not.
 
     Raises:
-        DataError: the value is of no class that Connect writes.
+        DataError: Connect cannot write values of this class.
     """
     match value:
         case None:
@@ -57,7 +57,7 @@ def _entries(schema: Schema | None, value: dict[Any, Any]) -> Iterable[tuple[str
 
 
 def _write_instant(millis: int) -> str:
-    """By the moment alone: times below one day after the epoch, dates on whole days, else both."""
+    """Depends on the instant alone: a time before the end of 1970-01-01, a date on whole days, else both."""
     t = civil(millis)
     clock = f"{t.hour:02}:{t.minute:02}:{t.second:02}.{t.milli:03}Z"
     day = f"{t.year_of_era:04}-{t.month:02}-{t.day:02}"

@@ -42,8 +42,6 @@ _STEPS_PER_SECOND: Final = 20
 
 
 class DatagenConfig(Config):
-    """What Datagen takes."""
-
     topic: Annotated[str, not_blank] = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
     shape: Annotated[str, words(*SHAPES)] = prop(
         "schema.type", "orders", doc=f"The kind of records: {', '.join(SHAPES)}.", importance=Importance.HIGH
@@ -116,11 +114,9 @@ class Datagen(SourceConnector):
         return [{**properties, "task.partitions": ",".join(map(str, own))} for own in dealt]
 
     def source(self, config: DatagenConfig) -> "DatagenSource":
-        """The driver half."""
         return DatagenSource(config)
 
     def reader(self, config: DatagenConfig) -> "DatagenReader":
-        """The task half."""
         return DatagenReader(config)
 
     def alter_offsets(self, config: DatagenConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:

@@ -31,8 +31,6 @@ __all__ = ["FileSink", "FileSinkConfig", "FileStreamSink", "FileWriter"]
 
 
 class FileSinkConfig(Config):
-    """What FileStreamSink takes: Kafka Connect's names."""
-
     file: str | None = prop(
         "file",
         None,
@@ -60,11 +58,9 @@ class FileStreamSink(SinkConnector):
             yield Problem("file", "The name of a file cannot hold the character NUL; property `file` must name a file.")
 
     def sink(self, config: FileSinkConfig) -> Sink:
-        """The driver half."""
         return FileSink(config.file) if config.file else StdoutSink()
 
     def writer(self, config: FileSinkConfig) -> Writer:
-        """The task half."""
         return FileWriter(config.file) if config.file else StdoutWriter()
 
     def alter_offsets(self, config: FileSinkConfig, offsets: Mapping[Any, Any]) -> bool:
@@ -115,7 +111,6 @@ class FileSink(Sink):
         return offsets
 
     def stop(self) -> None:
-        """Close the file."""
         self._file.close()
         discard_staged(self._path)
 
@@ -138,6 +133,5 @@ class FileWriter(StagingWriter):
         return {"path": self._path, "bytes": len(data), "device": file.device, "inode": file.inode}
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
         super().close()

@@ -49,8 +49,6 @@ __all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
 
 
 class FileSourceConfig(Config):
-    """What FileStreamSource takes: Kafka Connect's names."""
-
     file: str | None = prop(
         "file",
         None,
@@ -102,7 +100,6 @@ class FileStreamSource(SourceConnector):
         return FileSource(config.file)
 
     def reader(self, config: FileSourceConfig) -> "FileReader":
-        """The task half."""
         return FileReader(config.topic, _portion(config))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
@@ -192,7 +189,6 @@ class FileSource(Source):
             self._follower.committed(mark)
 
     def stop(self) -> None:
-        """Close the files."""
         self._follower.close()
 
     def _position(self, offsets: Offsets) -> int:

@@ -16,8 +16,6 @@ _FILES = ("parquet", "orc", "json", "csv", "text", "avro", "xml")
 
 
 class SparkSinkConfig(Config):
-    """What SparkSink takes."""
-
     open_prefixes: ClassVar[tuple[str, ...]] = ("spark.option.",)
 
     format: Annotated[str, not_blank] = prop(
@@ -49,7 +47,6 @@ class SparkSink(SinkConnector):
             yield Problem("path", f"Format {config.format} writes files and needs a path.")
 
     def sink(self, config: SparkSinkConfig) -> "SparkWrite":
-        """The driver half."""
         return SparkWrite(config)
 
 

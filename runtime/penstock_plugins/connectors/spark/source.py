@@ -45,8 +45,6 @@ _PORTION: Final = 2000
 
 
 class SparkSourceConfig(Config):
-    """What SparkDataSource takes."""
-
     open_prefixes: ClassVar[tuple[str, ...]] = ("option.",)
 
     data_source: Annotated[str, not_blank] = prop(
@@ -78,11 +76,9 @@ class SparkDataSource(SourceConnector):
             yield from e.problems
 
     def source(self, config: SparkSourceConfig) -> "SparkSource":
-        """The driver half."""
         return SparkSource(config)
 
     def reader(self, config: SparkSourceConfig) -> "SparkSourceReader":
-        """The task half."""
         return SparkSourceReader(config)
 
 

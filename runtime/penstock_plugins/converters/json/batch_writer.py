@@ -1,4 +1,4 @@
-"""Many values as JSON at once: msgspec writes, and what it writes otherwise than Jackson does is found in the output."""
+"""Writes many values as JSON at once with msgspec. Where its output differs from Jackson's, the value is written again."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from penstock_java.floats import plain_range
 __all__ = ["encode_lines", "writes_alike"]
 
 _DIFFERENT: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
-"""msgspec writes control characters with lower-case digits and leaves characters beyond the BMP as they are."""
+"""msgspec writes control characters with lower-case hex digits, and characters beyond the BMP without escapes."""
 
 _WIDTHS: Final = frozenset((Int8, Int16, Int32, Int64))
 _SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS
@@ -22,18 +22,18 @@ _SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) 
 def _encode_width(value: object) -> int:
     if type(value) in _WIDTHS and isinstance(value, int):
         return int(value)
-    raise TypeError(f"{type(value).__name__} is not written by the fast way")
+    raise TypeError(f"{type(value).__name__} is not written by msgspec")
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_width)
 
 
 def encode_lines(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list[bytes] | None:
-    """The JSON of each value as Jackson writes it; None when msgspec refuses one of them.
+    """The JSON of each value as Jackson writes it; None if msgspec refuses one of them.
 
     Args:
         values: values whose numbers both write alike.
-        exactly: writes the value with that index the exact way.
+        exactly: writes the value with the given index the exact way.
     """
     try:
         joined = _ENCODER.encode_lines(values)
@@ -51,25 +51,25 @@ def encode_lines(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list
 
 
 def writes_alike(values: Sequence[Any]) -> bool:
-    """Whether values without a schema hold only what msgspec and Jackson write alike, texts apart."""
+    """Whether msgspec writes these values without a schema as Jackson does, except for some characters of strings."""
     level: Sequence[Any] = values
     while level:
         types = set(map(type, level))
         if not types <= _SAME_TYPES:
             return False
         if int in types:
-            whole = level if len(types) == 1 else [v for v in level if type(v) is int]
-            if min(whole) < -(2**63) or max(whole) >= 2**63:
+            integers = level if len(types) == 1 else [v for v in level if type(v) is int]
+            if min(integers) < -(2**63) or max(integers) >= 2**63:
                 return False
         if float in types and not all(plain_range(v) for v in level if type(v) is float):
             return False
-        below: list[Any] = []
+        next_level: list[Any] = []
         if dict in types:
             dicts = level if len(types) == 1 else [v for v in level if type(v) is dict]
             if not set(map(type, chain.from_iterable(dicts))) <= {str}:
                 return False
-            below.extend(chain.from_iterable(map(dict.values, dicts)))
+            next_level.extend(chain.from_iterable(map(dict.values, dicts)))
         if list in types:
-            below.extend(chain.from_iterable(level if len(types) == 1 else [v for v in level if type(v) is list]))
-        level = below
+            next_level.extend(chain.from_iterable(level if len(types) == 1 else [v for v in level if type(v) is list]))
+        level = next_level
     return True

@@ -1,4 +1,4 @@
-"""Rows that were read from JSON, under their schema: told by columns whether they are what Kafka Connect reads."""
+"""Converts rows that msgspec read to Connect's values under a schema, column by column."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -13,14 +13,14 @@ __all__ = ["reads_columns", "to_connect"]
 _NULL: Final = type(None)
 _ROWS: Final = {dict}
 _SAME_TYPES: Final = {str, int, bool, _NULL}
-"""What msgspec and Jackson hand over alike; a float is another number where its text is read as a decimal."""
+"""Types that msgspec and Jackson read alike. A float is not among them: Jackson reads its text as a decimal."""
 
 _CLASSES: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.FLOAT64: float, **dict.fromkeys(BOUNDS, int)}
 _NESTED: Final = (Type.ARRAY, Type.MAP)
 
 
 def reads_columns(schema: Schema) -> bool:
-    """Whether `to_connect` can say yes to values of this schema: structs without arrays and maps."""
+    """Whether `to_connect` supports the schema: structs without arrays and maps."""
     return (
         schema.type is Type.STRUCT
         and schema.name not in LOGICAL
@@ -30,46 +30,46 @@ def reads_columns(schema: Schema) -> bool:
 
 
 def to_connect(schema: Schema, fields: Fields, nodes: NodeReader) -> Fields | None:
-    """The rows as values of a struct; None where one may not agree, so that the exact way has to look.
+    """The rows as structs of the schema; None if a value may not fit, so that the exact way has to decide.
 
     Args:
-        schema: their schema, of which `reads_columns` is true.
+        schema: of the structs; `reads_columns` is true for it.
         fields: rows whose numbers fit 64 bits.
-        nodes: reads a value that is another one in Connect's data than in JSON.
+        nodes: reads the values that Connect represents differently from JSON.
     """
     if tuple(fields.columns) != tuple(f.name for f in schema.fields):
         return None
-    made: dict[str, list[Any]] = {}
+    converted: dict[str, list[Any]] = {}
     for field in schema.fields:
         column = fields.columns[field.name]
         if isinstance(column, Same):
             return None
         types = fields.types(field.name)
         if field.schema.type is Type.STRUCT:
-            found = _inner_rows(field.schema, column, types, nodes)
+            new_column = _inner_rows(field.schema, column, types, nodes)
         elif _is_unchanged(field.schema, column, types):
             continue
         elif types <= _SAME_TYPES:
-            found = _convert(field.name, field.schema, column, nodes)
+            new_column = _convert(field.name, field.schema, column, nodes)
         else:
             return None
-        if found is None:
+        if new_column is None:
             return None
-        if found is not column:
-            made[field.name] = found
-    return fields.having({**fields.columns, **made}) if made else fields
+        if new_column is not column:
+            converted[field.name] = new_column
+    return fields.having({**fields.columns, **converted}) if converted else fields
 
 
 def _inner_rows(schema: Schema, column: list[Any], types: frozenset[type], nodes: NodeReader) -> list[Any] | None:
     inner = Fields.of(column) if types == _ROWS else None
-    found = None if inner is None else to_connect(schema, inner, nodes)
-    if found is None:
+    converted = None if inner is None else to_connect(schema, inner, nodes)
+    if converted is None:
         return None
-    return column if found is inner else found.rows()
+    return column if converted is inner else converted.rows()
 
 
 def _is_unchanged(schema: Schema, column: Sequence[Any], types: frozenset[type]) -> bool:
-    """Whether these are the values as they stand."""
+    """Whether the values are the same in Connect as in JSON, and valid."""
     if schema.name in LOGICAL:
         return False
     if _NULL in types:
@@ -90,9 +90,9 @@ def _convert(name: str, schema: Schema, column: list[Any], nodes: NodeReader) ->
         return list(map(Instant, column))
     read = nodes.value
     try:
-        found = [read(schema, value) for value in column]
-        for value in found:
+        values = [read(schema, value) for value in column]
+        for value in values:
             validate_value(name, schema, value)
     except DataError:
-        return None  # the record that it is tells the rest of it
-    return found
+        return None  # the exact way raises it for the record concerned
+    return values

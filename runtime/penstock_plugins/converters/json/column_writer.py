@@ -1,4 +1,4 @@
-"""Rows that are held as columns, made ready for msgspec: what is one value in all rows is written once."""
+"""Prepares rows that are held as columns for msgspec. A value that is the same in all rows is written once."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -22,8 +22,8 @@ class ColumnWriter:
 
     Args:
         writer: writes single values the exact way.
-        replace_null: a null where there is a default is written as the default.
-        cache_size: how many shapes of rows to remember.
+        replace_null: a null under a schema with a default is written as the default.
+        cache_size: the maximum number of cached row types and schema shapes.
     """
 
     def __init__(self, writer: JsonWriter, *, replace_null: bool, cache_size: int) -> None:
@@ -34,10 +34,10 @@ class ColumnWriter:
         self._shapes: dict[Schema, SchemaShape | None] = {}
 
     def objects(self, schema: Schema | None, fields: Fields) -> list[Any] | None:
-        """An object for each row; None where msgspec would write a value otherwise than Jackson, or it does not fit.
+        """An object for each row; None if msgspec would write a value differently from Jackson, or a value does not fit.
 
         Raises:
-            DataError: a value that all rows have does not fit its schema.
+            DataError: a value that is the same in all rows does not fit its schema.
         """
         schemas: Sequence[Schema | None] = [None] * len(fields.columns)
         if schema is not None:
@@ -52,14 +52,16 @@ class ColumnWriter:
         if row is None:
             return None
         columns: list[Any] = []
-        for (name, column), of in zip(fields.columns.items(), schemas, strict=True):
+        for (name, column), field_schema in zip(fields.columns.items(), schemas, strict=True):
             if isinstance(column, Same):
-                columns.append(repeat(msgspec.Raw(self._writer.write(of, column.value).encode()), len(fields)))
+                columns.append(
+                    repeat(msgspec.Raw(self._writer.write(field_schema, column.value).encode()), len(fields))
+                )
                 continue
-            found = self._column(of, column, fields.types(name))
-            if found is None:
+            encodable = self._column(field_schema, column, fields.types(name))
+            if encodable is None:
                 return None
-            columns.append(found)
+            columns.append(encodable)
         return list(map(row, *columns))
 
     def _column(self, schema: Schema | None, column: list[Any], types: frozenset[type]) -> Sequence[Any] | None:
@@ -71,9 +73,9 @@ class ColumnWriter:
             if len(self._shapes) >= self._cache_size:
                 self._shapes.clear()
             shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
-        found = None if shape is None else shape.convert(column)
-        if found is not None:
-            return found
+        converted = None if shape is None else shape.convert(column)
+        if converted is not None:
+            return converted
         write = self._writer.write
         return [msgspec.Raw(write(schema, value).encode()) for value in column]
 
@@ -84,8 +86,8 @@ class ColumnWriter:
             self._rows.clear()
         fields = {f"f{i}": name for i, name in enumerate(names)}
         try:
-            made: type[msgspec.Struct] | None = msgspec.defstruct("Row", list(fields), rename=fields, gc=False)
+            row_type: type[msgspec.Struct] | None = msgspec.defstruct("Row", list(fields), rename=fields, gc=False)
         except ValueError:
-            made = None  # a name that needs escapes in JSON
-        self._rows[names] = made
-        return made
+            row_type = None  # a name that needs escapes in JSON
+        self._rows[names] = row_type
+        return row_type

@@ -18,8 +18,6 @@ __all__ = ["JsonConverter"]
 
 
 class JsonConverterConfig(ConverterConfig):
-    """The properties of JsonConverter."""
-
     schemas_enable: bool = prop(
         "schemas.enable",
         True,
@@ -69,7 +67,7 @@ class JsonConverter(Converter):
     java_names = ("org.apache.kafka.connect.json.JsonConverter",)
 
     def configure(self, config: JsonConverterConfig, *, is_key: bool) -> None:
-        """Take the parsed `Config`.
+        """Configure the converter.
 
         Raises:
             ConfigError: `schema.content` is no schema.
@@ -92,7 +90,7 @@ class JsonConverter(Converter):
             raise ConfigError(Problem("schema.content", str(e))) from e
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes of a value; None for a null without a schema."""
+        """The JSON of a value; None for a null without a schema."""
         if schema is None and value is None:
             return None
         head = self._envelope(schema) if self._enveloped else b""
@@ -109,39 +107,38 @@ class JsonConverter(Converter):
         schema: Schema | None,
         values: Sequence[Any],
     ) -> list[bytes | None]:
-        """As `from_connect`; a batch whose values agree with their schema is written by msgspec."""
+        """As `from_connect`. msgspec writes values that it writes as Jackson does."""
         if schema is None and not isinstance(values, Fields) and None in values:
             rows = [i for i, v in enumerate(values) if v is not None]
-            found: list[bytes | None] = [None] * len(values)
-            for row, data in zip(rows, self._payloads(None, [values[i] for i in rows]), strict=True):
-                found[row] = data
-        else:
-            found = list(self._payloads(schema, values))
-        return found
+            messages: list[bytes | None] = [None] * len(values)
+            for row, data in zip(rows, self._messages(None, [values[i] for i in rows]), strict=True):
+                messages[row] = data
+            return messages
+        return list(self._messages(schema, values))
 
     def to_connect_batch(
         self,
         topic: str,
         data: Sequence[bytes | None],
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """As `to_connect`; messages that msgspec reads as Jackson does are read by it."""
+        """As `to_connect`. msgspec reads messages that it reads as Jackson does."""
         return self._reader.read_batch(data)
 
-    def _payloads(self, schema: Schema | None, values: Sequence[Any]) -> list[bytes]:
+    def _messages(self, schema: Schema | None, values: Sequence[Any]) -> list[bytes]:
         def exactly(i: int) -> bytes:
             return self._writer.write(schema, values[i]).encode()
 
-        ready: Sequence[Any] | None
+        objects: Sequence[Any] | None
         if isinstance(values, Fields):
-            ready = self._columns.objects(schema, values)
+            objects = self._columns.objects(schema, values)
         elif schema is None:
-            ready = values if writes_alike(values) else None
+            objects = values if writes_alike(values) else None
         else:
             shape = self._shape(schema)
-            ready = None if shape is None else shape.convert(values)
-            if ready is None and (fields := Fields.of(values)) is not None:
-                ready = self._columns.objects(schema, fields)  # then only the columns that need it are written exactly
-        lines = None if ready is None else encode_lines(ready, exactly)
+            objects = None if shape is None else shape.convert(values)
+            if objects is None and (fields := Fields.of(values)) is not None:
+                objects = self._columns.objects(schema, fields)  # only columns that need it are written exactly
+        lines = None if objects is None else encode_lines(objects, exactly)
         if lines is None:
             lines = [exactly(i) for i in range(len(values))]
         if self._enveloped:
@@ -159,10 +156,10 @@ class JsonConverter(Converter):
             return shape
 
     def _envelope(self, schema: Schema | None) -> bytes:
-        found = self._envelopes.get(schema)
-        if found is None:
+        head = self._envelopes.get(schema)
+        if head is None:
             if len(self._envelopes) >= self._cache_size:
                 self._envelopes.clear()
-            found = f'{{"schema":{schema_json(schema, self._writer)},"payload":'.encode()
-            self._envelopes[schema] = found
-        return found
+            head = f'{{"schema":{schema_json(schema, self._writer)},"payload":'.encode()
+            self._envelopes[schema] = head
+        return head

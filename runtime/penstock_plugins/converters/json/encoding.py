@@ -1,4 +1,4 @@
-"""The text of a JSON message: Jackson finds the encoding itself, and its UTF-8 is not strict."""
+"""Decodes JSON messages as Jackson does: it detects the encoding, and its UTF-8 is not strict."""
 
 import re
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ _SEQUENCE: Final = re.compile(
 
 
 def parse_error(what: str) -> DataError:
-    """The error of a message that is not JSON as Jackson takes it."""
+    """The error for a message that Jackson does not accept as JSON."""
     return DataError(f"Converting byte[] to Kafka Connect data failed due to serialization error: {what}")
 
 
@@ -21,9 +21,9 @@ class Text(NamedTuple):
     """The text of a message.
 
     Attributes:
-        text: the text; where `loose`, each character is a byte.
-        utf8: the message is UTF-8, where Jackson is stricter about surrogates and about what follows a word.
-        loose: it is no proper UTF-8; what stands in strings is for `decode_lenient`, all else must be ASCII.
+        text: the text; if `loose`, each character is one byte.
+        utf8: the message is UTF-8: Jackson is stricter there about surrogates, and about what follows true, false and null.
+        loose: the message is no valid UTF-8: `decode_lenient` decodes its strings, and all else must be ASCII.
     """
 
     text: str
@@ -32,10 +32,10 @@ class Text(NamedTuple):
 
 
 def decode(data: bytes) -> Text:
-    """The text by Jackson's detection: a byte order mark, else where the zero bytes stand.
+    """The text. As in Jackson, a byte order mark determines the encoding, or else the places of zero bytes.
 
     Raises:
-        DataError: an encoding that Jackson refuses.
+        DataError: Jackson refuses the encoding.
     """
     quad = data[:4]
     if len(quad) == 4:
@@ -70,7 +70,7 @@ def _utf32(data: bytes, codec: str) -> Text:
         text = data[: len(data) & ~3].decode(codec, "surrogatepass")
     except UnicodeDecodeError:
         raise parse_error("a character beyond Unicode") from None
-    # Bytes that are left over are wrong where more text is asked for: a letter is wrong there, too.
+    # Left-over bytes are an error only if Jackson reads that far. A letter causes an error at the same place.
     return Text(text + "a" if len(data) % 4 else text)
 
 
@@ -82,20 +82,20 @@ def _utf8(data: bytes) -> Text:
 
 
 def decode_lenient(piece: str) -> str:
-    """Bytes of a string, a character each, as Jackson decodes them: overlong forms are taken, surrogates are not.
+    """Decodes the bytes of a string, one per character, as Jackson does: overlong forms are valid, surrogates are not.
 
     Raises:
-        DataError: broken bytes.
+        DataError: the bytes are malformed.
     """
     data = piece.encode("latin-1")
     pieces: list[str] = []
-    at = 0
-    while at < len(data):
-        found = _SEQUENCE.match(data, at)
-        if found is None:
+    start = 0
+    while start < len(data):
+        match = _SEQUENCE.match(data, start)
+        if match is None:
             raise parse_error("broken UTF-8")
-        unit = found[0]
-        at = found.end()
+        unit = match[0]
+        start = match.end()
         if unit[0] < 0x80:
             pieces.append(unit.decode("ascii"))
             continue

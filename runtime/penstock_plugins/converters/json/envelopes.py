@@ -1,4 +1,4 @@
-"""Messages that hold their schema: `{"schema":...,"payload":...}` taken apart, without a look at what is inside."""
+"""Splits messages that contain their schema, `{"schema":...,"payload":...}`, without parsing the parts."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -22,7 +22,7 @@ _OPEN: Final = msgspec.json.Decoder(_Envelope).decode
 
 
 def split(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
-    """The schema texts and the payloads; None where a message is no envelope, or no JSON."""
+    """The schema texts and the payloads; None if a message is no envelope or no JSON."""
     try:
         parts = list(map(_OPEN, messages))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -32,20 +32,20 @@ def split(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
 
 
 def _repeats_key(message: bytes, schema: bytes, payload: bytes) -> bool:
-    """Whether a key stands there twice: what the first one holds was not looked at."""
+    """Whether a key of the envelope occurs twice: msgspec did not validate the first value."""
     return any(message.count(key) > 1 + schema.count(key) + payload.count(key) for key in _KEYS)
 
 
 def split_same_schema(messages: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
-    """The one schema text and the payloads of messages that begin with the same text up to their payload.
+    """The schema text and the payloads of messages that all begin with the same text up to their payload; else None.
 
-    None for all others. What stands between such a beginning and the last brace is JSON by itself only where the message is
-    an envelope; whether it is, is for the reader of the payloads to find.
+    The payload is the text between that beginning and the last brace. It is valid JSON only if the message is an envelope;
+    reading the payloads shows it.
     """
     first = split(messages[:1])
     if not first or not first[0]:
         return None
-    text = first[0][0]
-    head = b'{"schema":' + text + b',"payload":'
+    schema = first[0][0]
+    head = b'{"schema":' + schema + b',"payload":'
     payloads = [m[len(head) : -1] for m in messages if m.startswith(head)]
-    return (text, payloads) if len(payloads) == len(messages) and set(map(_LAST, messages)) == _BRACE else None
+    return (schema, payloads) if len(payloads) == len(messages) and set(map(_LAST, messages)) == _BRACE else None

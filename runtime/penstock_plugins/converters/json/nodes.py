@@ -1,6 +1,6 @@
-"""JSON nodes to Connect's values: `JsonConverter.convertToConnect`.
+"""Converts JSON nodes to Connect's values: `JsonConverter.convertToConnect`.
 
-Kinds are not checked where Jackson's accessors do not: a text under a number type is 0, a number under string is null.
+As with Jackson's accessors, some types are not checked: a text under a number type becomes 0, a number under string null.
 """
 
 import base64
@@ -41,7 +41,7 @@ def _binary(node: Any) -> bytes | None:
 
 
 class NodeReader:
-    """Reads nodes; `replace_null` puts a schema's default where a value is null or absent."""
+    """Reads nodes. With `replace_null` a null or absent value becomes its schema's default."""
 
     def __init__(self, *, replace_null: bool) -> None:
         self._replace_null = replace_null
@@ -50,7 +50,7 @@ class NodeReader:
         """The value of a node.
 
         Raises:
-            DataError: it does not fit, with Kafka Connect's message.
+            DataError: the node does not fit the schema; with Kafka Connect's message.
         """
         if schema is None:
             return self._schemaless(node)
@@ -99,11 +99,11 @@ class NodeReader:
     def _struct(self, schema: Schema, node: Any) -> dict[str, Any]:
         if not isinstance(node, dict):
             raise DataError(f"Structs should be encoded as JSON objects, but found {_node_type(node)}")
-        found: dict[str, Any] = {}
+        struct: dict[str, Any] = {}
         for field in schema.fields:
-            found[field.name] = item = self.value(field.schema, node.get(field.name))
+            struct[field.name] = item = self.value(field.schema, node.get(field.name))
             validate_value(field.name, field.schema, item)
-        return found
+        return struct
 
     def _map(self, schema: Schema, node: Any) -> dict[Any, Any]:
         assert schema.keys is not None
@@ -117,7 +117,7 @@ class NodeReader:
             raise DataError(
                 f"Maps with non-string fields should be encoded as JSON array of tuples, but found {_node_type(node)}"
             )
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for entry in node:
             if not isinstance(entry, list):
                 raise DataError(f"Found invalid map entry instead of array tuple: {_node_type(entry)}")
@@ -125,10 +125,10 @@ class NodeReader:
                 raise DataError(f"Found invalid map entry, expected length 2 but found :{len(entry)}")
             key = self.value(schema.keys, entry[0])
             try:
-                found[key] = self.value(schema.values, entry[1])
+                entries[key] = self.value(schema.values, entry[1])
             except TypeError as e:
                 raise DataError("Lists, maps and structs cannot be keys of a map here") from e
-        return found
+        return entries
 
 
 def _decimal(schema: Schema, node: Any) -> Decimal:

@@ -1,6 +1,6 @@
-"""JSON text to nodes as Jackson's `readTree` does with Connect's settings: exact, lenient where it is, and slow.
+"""Parses JSON as Jackson's `readTree` does with Connect's settings: exactly, as leniently, and slowly.
 
-Nodes are Python data: None, bool, str, int, `Decimal` for numbers with a point or exponent, list, dict.
+Nodes are Python objects: None, bool, str, int, `Decimal` for numbers with a point or exponent, list, dict.
 """
 
 import re
@@ -13,7 +13,7 @@ from penstock_plugins.converters.json.encoding import Text, decode, decode_lenie
 __all__ = ["MISSING", "parse"]
 
 MISSING: Final = object()
-"""There is no value at all: no bytes, or only blanks."""
+"""The node of a message without a value: no bytes, or only blanks."""
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _NUMBER: Final = re.compile(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE][+-]?([0-9]+))?")
@@ -29,10 +29,10 @@ _MAX_NAME: Final = 50_000
 
 
 def parse(data: bytes) -> Any:
-    """The first value of a message; what follows it is ignored.
+    """The first value of a message; everything after it is ignored.
 
     Raises:
-        DataError: it is not JSON as Jackson takes it.
+        DataError: Jackson does not accept the message as JSON.
     """
     return _Parser(decode(data)).document()
 
@@ -45,7 +45,7 @@ class _Parser:
     def document(self) -> Any:
         if self._peek() == "":
             return MISSING
-        # Each open container: the container, and the name its next value gets.
+        # The open containers, each with the field name of its next value.
         open_: list[tuple[Any, str]] = []
         while True:
             char = self._peek()
@@ -85,9 +85,9 @@ class _Parser:
                 return value
 
     def _peek(self) -> str:
-        found = _BLANKS.match(self._text, self._at)
-        assert found is not None
-        self._at = found.end()
+        match = _BLANKS.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
         return self._text[self._at : self._at + 1]
 
     def _name(self) -> str:
@@ -95,7 +95,7 @@ class _Parser:
             raise parse_error(f"expected a field name in double quotes at character {self._at}")
         start = self._at
         name = self._string()
-        # What is no escape there may stand for a surrogate: bytes beyond Unicode do.
+        # Without an escape, a surrogate comes from bytes beyond Unicode; Jackson accepts those.
         if self._utf8 and _SURROGATES.search(name) and "\\" in self._text[start : self._at]:
             raise parse_error(f"half of a surrogate pair in the field name before character {self._at}")
         if (len(name.encode("utf-8", "surrogatepass")) if self._utf8 else len(name)) > _MAX_NAME:
@@ -119,20 +119,20 @@ class _Parser:
         return self._number(root=root)
 
     def _number(self, *, root: bool) -> int | Decimal:
-        found = _NUMBER.match(self._text, self._at)
-        if found is None:
+        match = _NUMBER.match(self._text, self._at)
+        if match is None:
             raise parse_error(f"expected a value at character {self._at}")
-        self._at = found.end()
+        self._at = match.end()
         after = self._text[self._at : self._at + 1]
         if (after and after in ".eE") or (root and after and after not in " \t\r\n"):
             raise parse_error(f"unexpected character in a number at character {self._at}")
-        whole, fraction, exponent = found.groups()
+        whole, fraction, exponent = match.groups()
         if len(whole) + len(fraction or "") + len(exponent or "") > _MAX_DIGITS:
             raise parse_error(f"number with more than {_MAX_DIGITS} digits")
         if fraction is None and exponent is None:
-            return int(found[0])
+            return int(match[0])
         try:
-            number = Decimal(found[0])
+            number = Decimal(match[0])
         except InvalidOperation:
             raise parse_error("exponent out of range") from None
         if int(exponent or 0) >= 2**31 or not -(2**31) < -int(number.as_tuple().exponent) < 2**31:
@@ -144,10 +144,10 @@ class _Parser:
         at = self._at + 1
         pieces: list[str] = []
         while True:
-            found = _PLAIN.match(text, at)
-            assert found is not None
-            pieces.append(decode_lenient(found[0]) if self._loose else found[0])
-            at = found.end()
+            match = _PLAIN.match(text, at)
+            assert match is not None
+            pieces.append(decode_lenient(match[0]) if self._loose else match[0])
+            at = match.end()
             char = text[at : at + 1]
             if char == '"':
                 self._at = at + 1
@@ -174,7 +174,7 @@ def _identifier_part(char: str) -> bool:
 
 
 def _join_surrogates(text: str) -> str:
-    """Surrogates that stand for one character together become that character; lone ones stay."""
+    """Replaces pairs of surrogates by the character that they encode; lone surrogates stay."""
     if _SURROGATES.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Messages to schemas and values: the exact way for one, msgspec for many where it reads what Jackson would."""
+"""Reads messages: one message the exact way, many with msgspec where it reads the same as Jackson."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -35,10 +35,11 @@ class JsonReader:
     """The reading half of JsonConverter.
 
     Args:
-        enveloped: messages hold their schema.
+        enveloped: messages contain their schema.
         replace_null: a null under a schema with a default is read as the default.
-        schema_content: the JSON of the schema of all messages, for bare payloads; must be one even where it is not used.
-        cache_size: how many schemas to remember.
+        schema_content: the JSON of the schema of all messages, which are then payloads without an envelope. It must be valid
+            even if it is not used.
+        cache_size: the maximum number of cached schemas.
 
     Raises:
         DataError: `schema_content` is no schema.
@@ -66,7 +67,7 @@ class JsonReader:
         """The schema and value of a message, exactly as Kafka Connect reads it.
 
         Raises:
-            DataError: it cannot be read.
+            DataError: the message cannot be read.
         """
         if data is None:
             return None, None
@@ -82,30 +83,34 @@ class JsonReader:
         return schema, self._nodes.value(schema, node["payload"])
 
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """`read` for many messages: their one schema, or one each, and their values."""
+        """As `read`, for many messages: one schema for all, or one for each, and the values."""
         if None in data:
             return self._with_nulls(data)
         return self._batch(data)  # type: ignore[arg-type]  # no None is left
 
     def _with_nulls(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """The others at once; a null is one without a schema."""
+        """Read the messages that are not null in one batch. A null gets no schema."""
         values: list[Any] = [None] * len(data)
         rows = [row for row, message in enumerate(data) if message is not None]
         if not rows:
             return None, values
-        found, there = self._batch([message for message in data if message is not None])
-        for row, value in zip(rows, there, strict=True):
+        schema_or_schemas, present = self._batch([message for message in data if message is not None])
+        for row, value in zip(rows, present, strict=True):
             values[row] = value
-        if found is None:
+        if schema_or_schemas is None:
             return None, values
         schemas: list[Schema | None] = [None] * len(data)
-        for row, schema in zip(rows, found if isinstance(found, list) else repeat(found, len(rows)), strict=True):
+        for row, schema in zip(
+            rows,
+            schema_or_schemas if isinstance(schema_or_schemas, list) else repeat(schema_or_schemas, len(rows)),
+            strict=True,
+        ):
             schemas[row] = schema
         return schemas, values
 
     def _batch(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         if any(map(may_hold_long_name, data)):
-            return self._read_each(data)  # what is so long may be a field name, which Jackson refuses
+            return self._read_each(data)  # a field name of that length is refused by Jackson
         if not self._enveloped:
             return None, self._schemaless(data)
         if self._fixed is not None:
@@ -136,11 +141,11 @@ class JsonReader:
         return _common([s for s, _ in pairs]), [v for _, v in pairs]
 
     def _envelopes(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Messages with their schemas, those of one schema text at once."""
-        alike = split_same_schema(data)
-        if alike is not None:
-            schema, shape = self._schema(alike[0])
-            return schema, self._columns(schema, shape, alike[1], data)
+        """Read messages that contain their schema, those with the same schema text together."""
+        same = split_same_schema(data)
+        if same is not None:
+            schema, shape = self._schema(same[0])
+            return schema, self._columns(schema, shape, same[1], data)
         parts = split(data)
         if parts is None:
             return self._read_each(data)
@@ -149,32 +154,32 @@ class JsonReader:
             rows.setdefault(text, []).append(row)
         schemas: list[Schema | None] = [None] * len(data)
         values: list[Any] = [None] * len(data)
-        for text, those in rows.items():
+        for text, indexes in rows.items():
             schema, shape = self._schema(text)
-            taken = row_picker(those)
-            found = self._columns(schema, shape, taken(parts[1]), taken(data))
+            pick = row_picker(indexes)
+            payload_values = self._columns(schema, shape, pick(parts[1]), pick(data))
             if len(rows) == 1:
-                return schema, found
-            for row, value in zip(those, found, strict=True):
+                return schema, payload_values
+            for row, value in zip(indexes, payload_values, strict=True):
                 schemas[row], values[row] = schema, value
         return _common(schemas), values
 
     def _columns(
         self, schema: Schema | None, shape: SchemaShape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
     ) -> Sequence[Any]:
-        """Payloads under a schema; structs as columns, for the transforms that follow."""
+        """Read payloads under one schema. Structs become columns, for the transforms that follow."""
         struct = schema is not None and schema.type is Type.STRUCT
         columns = schema is not None and reads_columns(schema)
         values = self._decode_all(payloads) if schema is None or columns or shape is not None else None
         if schema is not None and columns and values is not None:
             fields = Fields.of(values)
-            found = (
+            checked = (
                 to_connect(schema, fields, self._nodes)
                 if fields is not None and reads_alike(fields, payloads)
                 else None
             )
-            if found is not None:
-                return found
+            if checked is not None:
+                return checked
         if values is None or not (schema is None or (shape is not None and shape.matches(values))):
             values = list(map(partial(self._payload, schema), payloads, messages))
         else:
@@ -183,14 +188,14 @@ class JsonReader:
         return (Fields.of(values) or values) if struct else values
 
     def _decode_all(self, messages: Sequence[bytes]) -> list[Any] | None:
-        """What msgspec reads; None where it refuses one of them."""
+        """The values as msgspec reads them; None if it refuses a message."""
         try:
             return list(map(self._decode, messages))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
 
     def _payload(self, schema: Schema | None, payload: bytes, message: bytes) -> Any:
-        """One value, with the schema that is known by now; msgspec reads its nodes where Jackson reads the same."""
+        """Read one payload under a known schema. msgspec makes the nodes unless Jackson may read them differently."""
         if not may_differ(payload):
             try:
                 node = self._decode_node(payload)
@@ -201,14 +206,14 @@ class JsonReader:
         return self.read(message)[1]
 
     def _schema(self, text: bytes) -> tuple[Schema | None, SchemaShape | None]:
-        found = self._known.get(text)
-        if found is None:
+        known = self._known.get(text)
+        if known is None:
             schema = read_schema(parse(text), self._nodes)
             shape = None if schema is None else shape_of(schema, replace_null=True)
             if len(self._known) >= self._cache_size:
                 self._known.clear()
-            found = self._known[text] = schema, shape
-        return found
+            known = self._known[text] = schema, shape
+        return known
 
 
 def _common(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:

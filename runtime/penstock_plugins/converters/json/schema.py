@@ -1,4 +1,4 @@
-"""Connect's schemas in JSON, both ways: `JsonConverter.asJsonSchema` and `asConnectSchema`."""
+"""Converts schemas to JSON and back: `JsonConverter.asJsonSchema` and `asConnectSchema`."""
 
 from typing import Any, Final
 
@@ -51,10 +51,10 @@ def _members(schema: Schema, writer: JsonWriter) -> list[str]:
 
 
 def read_schema(node: Any, values: NodeReader) -> Schema | None:
-    """The schema of its JSON form; its default is read as `values` reads.
+    """The schema of a JSON node. `values` reads its default.
 
     Raises:
-        DataError: it is no schema, with Kafka Connect's message.
+        DataError: the node is no schema; with Kafka Connect's message.
     """
     if node is None:
         return None
@@ -94,11 +94,11 @@ def _map_parts(node: Any, values: NodeReader) -> dict[str, Schema]:
         if part not in node:
             raise DataError(f"Map schema did not specify the {part.removesuffix('s')} type")
     parts = {part: read_schema(node[part], values) for part in ("keys", "values")}
-    found = {part: schema for part, schema in parts.items() if schema is not None}
+    present = {part: schema for part, schema in parts.items() if schema is not None}
     for part in parts:
-        if part not in found:
+        if part not in present:
             raise SchemaBuilderError(f"{part.removesuffix('s')}Schema cannot be null.")
-    return found
+    return present
 
 
 def _fields(node: Any, values: NodeReader) -> tuple[Field, ...]:
@@ -122,7 +122,7 @@ def _fields(node: Any, values: NodeReader) -> tuple[Field, ...]:
 def _with_default(schema: Schema, node: Any, values: NodeReader) -> Schema:
     default = values.value(schema, node)
     if schema.type is Type.STRUCT and default is not None:
-        # There the struct's schema is compared with its own unfinished builder, and never equal.
+        # Kafka Connect compares the struct's schema with its unfinished builder here, and they are never equal.
         raise SchemaBuilderError("Invalid default value")
     try:
         validate_value("null", schema, default)

@@ -1,6 +1,6 @@
-"""Whether many values agree with a schema, found at C speed: msgspec's types stand in for Connect's schemas.
+"""Checks many values against a schema fast, with msgspec types in place of Connect's schemas.
 
-A shape says yes only where the value is surely right; a no means that the exact way has to look.
+A positive answer is certain. After a negative one the exact way has to decide.
 """
 
 import types
@@ -22,11 +22,11 @@ _TEXTS: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.BYTES: bytes}
 
 
 class SchemaShape:
-    """What values of one schema look like to msgspec.
+    """The msgspec type for values of one schema.
 
     Attributes:
         type: the msgspec type of one value.
-        fields: the names of a struct, in order; empty for anything else.
+        fields: the field names of a struct, in order; empty for other types.
     """
 
     def __init__(self, schema: Schema, kind: Any) -> None:
@@ -37,26 +37,26 @@ class SchemaShape:
         self._numeric = _has_numbers(schema)
 
     def convert(self, values: Sequence[Any]) -> list[Any] | None:
-        """The values as objects that msgspec encodes in the order of the schema; None when one may not agree."""
+        """The values as objects that msgspec encodes in the order of the schema; None if one may not fit the schema."""
         try:
-            found: list[Any] = msgspec.convert(values, self._many, builtin_types=(bytes,))
+            objects: list[Any] = msgspec.convert(values, self._many, builtin_types=(bytes,))
         except (msgspec.ValidationError, TypeError):
             return None
         if self._numeric and not all(_have_exact_types(leaf, column) for leaf, column in _leaves(self._schema, values)):
             return None
-        return found
+        return objects
 
     def matches(self, values: Sequence[Any]) -> bool:
-        """Whether the values agree as they are, the order of fields included."""
+        """Whether the values fit the schema unchanged, including the order of their fields."""
         return self.convert(values) is not None and _in_schema_order(self._schema, values)
 
 
 def shape_of(schema: Schema, *, replace_null: bool) -> SchemaShape | None:
-    """The shape of a schema; None for those that only the exact way knows (decimals, dates, float32, odd names).
+    """The shape of a schema; None if only the exact way supports it (decimals, dates, float32, names with escapes).
 
     Args:
-        schema: the schema.
-        replace_null: a null where there is a default does not fit, because it is not written as null.
+        schema: of the values.
+        replace_null: a null under a schema with a default does not fit, because it is not written as null.
     """
     kind = _msgspec_type(schema, replace_null=replace_null)
     return None if kind is None else SchemaShape(schema, kind)
@@ -109,7 +109,10 @@ def _has_numbers(schema: Schema | None) -> bool:
 
 
 def _leaves(schema: Schema, column: Sequence[Any]) -> Iterator[tuple[Schema, Sequence[Any]]]:
-    """The numbers under a schema as columns: msgspec takes subclasses of `int`, and an int for a float."""
+    """The numbers in a column of values, as columns with their schemas.
+
+    They need another check, because msgspec accepts subclasses of `int`, and an int as a float.
+    """
     if schema.optional and None in column:
         column = [v for v in column if v is not None]
     if schema.type is Type.STRUCT:

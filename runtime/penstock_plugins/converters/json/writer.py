@@ -1,4 +1,4 @@
-"""JSON text as JsonConverter writes it, byte for byte, one value at a time: what the fast way is measured against."""
+"""Writes JSON as Kafka Connect's JsonConverter does, byte for byte, one value at a time."""
 
 import base64
 import re
@@ -19,8 +19,8 @@ _ESCAPED: Final = re.compile(r'["\\\x00-\x1f\ud800-\udfff\U00010000-\U0010ffff]'
 _SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
-def _escape(found: re.Match[str]) -> str:
-    char = found[0]
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
     short = _SHORT.get(char)
     if short is not None:
         return short
@@ -32,12 +32,12 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def quote(text: str) -> str:
-    """A text as Jackson writes it: beyond the BMP as two upper-case escapes, other non-ASCII characters as they are."""
+    """A string as Jackson writes it: characters beyond the BMP as two upper-case escapes, other non-ASCII ones unescaped."""
     return f'"{_ESCAPED.sub(_escape, text)}"'
 
 
 def unscaled_bytes(number: Decimal) -> bytes:
-    """`BigInteger.toByteArray` of a decimal's digits: the shortest two's complement, big-endian."""
+    """`BigInteger.toByteArray` of the unscaled value: the shortest two's complement, big-endian."""
     sign, digits, _ = number.as_tuple()
     unscaled = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
     bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length()
@@ -49,7 +49,7 @@ class JsonWriter:
 
     Args:
         replace_null: a null under a schema with a default is written as the default.
-        numeric: decimals are numbers, not base64.
+        numeric: write decimals as numbers, not in base64.
     """
 
     def __init__(self, *, replace_null: bool, numeric: bool) -> None:
@@ -60,7 +60,7 @@ class JsonWriter:
         """The JSON of a value.
 
         Raises:
-            DataError: the value does not fit its schema, or its class has no JSON.
+            DataError: the value does not fit its schema, or its class cannot be written as JSON.
         """
         if value is None:
             if schema is None:
@@ -94,8 +94,8 @@ class JsonWriter:
         """The JSON of a schema's default.
 
         Raises:
-            DataError: it does not fit the schema; that of a struct never does, because in Kafka Connect it belongs to
-                the schema's unfinished builder.
+            DataError: the default does not fit the schema. That of a struct never does, because in Kafka Connect its schema
+                is the unfinished builder of the schema.
         """
         if schema.type is Type.STRUCT and schema.name not in _LOGICAL:
             raise DataError("Mismatching schema.")
@@ -156,17 +156,17 @@ def _decimal(schema: Schema, value: Any, numeric: bool) -> str:
     if numeric:
         return decimal_text(value)
     if schema.parameters is None:
-        raise TypeError("a Decimal schema without parameters has no scale")  # a NullPointerException there
+        raise TypeError("a Decimal schema without parameters has no scale")  # a NullPointerException in Java
     scale = schema.parameters.get("scale")
     if scale is None:
         raise DataError("Invalid Decimal schema: scale parameter not found.")
     if not re.fullmatch(r"[+-]?[0-9]+", scale):
         raise DataError("Invalid scale parameter found in Decimal schema: ")
-    own = -int(value.as_tuple().exponent)
-    if own != int(scale):
+    value_scale = -int(value.as_tuple().exponent)
+    if value_scale != int(scale):
         raise DataError(
             "Decimal value has mismatching scale for given Decimal schema. "
-            f"Schema has scale {int(scale)}, value has scale {own}."
+            f"Schema has scale {int(scale)}, value has scale {value_scale}."
         )
     return f'"{base64.b64encode(unscaled_bytes(value)).decode()}"'
 
