@@ -4,9 +4,9 @@ A plain `int` or `float` has the width that its schema says. An instance of a cl
 is the boxed type of that name, and valid under that width alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock import DataError, Fields, Float32, Instant, Int8, Int16, Int32, Int64, Same, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
@@ -16,12 +16,16 @@ __all__ = [
     "CLASSES",
     "LOGICAL",
     "all_valid",
+    "common_schema",
     "is_of_type",
     "java_class",
+    "map_present",
     "null_error",
     "type_of",
     "validate_value",
 ]
+
+T = TypeVar("T")
 
 BOUNDS: Final[Mapping[Type, tuple[int, int]]] = {
     Type.INT8: (-(2**7), 2**7 - 1),
@@ -196,3 +200,16 @@ def _validate_entries(name: str, schema: Schema, value: Mapping[Any, Any]) -> No
         item = value.get(field.name)
         if item is not None or not (field.schema.optional or field.schema.default is not None):
             validate_value(field.name, field.schema, item)
+
+
+def common_schema(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
+    """The schemas of a batch as `RecordBatch` holds them: one if all are the same object, else the list."""
+    first = schemas[0] if schemas else None
+    return first if all(s is first for s in schemas) else schemas
+
+
+def map_present(convert: Callable[[list[Any]], Iterable[T]], values: Sequence[Any]) -> list[T | None]:
+    """Converts the values that are not null, all at once; nulls stay null."""
+    present = [v for v in values if v is not None]
+    converted = iter(convert(present) if present else ())
+    return [None if v is None else next(converted) for v in values]

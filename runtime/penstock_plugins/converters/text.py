@@ -1,12 +1,13 @@
 """StringConverter and ByteArrayConverter: messages of plain text or plain bytes."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from penstock import Converter, DataError, Fields, Importance, Schema, Type, prop
 from penstock.schema import OPTIONAL_BYTES, OPTIONAL_STRING
 from penstock_plugins.connect import text
-from penstock_plugins.connect.values import java_class
+from penstock_plugins.connect.values import java_class, map_present
 from penstock_plugins.converters._base import ConverterConfig
 from penstock_plugins.converters._charsets import Charset
 
@@ -64,11 +65,7 @@ class StringConverter(Converter):
         values: Sequence[Any],
     ) -> list[bytes | None]:
         if not isinstance(values, Fields) and None in values:
-            messages: list[bytes | None] = [None] * len(values)
-            rows = [i for i, v in enumerate(values) if v is not None]
-            for row, data in zip(rows, self._encoded(schema, [values[i] for i in rows]), strict=True):
-                messages[row] = data
-            return messages
+            return map_present(partial(self._encoded, schema), values)
         return list(self._encoded(schema, values))
 
     def to_connect_batch(

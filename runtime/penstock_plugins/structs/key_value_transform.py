@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 from penstock import Record, RecordBatch, Schema, Transform
+from penstock_plugins.connect.values import common_schema
 from penstock_plugins.structs.key_value import Values, column_of, with_column
 
 __all__ = ["KeyValueTransform", "TransformedColumn"]
@@ -63,9 +64,7 @@ class KeyValueTransform(Transform):
             self.change_value(schema, value)
             for schema, value in zip(batch.column(f"{self.side}_schema"), batch.column(self.side), strict=True)
         ]
-        schemas = [schema for schema, _ in pairs]
-        first = schemas[0] if schemas else None
-        return self._with(batch, first if all(s is first for s in schemas) else schemas, [value for _, value in pairs])
+        return self._with(batch, common_schema([schema for schema, _ in pairs]), [value for _, value in pairs])
 
     def _with(
         self, batch: RecordBatch, schema: Schema | None | list[Schema | None], values: Values | None,

@@ -12,7 +12,7 @@ from penstock.schema import TIMESTAMP_NAME
 from penstock_java.floats import double_text, float_text, plain_ranges
 from penstock_plugins.connect.number_casts import narrow, to_float32s, truncate
 from penstock_plugins.connect.numbers import parse_doubles, parse_floats, parse_integers
-from penstock_plugins.connect.values import BOUNDS
+from penstock_plugins.connect.values import BOUNDS, map_present
 from penstock_plugins.transforms._cast_values import DATE_TIME_NAMES, cast, instant_text, logical_number, width_class
 
 __all__ = ["cast_column"]
@@ -30,9 +30,7 @@ def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: f
         Exception: a value cannot be cast, or may not be; `cast` decides.
     """
     if _NULL in kinds:
-        present = [v for v in column if v is not None]
-        casted = iter(cast_column(schema, target, present, kinds - {_NULL}) if present else ())
-        return [None if v is None else next(casted) for v in column]
+        return map_present(lambda present: cast_column(schema, target, present, kinds - {_NULL}), column)
     fast_cast = _fast_cast(schema, column, kinds)
     if fast_cast is None:
         return [cast(schema, target, v) for v in column]

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from penstock import Config, DataError, Fields, Importance, Record, RecordBatch, Same, Schema, Transform, Type, prop
+from penstock_plugins.connect.values import common_schema
 from penstock_plugins.structs.copy import FieldCopy, StructCopy, replace_null_with_default, require_map, require_struct
 from penstock_plugins.structs.field_names import NonEmptyDistinctNames
 from penstock_plugins.structs.schema_cache import SchemaCache
@@ -49,10 +50,7 @@ class ValueToKey(Transform):
             if keys is not None:
                 return batch.replace(key=keys, key_schema=None if schema is None else self._copies[schema].schema)
         pairs = [self._key(s, v) for s, v in zip(batch.column("value_schema"), batch.column("value"), strict=True)]
-        schemas = [s for s, _ in pairs]
-        first = schemas[0] if schemas else None
-        key_schema = first if all(s is first for s in schemas) else schemas
-        return batch.replace(key=[key for _, key in pairs], key_schema=key_schema)
+        return batch.replace(key=[key for _, key in pairs], key_schema=common_schema([s for s, _ in pairs]))
 
     def _key(self, schema: Schema | None, value: Any) -> tuple[Schema | None, dict[str, Any]]:
         if schema is None:

@@ -64,15 +64,20 @@ class ColumnWriter:
             columns.append(encodable)
         return list(map(row, *columns))
 
-    def _column(self, schema: Schema | None, column: list[Any], types: frozenset[type]) -> Sequence[Any] | None:
-        if schema is None:
-            return column if types <= _SAME_TYPES or writes_alike(column) else None
-        if schema in self._shapes:
-            shape = self._shapes[schema]
-        else:
+    def shape(self, schema: Schema) -> SchemaShape | None:
+        """As `shape_of`, cached."""
+        try:
+            return self._shapes[schema]
+        except KeyError:
             if len(self._shapes) >= self._cache_size:
                 self._shapes.clear()
             shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
+            return shape
+
+    def _column(self, schema: Schema | None, column: list[Any], types: frozenset[type]) -> Sequence[Any] | None:
+        if schema is None:
+            return column if types <= _SAME_TYPES or writes_alike(column) else None
+        shape = self.shape(schema)
         converted = None if shape is None else shape.convert(column)
         if converted is not None:
             return converted

@@ -1,17 +1,18 @@
 """JsonConverter: JSON with an envelope of schema and payload, or without."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import field_validator
 
 from penstock import ConfigError, Converter, DataError, Fields, Importance, Int, Problem, Schema, prop
+from penstock_plugins.connect.values import map_present
 from penstock_plugins.converters._base import ConverterConfig
 from penstock_plugins.converters.json.batch_writer import encode_lines, writes_alike
 from penstock_plugins.converters.json.column_writer import ColumnWriter
 from penstock_plugins.converters.json.reader import JsonReader
 from penstock_plugins.converters.json.schema import schema_json
-from penstock_plugins.converters.json.schema_check import SchemaShape, shape_of
 from penstock_plugins.converters.json.writer import JsonWriter
 
 __all__ = ["JsonConverter"]
@@ -78,7 +79,6 @@ class JsonConverter(Converter):
         self._writer = JsonWriter(replace_null=config.replace_null, numeric=config.decimal_format == "NUMERIC")
         self._columns = ColumnWriter(self._writer, replace_null=config.replace_null, cache_size=self._cache_size)
         self._envelopes: dict[Schema | None, bytes] = {}
-        self._shapes: dict[Schema, SchemaShape | None] = {}
         try:
             self._reader = JsonReader(
                 enveloped=config.schemas_enable,
@@ -109,11 +109,7 @@ class JsonConverter(Converter):
     ) -> list[bytes | None]:
         """As `from_connect`. msgspec writes values that it writes as Jackson does."""
         if schema is None and not isinstance(values, Fields) and None in values:
-            rows = [i for i, v in enumerate(values) if v is not None]
-            messages: list[bytes | None] = [None] * len(values)
-            for row, data in zip(rows, self._messages(None, [values[i] for i in rows]), strict=True):
-                messages[row] = data
-            return messages
+            return map_present(partial(self._messages, None), values)
         return list(self._messages(schema, values))
 
     def to_connect_batch(
@@ -134,7 +130,7 @@ class JsonConverter(Converter):
         elif schema is None:
             objects = values if writes_alike(values) else None
         else:
-            shape = self._shape(schema)
+            shape = self._columns.shape(schema)
             objects = None if shape is None else shape.convert(values)
             if objects is None and (fields := Fields.of(values)) is not None:
                 objects = self._columns.objects(schema, fields)  # only columns that need it are written exactly
@@ -145,15 +141,6 @@ class JsonConverter(Converter):
             head = self._envelope(schema)
             return [head + line + b"}" for line in lines]
         return lines
-
-    def _shape(self, schema: Schema) -> SchemaShape | None:
-        try:
-            return self._shapes[schema]
-        except KeyError:
-            if len(self._shapes) >= self._cache_size:
-                self._shapes.clear()
-            shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
-            return shape
 
     def _envelope(self, schema: Schema | None) -> bytes:
         head = self._envelopes.get(schema)

@@ -10,6 +10,7 @@ import msgspec
 
 from penstock import DataError, Fields, Schema, Type
 from penstock.fields import row_picker
+from penstock_plugins.connect.values import common_schema
 from penstock_plugins.converters.json.column_reader import reads_columns, to_connect
 from penstock_plugins.converters.json.envelopes import split, split_same_schema
 from penstock_plugins.converters.json.jackson_compat import (
@@ -138,7 +139,7 @@ class JsonReader:
 
     def _read_each(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], list[Any]]:
         pairs = [self.read(message) for message in data]
-        return _common([s for s, _ in pairs]), [v for _, v in pairs]
+        return common_schema([s for s, _ in pairs]), [v for _, v in pairs]
 
     def _envelopes(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """Read messages that contain their schema, those with the same schema text together."""
@@ -162,7 +163,7 @@ class JsonReader:
                 return schema, payload_values
             for row, value in zip(indexes, payload_values, strict=True):
                 schemas[row], values[row] = schema, value
-        return _common(schemas), values
+        return common_schema(schemas), values
 
     def _columns(
         self, schema: Schema | None, shape: SchemaShape | None, payloads: Sequence[bytes], messages: Sequence[bytes]
@@ -214,8 +215,3 @@ class JsonReader:
                 self._known.clear()
             known = self._known[text] = schema, shape
         return known
-
-
-def _common(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
-    first = schemas[0] if schemas else None
-    return first if all(s is first for s in schemas) else schemas

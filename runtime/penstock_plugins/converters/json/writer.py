@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from penstock import DataError, Float32, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
-from penstock_java.calendar import DAY
 from penstock_java.floats import double_text, float_text
+from penstock_plugins.connect.logical import encode_instant
 from penstock_plugins.connect.text import decimal_text
 from penstock_plugins.connect.values import BOUNDS, is_of_type, java_class, type_of
 
@@ -131,12 +131,6 @@ class JsonWriter:
         return "{" + ",".join([f"{k}:{v}" for k, v in entries.items()]) + "}"
 
 
-def _millis(name: str, schema: Schema, value: Any) -> int:
-    if not isinstance(value, Instant):
-        raise DataError(f"Invalid type for {name}, expected Date but was class {java_class(schema, value)}")
-    return int(value)
-
-
 def _scalar(kind: Type, value: Any) -> str:
     if kind is Type.STRING:
         return quote(value)
@@ -171,27 +165,16 @@ def _decimal(schema: Schema, value: Any, numeric: bool) -> str:
     return f'"{base64.b64encode(unscaled_bytes(value)).decode()}"'
 
 
-def _date(schema: Schema, value: Any, _: bool) -> str:
-    days, rest = divmod(_millis("Date", schema, value), DAY)
-    if rest:
-        raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
-    return str((days + 2**31) % 2**32 - 2**31)
-
-
-def _time(schema: Schema, value: Any, _: bool) -> str:
-    millis = _millis("Time", schema, value)
-    if not 0 <= millis <= DAY:
-        raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
-    return str(millis)
-
-
-def _timestamp(schema: Schema, value: Any, _: bool) -> str:
-    return str(_millis("Timestamp", schema, value))
+def _instant(schema: Schema, value: Any, _: bool) -> str:
+    if not isinstance(value, Instant):
+        kind = (schema.name or "").rpartition(".")[2]
+        raise DataError(f"Invalid type for {kind}, expected Date but was class {java_class(schema, value)}")
+    return str(encode_instant(schema.name, value))
 
 
 _LOGICAL: Final[Mapping[str, Callable[[Schema, Any, bool], str]]] = {
     DECIMAL_NAME: _decimal,
-    DATE_NAME: _date,
-    TIME_NAME: _time,
-    TIMESTAMP_NAME: _timestamp,
+    DATE_NAME: _instant,
+    TIME_NAME: _instant,
+    TIMESTAMP_NAME: _instant,
 }
