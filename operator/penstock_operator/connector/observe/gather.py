@@ -96,7 +96,7 @@ async def observe(
     were_superseded = any(t.reason == Reason.SUPERSEDED for t in memory.tasks.values()) or any(
         p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in mine
     )
-    facts = Observation(
+    observation = Observation(
         connector=connector,
         memory=memory,
         now=now,
@@ -132,7 +132,7 @@ async def observe(
         job_deadline=float(settings.job.deadline_seconds),
         patience=float(settings.task.node_lost_seconds),
     )
-    return replace(facts, slot=context.job_slots.room(key, urgent=facts.is_urgent))
+    return replace(observation, slot=context.job_slots.room(key, urgent=observation.is_urgent))
 
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:

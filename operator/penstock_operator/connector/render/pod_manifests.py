@@ -106,12 +106,12 @@ class Maker:
             status: what the operator has read of the status topic, so that the task need not read it again.
         """
         own = self.connector.metadata
-        life = PodIdentity(
+        identity = PodIdentity(
             connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
             incarnation=incarnation, token=f"{own.uid}/{standing.generation}/{task}/{incarnation}", state=state,
             status=status,
         )  # fmt: skip
-        pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), life)
+        pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), identity)
         annotations = {
             names.INCARNATION_ANNOTATION: str(incarnation),
             names.LIFE_ANNOTATION: self.life(plan, task),
@@ -181,7 +181,7 @@ class Maker:
         document["metadata"] = {k: document["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
         return dict(document)
 
-    def _task_pod(self, plan: Plan, task: int, name: str, life: PodIdentity) -> dict[str, Any]:
+    def _task_pod(self, plan: Plan, task: int, name: str, identity: PodIdentity) -> dict[str, Any]:
         settings = self.settings
         own = self.connector.metadata
         spec = self._spec(
@@ -201,7 +201,7 @@ class Maker:
         container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
         if plan.answers_health:
             container |= _probes(ends=settings.task.liveness_probe)
-        container["env"] = [{"name": layout.LIFE_VARIABLE, "value": life.to_json()}, *container["env"]]
+        container["env"] = [{"name": layout.LIFE_VARIABLE, "value": identity.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
         spec["tolerations"] = self._lost_node()
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
