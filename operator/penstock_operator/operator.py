@@ -22,10 +22,12 @@ from penstock_operator.executor import Pool
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.election import LeaseLost
+from penstock_operator.kubernetes.event_keys import EventKeys
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
-from penstock_operator.kubernetes.lease import Lease, LeaseLost
+from penstock_operator.kubernetes.lease import Lease
 from penstock_operator.kubernetes.optional_kinds import OptionalKinds
-from penstock_operator.kubernetes.watch import EventKeys, KopfWatch
+from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
 from penstock_operator.probes import Heart, Server, metrics_page, probe_page

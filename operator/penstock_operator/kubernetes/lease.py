@@ -1,189 +1,14 @@
-"""Leader election by a Lease (coordination.k8s.io/v1) that is written only when it is challenged.
-
-Leader election as client-go does it writes every few seconds. Here the holder only reads its Lease, and holds it for some
-seconds after each reading without a challenge. A candidate writes a challenge into the Lease, or waits for one that another
-candidate has written: there is one challenge at a time, for all candidates. A live holder sees the challenge and removes it.
-A challenge that a candidate has seen for longer than the Lease holds, by its own clock, ends the Lease: the holder's last
-reading without the challenge was before the challenge was written. Times of other machines are never compared.
-"""
+"""The Lease of a release: one operator acts for a release at a time (`election` says how it is held)."""
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final, Literal
 
-from penstock_operator.errors import Conflict, OperatorError, Unavailable
+from penstock_operator.errors import Conflict, Unavailable
 from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.election import HELD_SECONDS, Election
 from penstock_operator.kubernetes.kinds import LEASE
 
-__all__ = ["Election", "Lease", "LeaseLost", "Move"]
-
-_SECONDS: Final = 15
-_DRIFT: Final = 1.0
-"""Seconds that a candidate waits longer, since the clocks of two machines differ a little in rate."""
-_CHALLENGE_AGAIN: Final = 5.0
-"""Seconds from an answer of the holder to the next challenge; for so long the end of the holder may go unnoticed."""
-_FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
-_CHALLENGE: Final = "penstock.dev/challenged-by"
-
-Object = dict[str, Any]
-
-
-class LeaseLost(OperatorError):
-    """Another operator has taken over, and this one must end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """What to do after a reading.
-
-    Attributes:
-        aim: `take` or keep the Lease, challenge its holder (`ask`), or `wait`.
-        manifest: what to write: to create where it has no `resourceVersion`, otherwise to replace what was read. None:
-            nothing is written.
-    """
-
-    aim: Literal["take", "ask", "wait"]
-    manifest: Object | None = None
-
-
-class Election:
-    """The decisions of one process about the Lease. Pure: all times are arguments, of one monotonic clock.
-
-    Args:
-        namespace: of the Lease.
-        name: of the Lease.
-        identity: of this process.
-        seconds: how long the Lease holds after it was read.
-    """
-
-    def __init__(self, namespace: str, name: str, identity: str, *, seconds: int = _SECONDS) -> None:
-        self._namespace = namespace
-        self._name = name
-        self._identity = identity
-        self._seconds = seconds
-        self._challenge: tuple[str, float] | None = (
-            None  # the Lease's resourceVersion with it, and when it was first seen
-        )
-        self._ask_at: float | None = None
-        self._absent_since: float | None = None
-        self._known = False
-        self.held_until: float | None = None
-        """Until when this process holds it; None: it never did, or gave it back."""
-        self.holder: str | None = None
-        """The holder at the last reading."""
-        self.uid = ""
-        """The uid of the Lease, as it was last read or written."""
-        self.answers = False
-        """Whether the holder has answered a challenge, and no challenge has stood for too long since."""
-
-    def look(self, lease: Object | None, *, now: float) -> Move:
-        """Decide what follows from a reading.
-
-        Args:
-            lease: what was read; None: there is no Lease.
-            now: when the reading had ended.
-
-        Raises:
-            LeaseLost: this process held it, and now another one does.
-        """
-        before, self.holder = self.holder, ((lease or {}).get("spec") or {}).get("holderIdentity") or None
-        if lease is None:
-            return self._absent(now)
-        self.uid = lease["metadata"].get("uid", "")
-        self._known, self._absent_since = True, None
-        if self.holder == self._identity:
-            return Move("take", self._manifest(lease) if _is_challenged(lease) else None)
-        if self.held_until is not None:
-            raise LeaseLost(
-                f"The operator {self.holder or '(none now)'} has taken the Lease {self._namespace}/{self._name}; this one "
-                f"ends"
-            )
-        if self.holder != before:
-            self.answers = False
-        if self._stands_too_long(lease, now):
-            self.answers = False
-            return Move("take", self._manifest(lease))
-        if self.holder is None:
-            return Move("take", self._manifest(lease))
-        if self._challenge is None and (self._ask_at is None or now >= self._ask_at):
-            metadata = lease["metadata"]
-            annotations = {**(metadata.get("annotations") or {}), _CHALLENGE: self._identity}
-            return Move("ask", {**lease, "metadata": {**metadata, "annotations": annotations}})
-        return Move("wait")
-
-    def wrote(self, move: Move, written: Object | None, *, asked: float, now: float) -> bool:
-        """Take in the result of a move, and return whether this process holds the Lease now.
-
-        Args:
-            move: what `look` has returned.
-            written: the Lease as it was written; None: it was not, since another process was faster.
-            asked: when the reading began that `move` followed from.
-            now: when the answer to the write arrived.
-        """
-        if move.manifest is not None and written is None:
-            return False
-        if written is not None:
-            self.uid = written["metadata"].get("uid", "")
-        if move.aim == "take":
-            self.holder = self._identity
-            self.held_until = asked + self._seconds
-            return True
-        if move.aim == "ask" and written is not None:
-            self._challenge = (written["metadata"]["resourceVersion"], now)
-        return False
-
-    def give_back(self, lease: Object | None) -> Object | None:
-        """Give the Lease up, and return what to write so that the next holder need not wait; None: nothing."""
-        self.held_until = None
-        if lease is None or lease["spec"].get("holderIdentity") != self._identity:
-            return None
-        spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
-        return {**lease, "metadata": _without_challenge(lease["metadata"]), "spec": spec}
-
-    def _absent(self, now: float) -> Move:
-        """Decide where there is no Lease: before the first start, or deleted while its last reader may still hold it."""
-        self._challenge, self.answers = None, False
-        if self._absent_since is None:
-            self._absent_since = now
-        held = self.held_until is not None and now < self.held_until
-        if held or not self._known or now - self._absent_since > self._seconds + _DRIFT:
-            return Move("take", self._manifest(None))
-        return Move("wait")
-
-    def _stands_too_long(self, lease: Object, now: float) -> bool:
-        """Whether a challenge has been there for longer than the Lease holds without an answer."""
-        if not _is_challenged(lease):
-            if self._challenge is not None:
-                self._challenge, self._ask_at, self.answers = None, now + _CHALLENGE_AGAIN, True
-            return False
-        version = lease["metadata"]["resourceVersion"]
-        if self._challenge is None or self._challenge[0] != version:
-            self._challenge = (version, now)
-            return False
-        most = max(self._seconds, lease["spec"].get("leaseDurationSeconds") or 0)
-        return now - self._challenge[1] > most + _DRIFT
-
-    def _manifest(self, lease: Object | None) -> Object:
-        now = datetime.now(UTC).strftime(_FORMAT)
-        before = (lease or {}).get("spec") or {}
-        is_new = before.get("holderIdentity") != self._identity
-        return {
-            "apiVersion": LEASE.api_version,
-            "kind": LEASE.kind,
-            "metadata": _without_challenge(lease["metadata"]) if lease else self._named(),
-            "spec": {
-                "holderIdentity": self._identity,
-                "leaseDurationSeconds": self._seconds,
-                "acquireTime": now if is_new else before.get("acquireTime", now),
-                "renewTime": now,
-                "leaseTransitions": (before.get("leaseTransitions") or 0) + (1 if is_new and lease else 0),
-            },
-        }
-
-    def _named(self) -> Object:
-        return {"namespace": self._namespace, "name": self._name}
+__all__ = ["Lease"]
 
 
 class Lease:
@@ -199,7 +24,7 @@ class Lease:
     """
 
     def __init__(
-        self, kube: Kube, namespace: str, name: str, identity: str, *, seconds: int = _SECONDS,
+        self, kube: Kube, namespace: str, name: str, identity: str, *, seconds: int = HELD_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._kube = kube
@@ -271,12 +96,3 @@ class Lease:
                 self._kube.replace(manifest)
             except Conflict:
                 return
-
-
-def _is_challenged(lease: Object) -> bool:
-    return _CHALLENGE in (lease["metadata"].get("annotations") or {})
-
-
-def _without_challenge(metadata: Object) -> Object:
-    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != _CHALLENGE}
-    return {**metadata, "annotations": annotations}

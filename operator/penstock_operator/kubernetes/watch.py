@@ -1,4 +1,4 @@
-"""Watches the API server by kopf, and turns events into keys of the work queue. The only module that knows `kopf`.
+"""Watches the API server by kopf. The only module that knows `kopf`.
 
 kopf runs in a thread and an event loop of its own. Its handlers keep no state, so that it adds no finalizer and no
 annotation; its session refuses every request but GET.
@@ -12,17 +12,16 @@ from typing import Any, Final
 
 import kopf
 
-from penstock_operator.connector.render.names import CONNECTOR_LABEL, MANAGED_BY, OPERATOR_LABEL
+from penstock_operator.connector.render.names import MANAGED_BY, OPERATOR_LABEL
 from penstock_operator.kubernetes.api_server import ApiServer
+from penstock_operator.kubernetes.event_keys import Event, EventKeys
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
 from penstock_operator.kubernetes.optional_kinds import OPTIONAL_THREAD
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.kubernetes.watch_session import open_session
-from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
 
-__all__ = ["EventKeys", "KopfWatch"]
+__all__ = ["KopfWatch"]
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +31,6 @@ _PAGE: Final = 500
 _STOP_SECONDS: Final = 5.0
 _AFTER_CLEANUP: Final = 2.0
 
-Event = Mapping[str, Any]
-Add = Callable[[Key], None]
-
 
 class _EndlessBackoff:
     """Pauses between tries of a request, without an end: by default kopf would end the operator after a minute."""
@@ -43,97 +39,6 @@ class _EndlessBackoff:
         yield from (1, 1, 2, 3, 5, 8, 13, 21)
         while True:
             yield 30
-
-
-class EventKeys:
-    """Adds the keys of the Connectors that an event is about. Used in one thread.
-
-    Args:
-        index: kept up to date here.
-        add: takes a key.
-        hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
-        shared: namespaces whose PluginVersions all namespaces may use.
-        unused: takes a resource of a kind that this release does nothing with.
-    """
-
-    def __init__(
-        self, index: ConnectorIndex, add: Add, hurry: Add, shared: Collection[str] = (),
-        unused: Callable[[Kind, Key], None] = lambda kind, key: None,
-    ) -> None:  # fmt: skip
-        self._index = index
-        self._add = add
-        self._hurry = hurry
-        self._shared = frozenset(shared)
-        self._unused = unused
-        self._versions: dict[tuple[str, str, str], str] = {}
-
-    def connector(self, event: Event) -> None:
-        """Add the key of a Connector, unless only its status changed."""
-        body = event["object"]
-        key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        if event["type"] == "DELETED":
-            self._index.gone(key)
-            self._hurry(key)
-        elif self._index.seen(key, body):
-            self._hurry(key)
-
-    def pod(self, event: Event) -> None:
-        """Add the key of the Connector of a pod."""
-        metadata = event["object"]["metadata"]
-        name = (metadata.get("labels") or {}).get(CONNECTOR_LABEL)
-        if name:
-            self._hurry(Key(metadata["namespace"], name))
-
-    def policy(self, event: Event) -> None:
-        """Add the Connectors that name a TopicCreationPolicy; all of its namespace where it has a selector."""
-        self._seen_unused(POLICY, event)
-        metadata, spec = event["object"]["metadata"], event["object"].get("spec") or {}
-        if self._is_new("policy", event, str(metadata.get("generation", ""))):
-            has_selector = spec.get("connectorSelector") is not None or event["type"] == "DELETED"
-            namespace = metadata["namespace"]
-            keys = (
-                self._index.of_namespace(namespace)
-                if has_selector
-                else self._index.with_policy(namespace, metadata["name"])
-            )
-            self._add_all(keys)
-
-    def plugin_version(self, event: Event) -> None:
-        """Add the Connectors that may use a PluginVersion."""
-        self._seen_unused(PLUGIN_VERSION, event)
-        metadata = event["object"]["metadata"]
-        if self._is_new("plugin", event, str(metadata.get("generation", ""))):
-            is_shared = metadata["namespace"] in self._shared
-            self._add_all(self._index.all() if is_shared else self._index.of_namespace(metadata["namespace"]))
-
-    def secret(self, event: Event) -> None:
-        """Add the Connectors that name a Secret. Nothing is kept of Secrets that none names."""
-        metadata = event["object"]["metadata"]
-        keys = self._index.with_secret(metadata["namespace"], metadata["name"])
-        if keys and self._is_new("secret", event, str(metadata.get("resourceVersion", ""))):
-            self._add_all(keys)
-
-    def _seen_unused(self, kind: Kind, event: Event) -> None:
-        metadata = event["object"]["metadata"]
-        if event["type"] != "DELETED":
-            self._unused(kind, Key(metadata["namespace"], metadata["name"]))
-
-    def _is_new(self, what: str, event: Event, version: str) -> bool:
-        """Whether this is another version than the last one; what is listed at the start is not new."""
-        metadata = event["object"]["metadata"]
-        identity = (what, metadata["namespace"], metadata["name"])
-        if event["type"] == "DELETED":
-            self._versions.pop(identity, None)
-            return True
-        before = self._versions.get(identity)
-        self._versions[identity] = f"{metadata.get('uid')}/{version}"
-        if before is None:
-            return event["type"] is not None
-        return before != self._versions[identity]
-
-    def _add_all(self, keys: Collection[Key]) -> None:
-        for key in keys:
-            self._add(key)
 
 
 class KopfWatch:

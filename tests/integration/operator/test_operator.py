@@ -21,7 +21,7 @@ import yaml
 from penstock_model.contracts.task_reports import Claim, claim_key
 from penstock_operator.context import Context
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.lease import LeaseLost
+from penstock_operator.kubernetes.election import LeaseLost
 from penstock_operator.metrics import Metrics
 from penstock_operator.operator import Operator
 from penstock_operator.queue.key import Key

@@ -13,8 +13,9 @@ import pytest
 
 from penstock_operator.errors import Refused
 from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.event_keys import Event, EventKeys
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET
-from penstock_operator.kubernetes.watch import Event, EventKeys, KopfWatch
+from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.kubernetes.watch_session import open_session
 from penstock_operator.metrics import Metrics

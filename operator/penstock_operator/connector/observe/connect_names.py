@@ -88,7 +88,7 @@ def reserved(
         allowed: as in `is_allowed`.
     """
     group = config.get(_GROUP, "").strip()
-    if _hides(key, group, allowed):
+    if _may_be_reserved_group(key, group, allowed):
         return NameRefusal(
             Reason.NAME_RESERVED,
             f"spec.config.{_GROUP}: {group} holds a variable and may come to be the group of another namespace's Connector; "
@@ -109,7 +109,7 @@ def reserved(
     return None
 
 
-def _hides(key: Key, group: str, allowed: Collection[str]) -> bool:
+def _may_be_reserved_group(key: Key, group: str, allowed: Collection[str]) -> bool:
     """Whether a group with a variable may be one that this Connector may not have; variables are resolved in pods only."""
     text, variable, _ = group.partition("${")
     if not variable:
@@ -146,11 +146,11 @@ def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Cla
         others: the ages of Connectors in this cluster that ask for it too, and may have it.
         claim: in Kafka, of a Connector that this operator does not see; None: there is none.
     """
-    seen = min(((age, key) for key, age in others.items()), default=None)
-    oldest = own if seen is None else min(own, seen[0])
+    oldest_seen = min(((age, key) for key, age in others.items()), default=None)
+    oldest = own if oldest_seen is None else min(own, oldest_seen[0])
     if claim is not None and Age(claim.created, claim.connector_uid) < oldest:
         return claim
-    return seen[1] if seen is not None and seen[0] < own else None
+    return oldest_seen[1] if oldest_seen is not None and oldest_seen[0] < own else None
 
 
 def owner_mark(key: Key, uid: str, release: Release) -> str:
@@ -160,15 +160,14 @@ def owner_mark(key: Key, uid: str, release: Release) -> str:
 
 def is_claim_of(claim: Claim, release: Release) -> bool:
     """Whether this release wrote a claim, in this cluster."""
-    return (claim.operator, claim.cluster) == (release.operator, release.cluster) and not is_claim_of_twin(
-        claim, release
-    )
+    names_this_release = (claim.operator, claim.cluster) == (release.operator, release.cluster)
+    return names_this_release and not is_claim_of_twin(claim, release)
 
 
 def is_claim_of_twin(claim: Claim, release: Release) -> bool:
     """Whether a twin wrote a claim: a release of the same name in another cluster with the same id, of now or of before."""
-    has_same_names = (claim.operator, claim.cluster) == (release.operator, release.cluster)
-    return has_same_names and claim.installation not in (None, release.installation)
+    names_this_release = (claim.operator, claim.cluster) == (release.operator, release.cluster)
+    return names_this_release and claim.installation not in (None, release.installation)
 
 
 def may_be_claim_of(claim: Claim, release: Release) -> bool:

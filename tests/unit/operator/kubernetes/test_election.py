@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock_operator.kubernetes.lease import Election, LeaseLost, Move
+from penstock_operator.kubernetes.election import Election, LeaseLost, Move
 
 POLL: Final = 2.0
 """Seconds between two attempts of an operator, at most (`composition`: 5 of one that holds it)."""

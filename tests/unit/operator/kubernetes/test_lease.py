@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from penstock_operator.errors import Conflict, Unavailable
+from penstock_operator.kubernetes.election import LeaseLost
 from penstock_operator.kubernetes.kinds import Kind
-from penstock_operator.kubernetes.lease import Lease, LeaseLost
+from penstock_operator.kubernetes.lease import Lease
 
 
 class Server:

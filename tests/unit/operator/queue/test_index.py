@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.kubernetes.watch import EventKeys
+from penstock_operator.kubernetes.event_keys import EventKeys
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
 

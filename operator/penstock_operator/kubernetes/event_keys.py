@@ -1,0 +1,105 @@
+"""Turns events of watches into keys of the work queue."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from penstock_operator.connector.render.names import CONNECTOR_LABEL
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
+from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.key import Key
+
+__all__ = ["Event", "EventKeys"]
+
+Event = Mapping[str, Any]
+AddKey = Callable[[Key], None]
+
+
+class EventKeys:
+    """Adds the keys of the Connectors that an event is about. Used in one thread.
+
+    Args:
+        index: kept up to date here.
+        add: takes a key.
+        hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
+        shared: namespaces whose PluginVersions all namespaces may use.
+        unused: takes a resource of a kind that this release does nothing with.
+    """
+
+    def __init__(
+        self, index: ConnectorIndex, add: AddKey, hurry: AddKey, shared: Collection[str] = (),
+        unused: Callable[[Kind, Key], None] = lambda kind, key: None,
+    ) -> None:  # fmt: skip
+        self._index = index
+        self._add = add
+        self._hurry = hurry
+        self._shared = frozenset(shared)
+        self._unused = unused
+        self._versions: dict[tuple[str, str, str], str] = {}
+
+    def connector(self, event: Event) -> None:
+        """Add the key of a Connector, unless only its status changed."""
+        body = event["object"]
+        key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
+        if event["type"] == "DELETED":
+            self._index.gone(key)
+            self._hurry(key)
+        elif self._index.seen(key, body):
+            self._hurry(key)
+
+    def pod(self, event: Event) -> None:
+        """Add the key of the Connector of a pod."""
+        metadata = event["object"]["metadata"]
+        name = (metadata.get("labels") or {}).get(CONNECTOR_LABEL)
+        if name:
+            self._hurry(Key(metadata["namespace"], name))
+
+    def policy(self, event: Event) -> None:
+        """Add the Connectors that name a TopicCreationPolicy; all of its namespace where it has a selector."""
+        self._seen_unused(POLICY, event)
+        metadata, spec = event["object"]["metadata"], event["object"].get("spec") or {}
+        if self._is_new("policy", event, str(metadata.get("generation", ""))):
+            has_selector = spec.get("connectorSelector") is not None or event["type"] == "DELETED"
+            namespace = metadata["namespace"]
+            keys = (
+                self._index.of_namespace(namespace)
+                if has_selector
+                else self._index.with_policy(namespace, metadata["name"])
+            )
+            self._add_all(keys)
+
+    def plugin_version(self, event: Event) -> None:
+        """Add the Connectors that may use a PluginVersion."""
+        self._seen_unused(PLUGIN_VERSION, event)
+        metadata = event["object"]["metadata"]
+        if self._is_new("plugin", event, str(metadata.get("generation", ""))):
+            is_shared = metadata["namespace"] in self._shared
+            self._add_all(self._index.all() if is_shared else self._index.of_namespace(metadata["namespace"]))
+
+    def secret(self, event: Event) -> None:
+        """Add the Connectors that name a Secret. Nothing is kept of Secrets that none names."""
+        metadata = event["object"]["metadata"]
+        keys = self._index.with_secret(metadata["namespace"], metadata["name"])
+        if keys and self._is_new("secret", event, str(metadata.get("resourceVersion", ""))):
+            self._add_all(keys)
+
+    def _seen_unused(self, kind: Kind, event: Event) -> None:
+        metadata = event["object"]["metadata"]
+        if event["type"] != "DELETED":
+            self._unused(kind, Key(metadata["namespace"], metadata["name"]))
+
+    def _is_new(self, what: str, event: Event, version: str) -> bool:
+        """Whether this is another version than the last one; what is listed at the start is not new."""
+        metadata = event["object"]["metadata"]
+        identity = (what, metadata["namespace"], metadata["name"])
+        if event["type"] == "DELETED":
+            self._versions.pop(identity, None)
+            return True
+        before = self._versions.get(identity)
+        self._versions[identity] = f"{metadata.get('uid')}/{version}"
+        if before is None:
+            return event["type"] is not None
+        return before != self._versions[identity]
+
+    def _add_all(self, keys: Collection[Key]) -> None:
+        for key in keys:
+            self._add(key)
