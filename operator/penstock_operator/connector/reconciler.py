@@ -31,7 +31,7 @@ from penstock_operator.connector.withdrawal import End, end_of, leave, let_go
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.kubernetes.kinds import CONNECTOR
-from penstock_operator.queue.backoff import backoff
+from penstock_operator.queue.backoff import RECONCILE_BACKOFF
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
 
@@ -101,7 +101,7 @@ class Reconciler:
                 remembered.restless = 0
                 return again
         remembered.restless += 1  # whatever the cause: what comes to no end is tried more and more seldom
-        return 0.0 if remembered.restless == 1 else backoff(remembered.restless - 1, 1.0)
+        return 0.0 if remembered.restless == 1 else RECONCILE_BACKOFF.pause(remembered.restless - 1)
 
     async def _document(self, key: Key, context: Context) -> dict[str, Any] | None:
         try:

@@ -14,6 +14,7 @@ from penstock_kafka.errors import kafka_error_of
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_consumer import NoSuchTopic, TopicRecreated
 from penstock_kafka.topic_position import TopicPosition
+from penstock_model.backoff import ExponentialBackoff
 from penstock_model.connect.status_records import Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
@@ -29,8 +30,10 @@ __all__ = ["StatusTopic"]
 
 log = logging.getLogger(__name__)
 
-_PAUSE: Final = 1.0  # seconds between two tries to begin; grows to the longest
-_LONGEST_PAUSE: Final = 15.0
+_PAUSE: Final = 1.0
+"""Seconds before the topic is read again."""
+_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=15.0)
+"""Between two tries to begin that fail."""
 _PAUSE_WITHOUT_TOPIC: Final = 2.0
 _POLL_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 10.0
@@ -227,7 +230,7 @@ class StatusTopic:
         self._state_writer.close()
 
     def _run(self) -> None:
-        pause = _PAUSE
+        failures = 0
         while not self._stopping.is_set():
             begun = time.monotonic()
             try:
@@ -237,9 +240,9 @@ class StatusTopic:
             except Exception:
                 log.exception("Reading the status topic failed; it is tried again")
                 self._set_trouble("The status topic cannot be read for a reason that is in the operator's log")
-            pause = _PAUSE if time.monotonic() - begun > _LONGEST_PAUSE else min(pause * 2, _LONGEST_PAUSE)
+            failures = 0 if time.monotonic() - begun > _BACKOFF.longest else failures + 1
             self._turn()
-            self._stopping.wait(_PAUSE if self.trouble is None else pause)
+            self._stopping.wait(_PAUSE if self.trouble is None or not failures else _BACKOFF.pause(failures))
 
     def _follow(self) -> None:
         """Read until the operator stops, or other settings may help."""

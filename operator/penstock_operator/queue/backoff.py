@@ -1,15 +1,9 @@
-"""How long to wait before what failed is tried again."""
+"""The pauses before a Connector that failed is reconciled again."""
 
 from typing import Final
 
-__all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "backoff"]
+from penstock_model.backoff import ExponentialBackoff
 
-FIRST_BACKOFF: Final = 0.5
-LONGEST_BACKOFF: Final = 60.0
-_JITTER: Final = 0.25
+__all__ = ["RECONCILE_BACKOFF"]
 
-
-def backoff(failures: int, chance: float) -> float:
-    """Seconds to wait after so many failures in a row; `chance` from 0 to 1 spreads them by a quarter."""
-    plain: float = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(failures - 1, 16))
-    return plain * (1 - _JITTER + _JITTER * chance)
+RECONCILE_BACKOFF: Final = ExponentialBackoff(first=0.5, longest=60.0, jitter=0.25)

@@ -15,7 +15,7 @@ from typing import Final
 
 from penstock_operator.errors import NotYet, OperatorError
 from penstock_operator.metrics import QueueFigures
-from penstock_operator.queue.backoff import backoff
+from penstock_operator.queue.backoff import RECONCILE_BACKOFF
 from penstock_operator.queue.fair_lane import Lane
 from penstock_operator.queue.key import Key
 
@@ -254,4 +254,4 @@ class WorkQueue:
 
     def _failed(self, key: Key) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        return backoff(failures, self._chance())
+        return RECONCILE_BACKOFF.pause(failures, self._chance())

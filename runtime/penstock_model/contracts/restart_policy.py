@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.connector import Restart
 
 __all__ = ["RestartDecision", "RestartHistory", "TaskEnd", "next_restart"]
 
-_LOSS_LONGEST: Final = 300.0
-_LOSS_DOUBLINGS: Final = 16
+_LOSS_BACKOFF: Final = ExponentialBackoff(first=1.0, longest=300.0)
+"""From the second loss in a row on."""
 _QUIET: Final = 600.0
 """A life this long (seconds) ends a row of losses."""
 
@@ -73,8 +74,7 @@ def next_restart(end: TaskEnd, *, lived: float, history: RestartHistory, policy:
             return RestartDecision(None, history, end.value)
         case TaskEnd.LOST:
             history = replace(history, losses=history.losses + 1)
-            doublings = min(history.losses - 2, _LOSS_DOUBLINGS)
-            delay = 0.0 if history.losses == 1 else min(_LOSS_LONGEST, 2.0**doublings)
+            delay = 0.0 if history.losses == 1 else _LOSS_BACKOFF.pause(history.losses - 1)
             return RestartDecision(delay, history, f"lost ({history.losses} in a row)")
         case TaskEnd.FAILED:
             if not policy.on_failure:
@@ -83,7 +83,9 @@ def next_restart(end: TaskEnd, *, lived: float, history: RestartHistory, policy:
                 return RestartDecision(
                     None, history, f"failed after {policy.max_restarts} restarts (spec.restart.maxRestarts)"
                 )
-            backoff = policy.backoff
-            delay = min(backoff.max.total_seconds(), backoff.initial.total_seconds() * backoff.factor**history.failures)
             history = replace(history, failures=history.failures + 1)
+            backoff = ExponentialBackoff(
+                policy.backoff.initial.total_seconds(), policy.backoff.max.total_seconds(), policy.backoff.factor
+            )
+            delay = backoff.pause(history.failures)
             return RestartDecision(delay, history, f"failed; restart {history.failures} of {policy.max_restarts}")

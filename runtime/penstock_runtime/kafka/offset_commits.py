@@ -13,12 +13,14 @@ from penstock.sink import TopicPartition
 from penstock_kafka.client_renewal import ClientRenewal, close_in_background
 from penstock_kafka.errors import AUTHORIZATION, translated, translating
 from penstock_kafka.watermarks import GONE, names_of
+from penstock_model.backoff import ExponentialBackoff
 
 __all__ = ["GroupCommits"]
 
 _READ_SECONDS: Final = 30.0
 _PATIENCE: Final = 10.0
-_SHORTEST, _LONGEST = 0.001, 0.05  # seconds between two looks for an answer
+_POLL_BACKOFF: Final = ExponentialBackoff(first=0.001, longest=0.05)
+"""Between two looks for an answer."""
 
 
 class GroupCommits:
@@ -131,14 +133,14 @@ class GroupCommits:
 
     def _await(self, client: Consumer, doing: str) -> None:
         deadline = self._clock() + _PATIENCE
-        pause = _SHORTEST
+        looks = 0
         while self._under_way is not None:
             if self._clock() > deadline:
                 why = "" if self._trouble is None else f": {self._trouble.str()} ({self._trouble.name()})"
                 self._renew()
                 raise RetriableError(f"{doing}: no answer for {_PATIENCE:.0f} s{why}")
-            self._look(client, pause)  # it does not return for an answer
-            pause = min(_LONGEST, 2 * pause)
+            looks += 1
+            self._look(client, _POLL_BACKOFF.pause(looks))  # it does not return for an answer
 
     def _refusal(self, doing: str) -> ConnectError | None:
         """What the last answer says against its offsets."""

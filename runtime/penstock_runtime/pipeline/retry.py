@@ -6,14 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from penstock_model.backoff import ExponentialBackoff
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.task.liveness import LOOP
 
-__all__ = ["rest", "until_done", "wait"]
+__all__ = ["BATCH_BACKOFF", "rest", "until_done", "wait"]
 
 log = logging.getLogger(__name__)
-_FIRST: Final = 0.1
-_LONGEST: Final = 10.0
+BATCH_BACKOFF: Final = ExponentialBackoff(first=0.2, longest=10.0)
+"""Before a batch, or a commit of a sink, is tried again."""
+_BACKOFF: Final = ExponentialBackoff(first=0.1, longest=10.0)
 _SLICE: Final = 0.2
 
 
@@ -41,16 +43,17 @@ def until_done(
     Raises:
         Exception: whatever else `work` raises.
     """
-    delay = _FIRST
+    failures = 0
     while not stopping.is_set():
         LOOP.turned()
         try:
             work()
         except passing as e:
+            failures += 1
+            delay = _BACKOFF.pause(failures)
             log.warning("Trying again in %.1f s: %s", delay, e)
             reports.trouble(str(e))
             stopping.wait(delay)
-            delay = min(_LONGEST, delay * 2)
         else:
             reports.trouble(None)
             return

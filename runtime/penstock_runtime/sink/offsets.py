@@ -10,7 +10,7 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
-from penstock_runtime.pipeline.retry import wait
+from penstock_runtime.pipeline.retry import BATCH_BACKOFF, wait
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
@@ -344,4 +344,4 @@ class SinkOffsets:
                 log.warning("Commit is tried again (attempt %d): %s", attempt, e)
                 self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
                 self.keep_alive()
-                wait(e.retry_after or min(10.0, 0.1 * 2 ** min(attempt, 10)), self._stopping)
+                wait(e.retry_after or BATCH_BACKOFF.pause(attempt), self._stopping)

@@ -16,6 +16,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.record import Record
 from penstock.sink import Writer
+from penstock_model.backoff import ExponentialBackoff
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline import chain
@@ -239,7 +240,7 @@ class SinkProcess:
                     raise _GivenUp(f"Exiting WorkerSinkTask due to unrecoverable exception: {describe(e)}") from e
                 pause = e.retry_after
                 if pause is None:
-                    pause = min(self._retries.delay_max, _FIRST_DELAY * 2.0 ** min(attempt - 1, 20))
+                    pause = ExponentialBackoff(_FIRST_DELAY, self._retries.delay_max).pause(attempt)
                 summary.retries += 1
                 self._trouble(f"write is tried again (attempt {attempt}): {e}")
                 self._sleep(min(pause, left))

@@ -21,7 +21,7 @@ from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.reports import Reports
-from penstock_runtime.pipeline.retry import rest, until_done, wait
+from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done, wait
 from penstock_runtime.pipeline.splits import Range, bounded, cut, dealt, reached
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink.assignment import assigned
@@ -468,7 +468,7 @@ class SinkTask:
         log.warning("Trying again: %s", error)
         self._reports.trouble(str(error))
         self._next_refresh = 0.0
-        seconds = error.retry_after or min(10.0, 0.1 * 2 ** min(self._failures, 10))
+        seconds = error.retry_after or BATCH_BACKOFF.pause(self._failures)
         rest(seconds, stopping=self._stopping, paused=self._paused)
         self._read_here = False
 

@@ -21,7 +21,7 @@ from penstock_runtime.kafka.status_topic import Incarnation, State
 from penstock_runtime.pipeline.batch_sizing import Appetite, Pace
 from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.reports import Reports
-from penstock_runtime.pipeline.retry import rest, until_done
+from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.source.offsets import OffsetStore
@@ -301,7 +301,7 @@ class SourceTask:
         """A batch that may be tried again, after a while; where its outcome is unknown, rule 4 before that."""
         self._failures += 1
         given = error.retry_after if isinstance(error, RetriableError) else None
-        seconds = given or min(10.0, 0.1 * 2 ** min(self._failures, 10))
+        seconds = given or BATCH_BACKOFF.pause(self._failures)
         if not (self._unknown or self._process.void):
             log.warning("Trying again in %.1f s: %s", seconds, error)
             self._reports.trouble(str(error))

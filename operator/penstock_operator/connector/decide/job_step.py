@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.decide.refused_pods import Refusal, pause
 from penstock_operator.connector.observe.observation import Observation
@@ -21,9 +22,9 @@ from penstock_operator.reasons import Reason
 
 __all__ = ["DOING", "JobObservation", "JobStep", "name_of", "step"]
 
-_FIRST: Final = 2.0
-_LONGEST: Final = 60.0
-_DOUBLINGS: Final = 5
+_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
+_PREPARE_ATTEMPTS: Final = 6
+"""Refused preparations after which the next ones are further apart."""
 _REFUSED_LONGEST: Final = 300.0
 """Nothing of ours tells that Kafka was mended, so that refused preparations are tried again, too; but seldom."""
 _SLOT_WAIT: Final = 60.0
@@ -233,8 +234,8 @@ _NOT_DONE: Final[Mapping[Action, tuple[str, str]]] = {
 def _failed(observed: JobObservation, reason: str, message: str) -> JobStep:
     """This try brought no answer: when the next one comes."""
     attempts = observed.memory.attempts + 1
-    delay = min(_LONGEST, _FIRST * 2.0 ** min(attempts - 1, _DOUBLINGS))
-    if reason == Reason.PREPARE_FAILED and attempts > _DOUBLINGS + 1:
+    delay = _BACKOFF.pause(attempts)
+    if reason == Reason.PREPARE_FAILED and attempts > _PREPARE_ATTEMPTS:
         delay = _REFUSED_LONGEST
     memory = JobMemory(observed.memory.key, attempts, observed.now + delay, reason, message)
     return JobStep(memory, None, None, (), reason, message, again=delay)

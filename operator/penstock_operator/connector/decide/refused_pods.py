@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from penstock_model.backoff import ExponentialBackoff
 from penstock_operator.reasons import Reason
 
 __all__ = ["Refusal", "after", "of_plan", "pause", "present", "with_room"]
 
-_FIRST: Final = 2.0
-_LONGEST: Final = 300.0
+_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=300.0)
 _FORGOTTEN: Final = 600.0
 """Seconds after which a pod that was due is not wanted any more."""
 
@@ -42,8 +42,7 @@ class Refusal:
 def after(before: Refusal | None, reason: str, message: str, *, now: float, generation: int, life: str = "") -> Refusal:
     """One more try was refused."""
     tries = 1 if before is None or (before.generation, before.life) != (generation, life) else before.tries + 1
-    pause: float = min(_LONGEST, _FIRST * 2.0 ** min(tries - 1, 16))
-    return Refusal(reason, message, tries, now + pause, generation, life)
+    return Refusal(reason, message, tries, now + _BACKOFF.pause(tries), generation, life)
 
 
 def pause(refusal: Refusal | None, now: float, life: str = "") -> float:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts import restart_policy
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
@@ -23,7 +24,7 @@ from penstock_operator.reasons import Reason
 __all__ = ["TaskObservation", "TaskStep", "step"]
 
 _TRACE: Final = 4_000
-_UNAVAILABLE_LONGEST: Final = 60.0
+_UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _OWN_FAULT: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
 """Reasons of ends that may be final: the plugin's. Everything else is infrastructure, and is tried for ever."""
 _AS_ASKED: Final = "restarted as an annotation asked for"
@@ -239,7 +240,7 @@ def _ended(
     unavailable = 0
     if kind is restart_policy.TaskEnd.STOPPED:  # what it needs is away: that is no failure of its own, and has no limit
         unavailable = memory.unavailable + 1
-        delay: float | None = min(_UNAVAILABLE_LONGEST, 2.0 ** min(unavailable, 6))
+        delay: float | None = _UNAVAILABLE_BACKOFF.pause(unavailable)
         told = message
     else:
         again = restart_policy.next_restart(kind, lived=lived, history=history, policy=observed.policy)

@@ -13,14 +13,14 @@ from typing import Final
 
 from penstock.errors import ConnectError
 from penstock_kafka.records import Entry
+from penstock_model.backoff import ExponentialBackoff
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 
 __all__ = ["Background"]
 
 log = logging.getLogger(__name__)
 _TRY: Final = 3.0  # seconds for one write
-_FIRST: Final = 0.2
-_LONGEST: Final = 5.0
+_BACKOFF: Final = ExponentialBackoff(first=0.2, longest=5.0)
 _IDLE: Final = 10.0
 
 
@@ -77,7 +77,7 @@ class Background:
             self._news.notify_all()
 
     def _flow(self) -> None:
-        delay = _FIRST
+        failures = 1
         while True:
             batch = self._next()
             if batch is None:
@@ -90,12 +90,12 @@ class Background:
                 log.warning("The status topic was not written, trying again: %s", e)
                 self._let_go()
                 with self._news:
-                    if not self._news.wait_for(lambda: self._closed or self._hurry, delay):
-                        delay = min(_LONGEST, delay * 2)
+                    if not self._news.wait_for(lambda: self._closed or self._hurry, _BACKOFF.pause(failures)):
+                        failures += 1
                     elif not self._closed:
-                        self._news.wait(_FIRST)
+                        self._news.wait(_BACKOFF.first)
             else:
-                delay = _FIRST
+                failures = 1
                 with self._news:
                     for key, one in batch.items():
                         if self._pending.get(key) is one:

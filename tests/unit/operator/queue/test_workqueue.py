@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock_operator.errors import NotYet, Unavailable
-from penstock_operator.queue.backoff import FIRST_BACKOFF, LONGEST_BACKOFF, backoff
+from penstock_operator.queue.backoff import RECONCILE_BACKOFF
 from penstock_operator.queue.key import Key
 from penstock_operator.queue.workqueue import WorkQueue
 
@@ -154,9 +154,9 @@ def test_an_earlier_wish_goes_over_a_later_one() -> None:
 
 
 def test_back_off_doubles_up_to_a_minute() -> None:
-    assert [backoff(n, 1.0) for n in range(1, 10)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
-    assert backoff(1_000_000, 1.0) == LONGEST_BACKOFF
-    assert backoff(1, 0.0) == FIRST_BACKOFF * 0.75
+    assert [RECONCILE_BACKOFF.pause(n, 1.0) for n in range(1, 10)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert RECONCILE_BACKOFF.pause(1_000_000, 1.0) == RECONCILE_BACKOFF.longest
+    assert RECONCILE_BACKOFF.pause(1, 0.0) == RECONCILE_BACKOFF.first * 0.75
 
 
 def test_a_key_that_fails_is_tried_again_with_back_off_until_it_succeeds() -> None:
