@@ -41,11 +41,11 @@ class TopicNameMatches(Predicate):
         self._pattern = compile_java(config.pattern)
 
     def test(self, record: Record) -> bool:
-        """Whether the whole topic name matches."""
+        """Whether the whole name of the topic matches."""
         return record.topic is not None and self._pattern.matches(record.topic)
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """One answer for a batch of one topic; each topic is tried once."""
+        """As `test`; matches each topic once."""
         topics = batch.topic
         if not isinstance(topics, list):
             return topics is not None and self._pattern.matches(topics)
@@ -74,11 +74,11 @@ class HasHeaderKey(Predicate):
         self._name = config.name
 
     def test(self, record: Record) -> bool:
-        """Whether a header has the name."""
+        """Whether the record has a header of that name."""
         return self._name in map(_NAME_OF, record.headers)
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """One answer where no record has headers."""
+        """As `test`; one answer if no record has headers."""
         return batch.has_header(self._name)
 
 
@@ -92,7 +92,7 @@ class RecordIsTombstone(Predicate):
         return record.value is None
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """One answer where no value is null, or all are."""
+        """As `test`; one answer if all values are null, or none is."""
         if batch.fields is not None:
             return False
         values = batch.value

@@ -1,1 +1,1 @@
-"""Datagen: made-up records."""
+"""Datagen: a source of random records."""

@@ -1,7 +1,7 @@
-"""The kinds of records that Datagen makes, each as columns of some thousand rows drawn from one random generator.
+"""The kinds of records that Datagen makes, in blocks of rows from one random generator.
 
-A shape draws the same number of values in the same order for every row, and only through `Draw`, whose numbers Python
-keeps the same from version to version: what a seed gives is part of Datagen's contract.
+A shape draws the same number of values in the same order for every row, and only with `Draw`. Python guarantees that the
+random numbers of a seed stay the same in later versions, so the data of a seed is part of Datagen's contract.
 """
 
 import random
@@ -47,22 +47,22 @@ class Draw:
         self.rows = rows
 
     def whole(self, below: int, *, least: int = 0) -> list[int]:
-        """Whole numbers from `least` on, `below` different ones."""
+        """Integers from `least` to below `least + below`."""
         draw = self._random
         return [least + int(draw() * below) for _ in range(self.rows)]
 
     def some(self, choices: Sequence[T]) -> list[T]:
-        """One of the choices each."""
+        """One of the choices for each row."""
         draw, count = self._random, len(choices)
         return [choices[int(draw() * count)] for _ in range(self.rows)]
 
     def share(self) -> list[float]:
-        """Numbers from 0 to below 1."""
+        """Floats from 0 to below 1."""
         draw = self._random
         return [draw() for _ in range(self.rows)]
 
     def times(self, epoch: int, first: int, step: int) -> list[Instant]:
-        """Rising: row n's lies in the n-th stretch of `step` milliseconds after `epoch`."""
+        """Increasing instants: that of row n is in the n-th interval of `step` milliseconds after `epoch`."""
         draw = self._random
         return [Instant(epoch + int((n + draw()) * step)) for n in range(first, first + self.rows)]
 
@@ -72,9 +72,9 @@ class Shape:
     """One kind of record.
 
     Attributes:
-        schema: a struct.
-        rows: the values, given a generator, the number of the first row, the time of row 0 and the time between two rows
-            (milliseconds).
+        schema: of the records, a struct.
+        rows: makes the values from a generator, the number of the first row, the time of row 0 and the interval between
+            two rows (both in milliseconds).
     """
 
     schema: Schema

@@ -1,7 +1,6 @@
-"""Datagen: a source of made-up records, for demos, tests and measurements.
+"""Datagen: a source of random records, for demos, tests and measurements.
 
-Record n of partition p depends on seed, p and n alone: a run that resumes makes the same records as one that never
-stopped, and two runs make the same.
+Record n of partition p depends on the seed, p and n alone: two runs make the same records, also if one was interrupted.
 """
 
 import time
@@ -34,11 +33,11 @@ from penstock_plugins.connectors.datagen.shapes import SHAPES, Draw
 __all__ = ["Datagen", "DatagenConfig", "DatagenReader", "DatagenSource"]
 
 _BLOCK: Final = 2000
-"""Rows that are drawn together. Part of what a seed means: another number gives other data."""
+"""The number of rows that are drawn together. Another number would give other data for the same seed."""
 _RECORD_BYTES: Final = 200
-"""A record's size, roughly."""
+"""The approximate size of a record."""
 _STEPS_PER_SECOND: Final = 20
-"""In a second: a transaction for each record would cost the brokers more than the records."""
+"""New records become due in steps: a transaction for each record would cost the brokers more than the records."""
 
 
 class DatagenConfig(Config):
@@ -89,12 +88,12 @@ class DatagenConfig(Config):
         return self
 
     @property
-    def own(self) -> tuple[int, ...]:
+    def assigned(self) -> tuple[int, ...]:
         """The partitions of this task."""
         return tuple(map(int, self.task_partitions)) or tuple(range(self.partitions))
 
     def quota(self, partition: int) -> int | None:
-        """How many records that partition has in all."""
+        """The total number of records of a partition; None if there is no end."""
         if self.count is None:
             return None
         return self.count // self.partitions + (partition < self.count % self.partitions)
@@ -108,10 +107,10 @@ class Datagen(SourceConnector):
     def task_configs(
         self, config: DatagenConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """The partitions, dealt out in turn."""
+        """Assigns the partitions to the tasks in turn."""
         tasks = min(max_tasks, config.partitions)
-        dealt = (range(task, config.partitions, tasks) for task in range(tasks))
-        return [{**properties, "task.partitions": ",".join(map(str, own))} for own in dealt]
+        assignments = (range(task, config.partitions, tasks) for task in range(tasks))
+        return [{**properties, "task.partitions": ",".join(map(str, partitions))} for partitions in assignments]
 
     def source(self, config: DatagenConfig) -> "DatagenSource":
         return DatagenSource(config)
@@ -120,7 +119,7 @@ class Datagen(SourceConnector):
         return DatagenReader(config)
 
     def alter_offsets(self, config: DatagenConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept counts."""
+        """Accepts counts of records."""
         for partition, offset in offsets.items():
             if offset is not None:
                 if set(partition) != {"datagen", "partition"}:
@@ -130,47 +129,47 @@ class Datagen(SourceConnector):
 
 
 class DatagenSource(Source):
-    """The driver half: counts.
+    """The driver half: counts the records that are due.
 
     Args:
-        config: the task's.
+        config: of the task.
         clock: seconds, monotonic.
     """
 
     def __init__(self, config: DatagenConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._clock = clock
-        self._partitions = [SourcePartition({"datagen": config.shape, "partition": p}) for p in config.own]
+        self._partitions = [SourcePartition({"datagen": config.shape, "partition": p}) for p in config.assigned]
         self._began = 0.0
         self._base: list[int] = []
 
     def start(self, offsets: Offsets) -> None:
-        """The rate counts from here."""
+        """Starts the clock of the rate."""
         self._began = self._clock()
         self._base = [_count(offsets.get(p)) for p in self._partitions]
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """What is due by the clock, spread evenly over the partitions."""
+        """The counts that are due by the clock, spread evenly over the partitions."""
         config, shares = self._config, len(self._partitions)
         each = max(1, min(limits.records, limits.bytes // _RECORD_BYTES) // shares)
         due = int(int((self._clock() - self._began) * _STEPS_PER_SECOND) * config.rate / _STEPS_PER_SECOND)
         end: dict[SourcePartition, Offset] = {}
         for i, partition in enumerate(self._partitions):
-            at = _count(start.get(partition))
-            most = at + each
+            count = _count(start.get(partition))
+            limit = count + each
             if config.rate:
-                most = min(most, self._base[i] + due // shares + (i < due % shares))
-            quota = config.quota(config.own[i])
+                limit = min(limit, self._base[i] + due // shares + (i < due % shares))
+            quota = config.quota(config.assigned[i])
             if quota is not None:
-                most = min(most, quota)
-            if most > at:
-                end[partition] = {"count": most}
+                limit = min(limit, quota)
+            if limit > count:
+                end[partition] = {"count": limit}
         return end
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """One part for each partition."""
+        """One input partition for each partition with new records."""
         parts = []
-        for partition, number in zip(self._partitions, self._config.own, strict=True):
+        for partition, number in zip(self._partitions, self._config.assigned, strict=True):
             before, after = _count(start.get(partition)), _count(end.get(partition))
             if after > before:
                 data = {"partition": number, "start": before, "end": after}
@@ -185,12 +184,12 @@ class DatagenReader(PartitionReader):
         self._config = config
         self._shape = SHAPES[config.shape]
         self._last: dict[int, tuple[int, list[dict[str, Any]]]] = {}
-        """Of each partition the block that was used in part: a trickle takes many batches to use it up."""
+        """The partly used block of each partition: at a low rate many batches use the same block."""
         key = self._shape.schema.field(config.key_field) if config.key_field is not None else None
         self._key_schema = key.schema if key is not None else None
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """The records, a block at a time."""
+        """The records, in blocks."""
         number, start, end = (int(partition.data[name]) for name in ("partition", "start", "end"))
         while start < end:
             block, skip = divmod(start, _BLOCK)

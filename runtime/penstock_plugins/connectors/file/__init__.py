@@ -1,1 +1,1 @@
-"""FileStreamSource and FileStreamSink: lines of files, and of standard input and output."""
+"""FileStreamSource and FileStreamSink: the lines of files, standard input and standard output."""

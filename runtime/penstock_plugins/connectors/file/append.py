@@ -1,4 +1,4 @@
-"""A file that grows by whole lines, and how it gets to disk."""
+"""Appends whole lines to a file, and makes them durable."""
 
 import logging
 import mmap
@@ -14,16 +14,16 @@ __all__ = ["CurrentFile", "LineFile", "make_durable"]
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 1 << 30
-"""Bytes; Linux writes 2 GiB in one call at most."""
+"""Bytes. Linux writes at most 2 GiB in one call."""
 
 
 class LineFile:
-    """The file at a path, open for appending; created when missing.
+    """The file at a path, open for appending; created if it does not exist.
 
-    A last line without an end, which a writer that was killed leaves behind, is ended first.
+    If the last line has no end, because its writer was killed, an end is appended first.
 
     Raises:
-        ConnectError: it cannot be opened; the message says what to do.
+        ConnectError: the file cannot be opened; the message says what to do.
         RetriableError: the device is full.
     """
 
@@ -31,10 +31,10 @@ class LineFile:
         self._path = path
         self._fd = _open(path)
         try:
-            found = os.fstat(self._fd)
-            self.device = found.st_dev
-            self.inode = found.st_ino
-            size = found.st_size
+            status = os.fstat(self._fd)
+            self.device = status.st_dev
+            self.inode = status.st_ino
+            size = status.st_size
             if size and os.pread(self._fd, 1, size - 1) != b"\n":
                 log.warning(
                     "File %s ends in the middle of a line: its writer was killed, or somebody else writes to it. "
@@ -46,19 +46,19 @@ class LineFile:
             raise
 
     def is_current(self) -> bool:
-        """Whether the path still names this file (it was not rotated away or deleted)."""
+        """Whether the file still has the path: it was not rotated or deleted."""
         try:
-            found = os.stat(self._path)  # noqa: PTH116 (asked for every batch)
+            status = os.stat(self._path)  # noqa: PTH116 (called for every batch)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == (self.device, self.inode)
+        return (status.st_dev, status.st_ino) == (self.device, self.inode)
 
     def append(self, data: bytes | mmap.mmap) -> None:
-        """Add bytes at the end: all of them, or none.
+        """Appends all bytes or none.
 
         Raises:
-            RetriableError: the device is full, or fails. What was written of `data` is cut off again, unless somebody
-                else has appended behind it.
+            RetriableError: the device is full, or fails. Bytes that were written are cut off again, unless another process
+                has appended after them.
         """
         before = os.fstat(self._fd).st_size
         size = written = len(data)
@@ -84,21 +84,21 @@ class LineFile:
         return f" {written} bytes were written and stay in the file ({why}); the records come again."
 
     def close(self) -> None:
-        """Let go of it; calling it again does nothing."""
+        """Closes the file. A second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 class CurrentFile:
-    """The file that has the name now: after a rotation, the new one."""
+    """The file that has the path now: after a rotation, the new file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: LineFile | None = None
 
     def get(self) -> LineFile:
-        """The file, opened where it must be. Raises as `LineFile`."""
+        """The file; opened again if it was rotated. Raises as `LineFile`."""
         if self._file is not None and not self._file.is_current():
             self.close()
         if self._file is None:
@@ -106,18 +106,18 @@ class CurrentFile:
         return self._file
 
     def close(self) -> None:
-        """Let go of it; calling it again does nothing."""
+        """Closes the file. A second call does nothing."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 def make_durable(path: str, device: int, inode: int) -> None:
-    """Wait until everything that was written to the file with this inode, by any process, is on disk.
+    """Waits until everything that any process wrote to the file with this inode is on disk.
 
     Raises:
-        ConnectError: the disk fails. Not to be tried again: the system forgets what it could not write, and the next
-            call would succeed without it.
+        ConnectError: the disk fails. A retry is no use: the system drops what it could not write, so the next call would
+            succeed without it.
     """
     try:
         try:
@@ -164,7 +164,7 @@ def _open(path: str) -> int:
 
 
 def _sync_folder(path: str) -> None:
-    """A new file's name is on disk only when its directory is; not every directory may be opened for that."""
+    """Makes the name of a new file durable by syncing its directory, if there is permission to open it."""
     with suppress(OSError):
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_CLOEXEC)  # noqa: PTH120
         try:

@@ -1,4 +1,4 @@
-"""What one of the files behind a path holds, and the search for it beside the path."""
+"""The content of a file that has or had the path, and the search for it beside the path."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,14 +12,14 @@ _SECOND = 1_000_000_000  # nanoseconds
 
 
 class Content:
-    """What a file holds between two truncations.
+    """The content of a file between two truncations.
 
     Args:
-        handle: the file.
-        number: how many files had the path before it.
+        handle: of the file.
+        number: the number of files that had the path before.
         now: seconds.
-        before: `Fingerprint.end` of the one before it.
-        modified: as `Fingerprint.modified`; by default when it was last written.
+        before: `Fingerprint.end` of the file before.
+        modified: as `Fingerprint.modified`; by default the time of the last write.
     """
 
     __slots__ = (
@@ -34,63 +34,63 @@ class Content:
         self.number = number
         self.before = before
         self.modified = handle.modified() if modified is None else modified
-        """When it was last written while the path was seen to name it."""
+        """The time of the last write that was seen while the file had the path."""
         self.met = self.modified
-        """When it was last written as it was found."""
+        """The time of the last write when the file was opened."""
         self.checked = -1
-        """When it was last written as its fingerprint was last compared."""
+        """The time of the last write when the fingerprint was last compared."""
         self.changed_at = now
         self.end = ""
-        """Its `Fingerprint.end`, once it is read and something was in it."""
+        """Its `Fingerprint.end`, once it is finished and was not empty."""
         self.seen = handle.size()
-        """The size so far."""
+        """The size that was seen last."""
         self.lost = False
-        """Nothing more is to be had of it."""
+        """The rest of the content cannot be read any more."""
         self.looked_from = -1
         self.looked = 0
-        """From `looked_from` to here no line ends."""
+        """No line ends between `looked_from` and this position."""
 
     def fingerprint(self, position: int) -> Fingerprint | None:
-        """At this position; None where the file has become shorter."""
+        """The fingerprint at this position; None if the file is shorter now."""
         return fingerprint_at(self.handle.fd, position, file=self.number, modified=self.modified, before=self.before)
 
     def is_file(self, file: Sibling) -> bool:
-        """Whether it is that file which lies beside the path."""
+        """Whether it is the content of this file beside the path."""
         return (self.handle.device, self.handle.inode) == (file.device, file.inode)
 
 
 def find_moved(path: str, mark: Fingerprint) -> Handle | None:
-    """The file of a fingerprint under another name beside the path: its inode and its content agree.
+    """The file of a fingerprint under another name beside the path: inode and content match.
 
-    Any name will do, but for a file of which nothing is read: its inode alone says too little, and may have become that of
-    a compressed file.
+    Its name may be anything, unless nothing was read of the file: then only the inode can match, and a compressed file may
+    have got it since.
     """
-    found = [
+    files = [
         b for b in list_siblings(path, [mark.inode])
         if mark.has_inode(b.inode) and (mark.position or (b.mark and not b.compressed))
     ]  # fmt: skip
-    return _first_matching(found, mark)
+    return _first_matching(files, mark)
 
 
 def find_copy(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | None:
-    """A copy of what was read up to a fingerprint, beside the path: its content agrees.
+    """A copy of the content up to a fingerprint, beside the path.
 
-    Only what was written since is one, not an older file that begins alike, and none that was read to its end. Of several
-    the longest, then the newest.
+    It must be written since then: an older file may begin with the same bytes. Finished files are excluded. Of several
+    copies the longest is taken, then the newest.
     """
     if not mark.position:
         return None
-    found = [
+    files = [
         b
         for b in list_siblings(path)
         if not b.compressed and b.size >= mark.position and _is_written_since(b, mark.modified)
     ]
-    found.sort(key=lambda b: (b.size, b.modified), reverse=True)
-    return _first_matching(found, mark, ends)
+    files.sort(key=lambda b: (b.size, b.modified), reverse=True)
+    return _first_matching(files, mark, ends)
 
 
 def has_end(handle: Handle, ends: Iterable[str]) -> bool:
-    """Whether that file is one of those that were read to their end."""
+    """Whether the file is one of the finished files."""
     return any(is_end(end, handle.fd) for end in ends)
 
 
@@ -106,6 +106,6 @@ def _first_matching(files: Iterable[Sibling], mark: Fingerprint, ends: Collectio
 
 
 def _is_written_since(file: Sibling, modified: int) -> bool:
-    """A copy may have its original's time of the last write, in whole seconds."""
+    """Whether the file was written at `modified` or later. A copy may have its original's time in whole seconds."""
     whole = file.modified % _SECOND == 0
     return file.modified >= (modified - modified % _SECOND if whole else modified)

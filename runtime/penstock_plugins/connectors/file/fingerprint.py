@@ -1,9 +1,8 @@
-"""What a position in a file stands beside, so that a later life can tell whether a file is the one that it lies in.
+"""Identifies the file of a committed position, so that the next start of the task can recognize it.
 
-The bytes before the position decide: a digest of the first and the last kilobyte of them. An inode is a hint only, for a
-copy has another one, and a new file may get that of a deleted one. A file that is still short, or of which nothing is
-read yet, has no more to tell than it holds: what is alike in all those bytes counts as one file, unless the file with the
-inode lies there too.
+The bytes before the position decide: a digest of the first and the last kilobyte of them. The inode is only a hint, because
+a copy has another one, and a new file may get the inode of a deleted one. A file that is short, or of which nothing was
+read, cannot be told from another one with the same bytes; the file with the right inode is preferred then.
 """
 
 import hashlib
@@ -17,21 +16,20 @@ __all__ = ["Fingerprint", "digest_before", "fingerprint_at", "is_end"]
 
 _SAMPLE: Final = 1024  # bytes
 _INODES: Final = (1 << 63) - 1
-"""Java's `long` holds so much of an inode."""
+"""The largest inode that fits Java's `long`; higher bits are cut off."""
 
 
 class Fingerprint(NamedTuple):
     """A position and its file, as they stand in the offsets topic.
 
     Attributes:
-        position: bytes of the file that are read. A position that somebody else wrote is another one, and has no
-            fingerprint.
-        file: how many files had the path before this one, as far as is known: tells files with the same bytes apart.
+        position: the number of bytes that were read. The fingerprint is valid only with exactly this position.
+        file: the known number of files that had the path before. It distinguishes files with the same bytes.
         inode: of the file.
-        modified: when the file was last written, as it was known with the position; nanoseconds of its file system's
+        modified: the time of the file's last write when the position was planned, in nanoseconds of its file system's
             clock. Files that had the path later were written later.
         digest: of the bytes before the position.
-        before: the same of the file that had the path before, at its end: `<inode>-<position>-<digest>`, or nothing.
+        before: the end of the file that had the path before: `<inode>-<position>-<digest>`, or empty.
     """
 
     position: int
@@ -43,7 +41,7 @@ class Fingerprint(NamedTuple):
 
     @classmethod
     def of(cls, offset: Offset) -> "Fingerprint | None":
-        """What was stored; None where it is none that we know."""
+        """The fingerprint in a stored offset; None if the offset is not in its format."""
         texts, numbers = ("digest", "before"), ("position", "file", "inode", "modified")
         if not all(isinstance(offset.get(name), str) for name in texts):
             return None
@@ -52,25 +50,25 @@ class Fingerprint(NamedTuple):
         return cls(**{name: offset[name] for name in (*numbers, *texts)})  # type: ignore[arg-type]
 
     def offset(self) -> Mapping[str, str | int]:
-        """To be stored."""
+        """The offset to store."""
         return self._asdict()
 
     @property
     def end(self) -> str:
-        """For `before` of the next file."""
+        """This position as the value of `before` of the next file."""
         return f"{self.inode}-{self.position}-{self.digest}"
 
     def has_inode(self, inode: int) -> bool:
-        """Whether that is the file's."""
+        """Whether the file has this inode."""
         return self.inode == inode & _INODES
 
     def holds(self, fd: int) -> bool:
-        """Whether what that file holds before the position is what was read."""
+        """Whether the open file has the same bytes before the position."""
         return digest_before(fd, self.position) == self.digest
 
 
 def is_end(end: str, fd: int) -> bool:
-    """Whether a file is the one with this `Fingerprint.end`: here the inode must agree too."""
+    """Whether an open file is the one with this `Fingerprint.end`. The inode must match too."""
     inode, _, rest = end.partition("-")
     position, _, digest = rest.partition("-")
     try:
@@ -80,7 +78,7 @@ def is_end(end: str, fd: int) -> bool:
 
 
 def fingerprint_at(fd: int, position: int, *, file: int, modified: int, before: str) -> Fingerprint | None:
-    """The fingerprint of an open file at a position; None when it has become shorter than that."""
+    """The fingerprint of an open file at a position; None if the file is shorter now."""
     digest = digest_before(fd, position)
     if digest is None:
         return None
@@ -88,18 +86,18 @@ def fingerprint_at(fd: int, position: int, *, file: int, modified: int, before: 
 
 
 def digest_before(fd: int, position: int) -> str | None:
-    """Of the first and the last kilobyte before `position`, as hexadecimal digits; None when the file is shorter."""
+    """The digest of the first and the last kilobyte before `position`, in hex; None if the file is shorter."""
     global _last
     sample = min(position, _SAMPLE)
-    digested = os.pread(fd, sample, 0) + os.pread(fd, sample, position - sample)
-    if len(digested) < 2 * sample:
+    data = os.pread(fd, sample, 0) + os.pread(fd, sample, position - sample)
+    if len(data) < 2 * sample:
         return None
-    known, digest = _last  # the same place is asked for when a batch is planned, when it is read, and by the next plan
-    if known != digested:
-        digest = hashlib.blake2b(digested, digest_size=16).hexdigest()
-        _last = digested, digest
+    last_data, digest = _last  # planning, reading and the next planning need the same digest
+    if last_data != data:
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        _last = data, digest
     return digest
 
 
 _last = (b"", hashlib.blake2b(digest_size=16).hexdigest())
-"""What was digested last, and its digest: to compare bytes costs a fraction. One object, as threads share it."""
+"""The bytes of the last call and their digest: comparing bytes is much faster. One object, because threads share it."""

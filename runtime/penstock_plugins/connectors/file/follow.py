@@ -1,12 +1,12 @@
-"""Follows one path through appends, rotation and truncation, while it is looked at and between two looks.
+"""Follows one path through appends, rotation and truncation, also when they happen between two checks.
 
-The files that had the path, in the order in which they had it, are numbered. A position is committed together with the
-number of its file and a fingerprint (`file_fingerprint`), so that it means one file only, whatever has happened to names
-since. A file whose content was replaced (`copytruncate`) goes on in its copy, if that lies beside the path, and what the
-path names then is the next file.
+The files that had the path are numbered in the order in which they had it. A position is committed together with the
+number of its file and a fingerprint (`fingerprint.py`), so it identifies one file, however files are renamed later. If the
+content of a file is replaced (`copytruncate`), reading continues in its copy, if there is one beside the path; the file at
+the path is the next file then.
 
-A position without a fingerprint, which Kafka Connect or an older Penstock wrote or somebody altered, lies in the file that
-has the path.
+A position without a fingerprint was written by Kafka Connect or an older Penstock, or was altered. It belongs to the file
+that has the path.
 """
 
 import logging
@@ -28,24 +28,24 @@ __all__ = ["Follower"]
 log = logging.getLogger(__name__)
 
 _FINISHED_AFTER: Final = 1.0
-"""Seconds without growth after which a rotated file is finished, once a file after it holds something."""
+"""Seconds without growth after which a rotated file is finished, once a later file is not empty."""
 _FINISHED_BEFORE_EMPTY_AFTER: Final = 10.0
-"""The same while all files after it are empty: the writer may not have gone over to them yet."""
+"""The same while all later files are empty: the writer may still write to the rotated one."""
 _MAX_OPEN: Final = 64
-"""How many files are held open at most."""
+"""The maximum number of open files."""
 _LONG_PAUSE: Final = 1.0
-"""Seconds between two looks in which a file of which nothing is read may have been copied and truncated."""
+"""Seconds between two checks after which an unread file may have been copied and truncated in between."""
 _LIST_INTERVAL: Final = 5.0
-"""Seconds between two listings of the folder while nothing has the path: there may be many files that come and go."""
+"""Seconds between two listings of the folder while no file has the path: the folder may change all the time."""
 _MAX_ENDS: Final = 64
-"""Of how many files that were read to their end it is remembered which they were."""
+"""The number of finished files that are remembered, so that they are not read again."""
 
 
 class Follower:
-    """The files behind one path.
+    """The files that have or had one path.
 
     Args:
-        path: the file's path as configured.
+        path: as configured.
         clock: seconds, monotonic.
     """
 
@@ -54,7 +54,7 @@ class Follower:
         self._clock = clock
         self._contents: list[Content] = []
         self._ends: deque[str] = deque(maxlen=_MAX_ENDS)
-        """`Fingerprint.end` of files that were read."""
+        """`Fingerprint.end` of the finished files."""
         self._waiting = False
         self._looked_at = clock()
         self._stamp: tuple[int, ...] = ()
@@ -62,68 +62,68 @@ class Follower:
         self._list_at = 0.0
 
     def plan(self, position: int, mark: Fingerprint | None, limits: Limits) -> Fingerprint | None:
-        """Where the next batch ends; None when there is nothing.
+        """The end of the next batch; None if there is nothing to read.
 
-        Where that is in another file than `mark`, the batch begins at the beginning of that file.
+        If the end is in another file than `mark`, the batch starts at the beginning of that file.
 
         Args:
-            position: where the batch starts: what was committed last, or the end of a batch planned before.
-            mark: its fingerprint, if it has one.
+            position: the start of the batch: the committed position, or the end of a batch that was planned before.
+            mark: the fingerprint of the position, if it has one.
             limits: of the batch.
 
         Raises:
-            ConnectError: the path is no file, or may not be read.
-            RetriableError: files change at this moment, or may not be read yet.
+            ConnectError: the path is no regular file, or there is no permission to read it.
+            RetriableError: files are changing at the moment, or there is no permission to read them yet.
             OSError: a file cannot be read.
         """
         now = self._clock()
-        away, self._looked_at = now - self._looked_at > _LONG_PAUSE, now
+        long_pause, self._looked_at = now - self._looked_at > _LONG_PAUSE, now
         self.look(mark)
         if not self._contents:
             return None
         content = self._contents[0] if mark is None else self.content(mark.file)
         started = content.number
-        if away and not position:
+        if long_pause and not position:
             content = self._after_its_copies(content)
         while (end := self._end(content, position, mark, limits)) is None:
             after = self._contents.index(content) + 1
             if after == len(self._contents):
-                return None  # it is not there yet
+                return None  # the next file does not exist yet
             following = self._contents[after]
-            made = None if content.lost or not position else content.fingerprint(position)
-            content.end = "" if made is None else made.end
+            fingerprint = None if content.lost or not position else content.fingerprint(position)
+            content.end = "" if fingerprint is None else fingerprint.end
             following.before = content.end or content.before
             content, position, mark = self._after_its_copies(following), 0, None
         if end == position and content.number == started:
             return None
-        made = content.fingerprint(end)
-        if made is None:
+        fingerprint = content.fingerprint(end)
+        if fingerprint is None:
             raise RetriableError(f"File {self._path} became shorter than {end} bytes while a batch of it was planned.")
-        return made
+        return fingerprint
 
     def look(self, mark: Fingerprint | None) -> None:
-        """Open what the path names now, if that is new, and what had the path meanwhile.
+        """Opens the file at the path, if it is new, and the files that had the path since the last check.
 
         Args:
-            mark: where reading goes on.
+            mark: the fingerprint of the next position to read.
 
         Raises:
-            ConnectError: the path is no file, or may not be read.
-            RetriableError: files change at this moment, or may not be read yet.
+            ConnectError: the path is no regular file, or there is no permission to read it.
+            RetriableError: files are changing at the moment, or there is no permission to read them yet.
         """
         if mark is not None and not any(c.number == mark.file for c in self._contents):
             self._find(mark)
         last = self._contents[-1] if self._contents else None
         if last is not None and not last.lost:
             try:
-                found = os.stat(self._path)  # noqa: PTH116 (called for every look: four times faster)
-                if last.handle.inode == found.st_ino and last.handle.device == found.st_dev:
-                    last.modified = found.st_mtime_ns
+                stat = os.stat(self._path)  # noqa: PTH116 (called for every look: four times faster)
+                if last.handle.inode == stat.st_ino and last.handle.device == stat.st_dev:
+                    last.modified = stat.st_mtime_ns
                     return
             except OSError:
-                pass  # opening it tells why
+                pass  # opening the file reports the error
         if last is None and mark is not None:
-            return  # its file is waited for
+            return  # wait for the file of the mark
         newest = self._newest()
         if last is None:
             if newest is not None:
@@ -142,7 +142,7 @@ class Follower:
         """The file with this number.
 
         Raises:
-            RetriableError: it is not open (any more).
+            RetriableError: the file is not open, or no longer.
         """
         for content in self._contents:
             if content.number == number:
@@ -150,7 +150,7 @@ class Follower:
         raise RetriableError(f"File {self._path}: nothing of its file {number} is planned; it must be planned again.")
 
     def committed(self, mark: Fingerprint) -> None:
-        """A batch that ended there is in Kafka: files before it are not needed again."""
+        """Closes the files before the mark: a batch that ended there was committed, so they are not read again."""
         while self._contents and self._contents[0].number < mark.file:
             read = self._contents.pop(0)
             read.handle.close()
@@ -158,13 +158,13 @@ class Follower:
                 self._ends.append(read.end)
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Closes all files."""
         self._drop(0)
 
-    # Which files there are
+    # The files
 
     def _newest(self) -> Handle | None:
-        """What the path names."""
+        """Opens the file at the path; None if there is none."""
         try:
             handle = Handle(self._path, open_regular(self._path))
         except (FileNotFoundError, NotADirectoryError):
@@ -175,83 +175,83 @@ class Follower:
         except ConnectError as e:
             if not self._contents:
                 raise
-            # logrotate creates a file before it hands it to its owner
+            # logrotate creates a new file before it changes its owner
             raise RetriableError(str(e)) from e
         self._waiting = False
         return handle
 
     def _find(self, mark: Fingerprint) -> None:
-        """Begin with the file of a committed position; without any when neither it nor the path is there."""
+        """Opens the file of a committed position, or else the file at the path, if one of them exists."""
         self._drop(0)
         newest = self._newest()
-        alike = newest is not None and mark.holds(newest.fd)
+        same_content = newest is not None and mark.holds(newest.fd)
         try:
-            found = newest if newest is not None and alike and mark.has_inode(newest.inode) else None
-            if found is None and (newest is not None or self._folder_changed()):
-                found = find_moved(self._path, mark)
-                if found is None and alike and mark.position:
-                    found = newest
+            file = newest if newest is not None and same_content and mark.has_inode(newest.inode) else None
+            if file is None and (newest is not None or self._folder_changed()):
+                file = find_moved(self._path, mark)
+                if file is None and same_content and mark.position:
+                    file = newest
                     log.info(
                         "File %s has another inode than the file that was read to byte %d and the same content before it: "
                         "it is read on from there.", self._path, mark.position,
                     )  # fmt: skip
-                elif found is None:
-                    found = find_copy(self._path, mark, self._ends)
+                elif file is None:
+                    file = find_copy(self._path, mark, self._ends)
         except BaseException:
             if newest is not None:
                 newest.close()
             raise
-        at = found or newest
-        if at is None:
+        opened = file or newest
+        if opened is None:
             return
-        content = Content(at, mark.file, self._clock(), before=mark.before, modified=mark.modified)
+        content = Content(opened, mark.file, self._clock(), before=mark.before, modified=mark.modified)
         self._contents.append(content)
         if mark.before:
             self._ends.append(mark.before)
-        if found is None:
+        if file is None:
             content.lost = True
             log.warning(
                 "File %s is not the one that was read to byte %d, and that one does not lie beside it: it was truncated, "
                 "deleted, moved away or compressed while the task did not look. What it held from that byte on is missing.",
                 self._path, mark.position,
             )  # fmt: skip
-        elif found is newest:
+        elif file is newest:
             if not mark.position:
                 self._after_its_copies(content)
         else:
             log.info(
                 "File %s was rotated while the task did not look; %s is read on from byte %d.",
-                self._path, found.path, mark.position,
+                self._path, file.path, mark.position,
             )  # fmt: skip
             if newest is not None:
                 newest.close()
 
     def _go_on(self, last: Content, newest: Handle | None) -> None:
-        """Add what had the path after the last file, and what it names now."""
-        found = MissedFiles([], [])
+        """Adds the files that had the path after the last one, and the file that has it now."""
+        missed = MissedFiles([], [])
         known = [c.handle for c in self._contents if not c.lost] + ([newest] if newest is not None else [])
         room = max(0, _MAX_OPEN - len(self._contents))
         try:
             if room:
-                found = find_missed(self._path, last, known, self._ends, since=last.modified, most=room)
+                missed = find_missed(self._path, last, known, self._ends, since=last.modified, most=room)
         except BaseException:
             if newest is not None:
                 newest.close()
             raise
-        self._log_rotation(last, found, rotated=newest is not None and room > 0)
-        handles = [*found.handles, *([newest] if newest is not None else [])]
+        self._log_rotation(last, missed, rotated=newest is not None and room > 0)
+        handles = [*missed.handles, *([newest] if newest is not None else [])]
         for handle in handles[:room]:
             self._contents.append(Content(handle, self._contents[-1].number + 1, self._clock()))
         for handle in handles[room:]:
             handle.close()
 
     def _after_its_copies(self, content: Content) -> Content:
-        """What is read at this content's place: a file begins again whenever it was copied and truncated.
+        """The content to read in place of `content`: its copies come first if it was copied and truncated.
 
-        Only for a file of which nothing is read: of another one its fingerprint tells.
+        Needed only for a file of which nothing was read. For others the fingerprint shows a truncation.
         """
         if content is not self._contents[-1] or content.lost or content.handle.modified() == content.met:
-            return content  # one that nobody has written to since it was met was not truncated either
+            return content  # not written to since it was opened, so not truncated either
         at = self._contents.index(content)
         if not self._read_copies_first(content) and content.handle.size() < content.seen:
             log.warning(
@@ -262,11 +262,11 @@ class Follower:
         return self._contents[at]
 
     def _read_copies_first(self, content: Content, until: int | None = None) -> bool:
-        """Put the copies of the last file, of which nothing is read, before it; whether there are any.
+        """Inserts the copies of the last file before it, if nothing was read of it. Returns whether there are any.
 
         Args:
             content: the last file.
-            until: where it was renamed meanwhile, when it was last written: what was written later had the path after it.
+            until: the time of its last write, if it was renamed since: files written later had the path after it.
         """
         at = self._contents.index(content)
         known = [c.handle for c in self._contents if not c.lost]
@@ -284,15 +284,15 @@ class Follower:
         return bool(copies)
 
     def _folder_changed(self) -> bool:
-        """Whether names beside the path may have changed since this was asked last."""
+        """Whether file names beside the path may have changed since the last call."""
         now = self._clock()
         if now < self._list_at:
             return False
-        found = folder_times(self._path)
-        if found == self._stamp and self._listed_since:
+        times = folder_times(self._path)
+        if times == self._stamp and self._listed_since:
             return False
-        self._listed_since = found == self._stamp  # a change in the same moment leaves the same stamp
-        self._stamp = found
+        self._listed_since = times == self._stamp  # a later change within the clock's resolution leaves the same time
+        self._stamp = times
         self._list_at = now + _LIST_INTERVAL
         return True
 
@@ -301,28 +301,30 @@ class Follower:
             content.handle.close()
         del self._contents[start:]
 
-    def _log_rotation(self, last: Content, found: MissedFiles, *, rotated: bool) -> None:
+    def _log_rotation(self, last: Content, missed: MissedFiles, *, rotated: bool) -> None:
         if rotated and not last.lost:
             log.info("File %s was rotated; the old one is read to its end first.", self._path)
-        if found.handles:
-            log.info("Between two looks %s had the name %s; read in this order.", _name_list(found.handles), self._path)
-        if found.unread:
+        if missed.handles:
+            log.info(
+                "Between two looks %s had the name %s; read in this order.", _name_list(missed.handles), self._path
+            )
+        if missed.unread:
             log.warning(
                 "File %s may have been rotated more than once since it was last looked at: %s may have had its name in "
                 "between, and is not read. If it holds lines that are missing, read it with a connector of its own.",
-                self._path, ", ".join(f"{b.path} ({b.size} bytes)" for b in found.unread),
+                self._path, ", ".join(f"{b.path} ({b.size} bytes)" for b in missed.unread),
             )  # fmt: skip
 
-    # How far one of them can be read
+    # The end of the readable part of a file
 
     def _end(self, content: Content, position: int, mark: Fingerprint | None, limits: Limits) -> int | None:
-        """As `plan`, within this file; None when nothing is to be had of it any more."""
+        """The end of the next batch within this file; None if the file is finished or lost."""
         if content.lost:
             return None
         size, written = content.handle.state()
         if size < position or (size < content.seen and position and mark is None):
             return self._truncated(content, position, size, mark, limits)
-        if mark is not None and content.checked != written:  # also where it has as many bytes as before
+        if mark is not None and content.checked != written:  # also if its size did not change
             if not mark.holds(content.handle.fd):
                 return self._truncated(content, position, size, mark, limits)
             content.checked = written
@@ -337,14 +339,14 @@ class Follower:
             content.looked_from, content.looked = position, size
         if content is self._contents[-1] or not self._is_finished(content):
             return position
-        return size if size > position else None  # nobody will finish its last line
+        return size if size > position else None  # its last line will not be completed any more
 
     def _truncated(
         self, content: Content, position: int, size: int, mark: Fingerprint | None, limits: Limits
     ) -> int | None:
-        """Go on in a copy of what the file held; None when there is none. What the path names is looked for again."""
+        """Continues in a copy of the truncated file; None if there is no copy. Opens the file at the path again."""
         self._drop(self._contents.index(content) + 1)
-        content.modified = content.met if mark is None else mark.modified  # what was seen since may be of the next file
+        content.modified = content.met if mark is None else mark.modified  # a later time may be that of the next file
         missing = content.seen - position
         copy = find_copy(self._path, mark, self._ends) if mark is not None else None
         if copy is not None:

@@ -1,4 +1,4 @@
-"""Open files, known by device and inode: a file that was renamed or deleted can be read on where it is still open."""
+"""Open files by device and inode: a file that was renamed or deleted can be read as long as it is open."""
 
 import os
 import pwd
@@ -15,39 +15,39 @@ _LOCK: Final = threading.Lock()
 
 
 class Handle:
-    """A regular file, open for reading until `close`. Other parts of this process find it with `borrow`."""
+    """A regular file, open for reading until `close`. The rest of the process can use it with `borrow`."""
 
     __slots__ = ("_away", "device", "fd", "inode", "path")
 
     def __init__(self, path: str, fd: int) -> None:
-        found = os.fstat(fd)
+        status = os.fstat(fd)
         self.path = path
         self.fd = fd
-        self.device = found.st_dev
-        self.inode = found.st_ino
+        self.device = status.st_dev
+        self.inode = status.st_ino
         self._away = False
         with _LOCK:
             _OPEN.setdefault((self.device, self.inode), []).append(self)
 
     def size(self) -> int:
-        """Bytes, now."""
+        """The size in bytes."""
         return os.fstat(self.fd).st_size
 
     def state(self) -> tuple[int, int]:
-        """Bytes, and when it was last written, in nanoseconds."""
-        found = os.fstat(self.fd)
-        return found.st_size, found.st_mtime_ns
+        """The size in bytes, and the time of the last write in nanoseconds."""
+        status = os.fstat(self.fd)
+        return status.st_size, status.st_mtime_ns
 
     def modified(self) -> int:
-        """When it was last written, in nanoseconds."""
+        """The time of the last write in nanoseconds."""
         return os.fstat(self.fd).st_mtime_ns
 
     def current_path(self) -> str | None:
-        """Its path now: the one it was opened by, or another one in that folder; None when it has left the folder."""
+        """The current path: as opened, or another one in the same folder; None if the file left the folder."""
         if not self._away:
             try:
-                found = os.stat(self.path)  # noqa: PTH116
-                if (found.st_dev, found.st_ino) == (self.device, self.inode):
+                status = os.stat(self.path)  # noqa: PTH116
+                if (status.st_dev, status.st_ino) == (self.device, self.inode):
                     return self.path
             except OSError:
                 pass
@@ -57,7 +57,7 @@ class Handle:
         return None if self._away else self.path
 
     def close(self) -> None:
-        """Let go of it; calling it again does nothing."""
+        """Closes the file. A second call does nothing."""
         with _LOCK:
             if self.fd < 0:
                 return
@@ -70,7 +70,7 @@ class Handle:
 
 
 def borrow(device: int, inode: int) -> int | None:
-    """A descriptor of our own for a file that is open in this process; the caller closes it."""
+    """A new descriptor for a file that is open in this process; None if it is not open. The caller closes it."""
     with _LOCK:
         handles = _OPEN.get((device, inode))
         return os.dup(handles[0].fd) if handles else None
@@ -80,11 +80,11 @@ def open_regular(path: str) -> int:
     """A descriptor for reading.
 
     Raises:
-        FileNotFoundError, NotADirectoryError: there is nothing, or not even the directory.
-        ConnectError: it is no file, or may not be read.
+        FileNotFoundError, NotADirectoryError: the file or its directory does not exist.
+        ConnectError: it is no regular file, or there is no permission to read it.
     """
     try:
-        # O_NONBLOCK: opening a FIFO would wait for its writer.
+        # Without O_NONBLOCK, opening a FIFO would wait for a writer.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         raise
@@ -104,10 +104,10 @@ def open_regular(path: str) -> int:
 
 
 def open_at(path: str, device: int, inode: int) -> Handle | None:
-    """The file with this inode, if `path` names it.
+    """The file at `path`, if it has this inode; else None.
 
     Raises:
-        OSError: it may not be read.
+        OSError: the file cannot be opened.
     """
     try:
         handle = Handle(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
@@ -123,7 +123,7 @@ def open_again(path: str, device: int, inode: int) -> int:
     """A descriptor for the file with this inode: at `path`, or under another name in the same directory.
 
     Raises:
-        RetriableError: it is not there (any more).
+        RetriableError: the file does not exist, or no longer.
     """
     for candidate in (path, find_beside(path, device, inode)):
         if candidate is None:
@@ -132,8 +132,8 @@ def open_again(path: str, device: int, inode: int) -> int:
             fd = os.open(candidate, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             continue
-        found = os.fstat(fd)
-        if (found.st_dev, found.st_ino) == (device, inode):
+        status = os.fstat(fd)
+        if (status.st_dev, status.st_ino) == (device, inode):
             return fd
         os.close(fd)
     raise RetriableError(f"File {path} was moved away or deleted between planning and reading (inode {inode}).")
@@ -152,7 +152,7 @@ def find_beside(path: str, device: int, inode: int) -> str | None:
 
 
 def user_name() -> str:
-    """The name of the user as whom this process acts, or the number when it has none."""
+    """The name of the user of this process, or its id if it has no name."""
     user = os.geteuid()
     try:
         return pwd.getpwuid(user).pw_name

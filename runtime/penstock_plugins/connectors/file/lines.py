@@ -1,7 +1,7 @@
-r"""Where lines end in a file or in a block of bytes, and the lines up to there.
+r"""Finds the ends of lines in a file or in a block of bytes, and reads the lines.
 
-Ends as Kafka Connect's file source knows them: `\n`, `\r\n` and a lone `\r`; a `\r` that is the last byte there is may yet
-become a `\r\n` and waits. Only ends are looked for when a batch is planned; texts are made when it is read.
+Lines end as in Kafka Connect's file source: with `\n`, `\r\n` or a lone `\r`. A `\r` at the end of a file may become a
+`\r\n`, so it does not end a line yet. Planning a batch only finds the end of the last line; reading it makes the strings.
 """
 
 import os
@@ -15,24 +15,24 @@ __all__ = ["end_of_last_line", "split_lines", "texts_of", "whole_lines"]
 _SAMPLE: Final = 64 << 10  # bytes
 _FAR: Final = 1 << 20  # bytes
 _CHUNK: Final = 128 << 10
-"""Bytes; memory for larger blocks comes fresh from the system each time, which takes as long as making the lines."""
+"""Bytes. Memory for larger blocks is newly mapped by the system each time, which takes as long as making the lines."""
 
 
 def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0) -> int:
-    """Where the last whole line ends that begins at `start` or later and that `limits` still admit.
+    """The end of the last whole line after `start` within `limits`.
 
-    A first line that is larger than the limits is found whole. The number of records is held to by the mean length of
-    the lines in the first 64 KiB.
+    A first line that exceeds the limits is included whole. The limit of records is kept approximately, by the mean length
+    of the lines in the first 64 KiB.
 
     Args:
-        fd: an open file; its own position is neither used nor moved.
-        start: where a line begins.
-        size: nothing behind this place counts.
+        fd: an open file; its own position is neither used nor changed.
+        start: the beginning of a line.
+        size: the end of the part of the file that counts.
         limits: of the batch.
-        looked: from `start` up to here there is no end of a line, as an earlier call has found.
+        looked: no line ends between `start` and this position, according to an earlier call.
 
     Returns:
-        A place in the file; `start` when no line is whole.
+        A position in the file; `start` if no line is whole.
     """
     room = min(size - start, limits.bytes)
     sample = os.pread(fd, min(room, _SAMPLE), start)
@@ -60,7 +60,7 @@ def _last_end_before(fd: int, floor: int, top: int) -> int:
             return low + end
         if low == floor:
             break
-        top = low + 1  # a \r at the end of the lower block is judged by the byte after it
+        top = low + 1  # the byte after a \r at the end of the lower block decides about it
     return 0
 
 
@@ -77,7 +77,7 @@ def _first_end_after(fd: int, low: int, size: int) -> int:
 
 
 def end_of_last_line(block: bytes | bytearray) -> int:
-    """Where the last line of a block ends that is whole; 0 when none is."""
+    """The end of the last whole line of a block; 0 if there is none."""
     return max(block.rfind(b"\n"), block.rfind(b"\r", 0, max(0, len(block) - 1))) + 1
 
 
@@ -92,36 +92,36 @@ def _end_of_first_line(block: bytes) -> int:
 
 
 def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
-    """The lines from `start` to `end`, in lists of some thousands.
+    """The lines from `start` to `end`, in lists of some thousands, decoded as by `texts_of`.
 
-    What stands between the last end of a line and `end` is a line too. Texts are those of `texts_of`.
+    The rest between the end of the last whole line and `end` is a line too.
 
     Raises:
-        RetriableError: the file has become shorter than `end`.
+        RetriableError: the file is shorter than `end` now.
     """
-    rest: list[bytes] = []  # pieces of one line
-    at = start
-    while at < end:
-        block = os.pread(fd, min(_CHUNK, end - at), at)
+    pieces: list[bytes] = []  # of one line
+    position = start
+    while position < end:
+        block = os.pread(fd, min(_CHUNK, end - position), position)
         if not block:
-            raise RetriableError(f"the file ends at byte {at} and was longer ({end} bytes) a moment ago")
-        at += len(block)
-        if rest and rest[-1].endswith(b"\r"):
-            rest[-1], block = rest[-1][:-1], b"\r" + block
-        cut = len(block) if at >= end else end_of_last_line(block)
-        if cut:
-            rest.append(block[:cut])
-            yield texts_of(b"".join(rest))
-            rest.clear()
-        if cut < len(block):
-            rest.append(block[cut:])
+            raise RetriableError(f"the file ends at byte {position} and was longer ({end} bytes) a moment ago")
+        position += len(block)
+        if pieces and pieces[-1].endswith(b"\r"):
+            pieces[-1], block = pieces[-1][:-1], b"\r" + block
+        end_of_lines = len(block) if position >= end else end_of_last_line(block)
+        if end_of_lines:
+            pieces.append(block[:end_of_lines])
+            yield texts_of(b"".join(pieces))
+            pieces.clear()
+        if end_of_lines < len(block):
+            pieces.append(block[end_of_lines:])
 
 
 def texts_of(block: bytes) -> list[str]:
-    """The lines of a block; what stands behind the last end of a line is one too.
+    """The lines of a block. The rest after the end of the last whole line is a line too.
 
-    Bytes that are no UTF-8 become U+FFFD as Java's decoder makes them, but for surrogates in UTF-8 (`ED A0 80`): one U+FFFD
-    in Java, one for each byte here.
+    Bytes that are no UTF-8 become U+FFFD as with Java's decoder, except for a surrogate in UTF-8 (`ED A0 80`): it becomes
+    one U+FFFD in Java, and one for each byte here.
     """
     text = block.decode("utf-8", "replace")
     if b"\r" in block:

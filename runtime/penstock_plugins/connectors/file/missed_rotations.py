@@ -1,4 +1,4 @@
-"""Files that had the path for a while although nobody looked: found beside it, in the order in which they had it."""
+"""Finds files that had the path between two checks: they are beside it now, and are read in the order they had it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ _MAX_TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class MissedFiles:
-    """What was found.
+    """Files that had the path, or may have had it.
 
     Attributes:
-        handles: files to be read, oldest first.
-        unread: others that were written meanwhile, by whose names nobody can tell, or that are compressed.
+        handles: the files to read, oldest first.
+        unread: other files that were written in between: their names are ambiguous, or they are compressed.
     """
 
     handles: list[Handle]
@@ -39,25 +39,25 @@ def find_missed(
 ) -> MissedFiles:  # fmt: skip
     """The files that had the path after `last`, or held its content before it was truncated.
 
-    Those are read whose names say that they were rotated (`Naming.AFTER`; `Naming.INSIDE` where the last file has gone the
-    same way), that were written at `since` or later, and that are neither `known` nor were read to their `ends`.
+    A file is read if its name says that it was rotated (`AFTER`; `INSIDE` if the last file has such a name now, too), if it
+    was written at `since` or later, and if it is neither open (`known`) nor finished (`ends`).
 
     Args:
         path: as configured.
-        last: the file that had the path before; a lost one may be any.
-        known: files that are open.
-        ends: as `Fingerprint.end`.
+        last: the file that had the path before. If it is lost, its name is unknown.
+        known: the open files.
+        ends: `Fingerprint.end` of the finished files.
         since: nanoseconds.
-        most: how many are opened.
-        until: nanoseconds; only what was last written before, and whose name does not say that it had the path after `last`.
+        most: the maximum number of files to open.
+        until: nanoseconds; ignore files written then or later, and files whose names say that they had the path later.
 
     Raises:
-        RetriableError: one may not be read, or the folder changes all the time.
+        RetriableError: there is no permission to read a file, or the folder keeps changing.
     """
     for _ in range(_MAX_TRIES):
-        found = _find_once(path, last, known, ends, since, most, until)
-        if found is not None:
-            return found
+        missed = _find_once(path, last, known, ends, since, most, until)
+        if missed is not None:
+            return missed
     raise RetriableError(f"The files beside {path} are renamed again and again; they are looked through later.")
 
 
@@ -65,12 +65,14 @@ def _find_once(
     path: str, last: Content, known: Collection[Handle], ends: Collection[str], since: int, most: int, until: int | None
 ) -> MissedFiles | None:
     files = list_siblings(path, [last.handle.inode])
-    own = None if last.lost else next((b for b in files if last.is_file(b)), None)
+    renamed = None if last.lost else next((b for b in files if last.is_file(b)), None)
     open_files = {(h.device, h.inode) for h in known}
-    later = written_since((b for b in files if b.size and (b.device, b.inode) not in open_files), since, own)
+    later = written_since((b for b in files if b.size and (b.device, b.inode) not in open_files), since, renamed)
     if until is not None:
-        later = [b for b in later if b.modified < until and not (own is not None and is_named_later(b, own))]
-    readable = {RotationName.AFTER} | ({own.naming} if own is not None and own.naming is RotationName.INSIDE else set())
+        later = [b for b in later if b.modified < until and not (renamed and is_named_later(b, renamed))]
+    readable = {RotationName.AFTER}
+    if renamed is not None and renamed.naming is RotationName.INSIDE:
+        readable.add(RotationName.INSIDE)
     written = since - 1 if last.lost else max(since, last.handle.modified())
     handles: list[Handle] = []
     unread = []
@@ -100,7 +102,7 @@ def _open(file: Sibling) -> Handle | None:
 def _was_read(file: Sibling, ends: Collection[str]) -> bool:
     handle = _open(file)
     if handle is None:
-        return True  # it is gone
+        return True  # it was deleted
     try:
         return has_end(handle, ends)
     finally:

@@ -10,12 +10,12 @@ __all__ = ["lines_of"]
 
 
 def lines_of(batches: Sequence[RecordBatch]) -> bytes:
-    """A line for each record, the last one ended too; empty without records."""
+    """One line for each record, each with an end; empty without records."""
     lines = [line for batch in batches for line in _texts(batch)]
     if not lines:
         return b""
     lines.append("")
-    # Lone surrogates become "?", as Java's encoder makes them.
+    # Lone surrogates become "?", as with Java's encoder.
     return "\n".join(lines).encode("utf-8", "replace")
 
 

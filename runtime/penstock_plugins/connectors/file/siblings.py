@@ -1,7 +1,7 @@
-"""Files that lie beside a path and may have had it as theirs: what their names say, and in which order they had it.
+"""Files beside a path that may have had the path before: what their names mean, and the order in which they had it.
 
-Names alone do not tell: `app.log.1` is the newest under logrotate and the oldest under Log4j. The order is that of the
-last writes; names decide between files that were last written at the same moment.
+Names alone do not determine the order: `app.log.1` is the newest file under logrotate and the oldest under Log4j. The order
+is that of the last writes; names decide between files that were last written at the same time.
 """
 
 import os
@@ -29,7 +29,7 @@ _MAX_LISTINGS: Final = 5
 
 
 class RotationName(Enum):
-    """What a name makes of a file that lies beside the path `app.log`."""
+    """The kinds of file names beside the path `app.log`."""
 
     AFTER = "app.log.1, app.log-20261122, app.log.old"
     INSIDE = "app.1.log, app-2026-11-22.log: also what independent files are called"
@@ -41,8 +41,8 @@ class Sibling:
     """A file beside the path.
 
     Attributes:
-        mark: what its name has more than the path's.
-        modified: when it was last written, in nanoseconds.
+        mark: the part of its name that the path's name does not have.
+        modified: the time of the last write, in nanoseconds.
     """
 
     path: str
@@ -55,12 +55,12 @@ class Sibling:
 
     @property
     def compressed(self) -> bool:
-        """By its name."""
+        """Whether its name says that it is compressed."""
         return bool(_COMPRESSED.search(self.mark))
 
 
 def rotation_name(name: str, other: str) -> tuple[RotationName, str] | None:
-    """What the name of another file says beside that of the path, and what it has more; None where it says nothing."""
+    """The kind of another file's name, and its part that the path's name does not have; None if it is unrelated."""
     if other == name:
         return None
     if other.startswith(name):
@@ -73,13 +73,13 @@ def rotation_name(name: str, other: str) -> tuple[RotationName, str] | None:
     if mark.endswith(extension):
         mark = mark[: -len(extension)]
         return (RotationName.INSIDE, mark) if _ROTATED.fullmatch(mark) else None
-    packed = mark.rpartition(extension)
-    known = _ROTATED.fullmatch(packed[0]) and _COMPRESSED.fullmatch(packed[2])
-    return (RotationName.OTHER, mark) if known else None
+    compressed = mark.rpartition(extension)
+    matches = _ROTATED.fullmatch(compressed[0]) and _COMPRESSED.fullmatch(compressed[2])
+    return (RotationName.OTHER, mark) if matches else None
 
 
 def folders_of(path: str) -> list[tuple[str, frozenset[str]]]:
-    """Folders in which files of this path may lie, with the names that they go by: a link's own and its target's."""
+    """The folders that may contain files of this path, with their names there: for a link its own and its target's."""
     folder, name = os.path.split(path)
     folders = {folder or ".": {name}}
     if os.path.islink(path):  # noqa: PTH114
@@ -89,32 +89,32 @@ def folders_of(path: str) -> list[tuple[str, frozenset[str]]]:
 
 
 def folder_times(path: str) -> tuple[int, ...]:
-    """Another one whenever files have come, gone or changed their names beside the path."""
-    found = []
+    """The times of the last change of the folders: they change if a file is created, deleted or renamed beside the path."""
+    times = []
     for folder, _ in folders_of(path):
         try:
-            found.append(os.stat(folder).st_mtime_ns)  # noqa: PTH116
+            times.append(os.stat(folder).st_mtime_ns)  # noqa: PTH116
         except OSError:
-            found.append(-1)
-    return tuple(found)
+            times.append(-1)
+    return tuple(times)
 
 
 def list_siblings(path: str, inodes: Iterable[int] = ()) -> list[Sibling]:
     """The regular files beside a path whose names begin like its own, and those with these inodes whatever their names.
 
-    A folder that is renamed in meanwhile is listed again. One that cannot be listed counts as empty.
+    If files are renamed during the listing, the folder is listed again. A folder that cannot be listed counts as empty.
     """
     wanted = frozenset(inodes)
     for _ in range(_MAX_LISTINGS):
         before = folder_times(path)
-        found = [b for folder, names in folders_of(path) for b in _list_folder(folder, names, wanted)]
+        siblings = [b for folder, names in folders_of(path) for b in _list_folder(folder, names, wanted)]
         if folder_times(path) == before:
             break
-    return list({(b.device, b.inode): b for b in reversed(found)}.values())
+    return list({(b.device, b.inode): b for b in reversed(siblings)}.values())
 
 
 def _list_folder(folder: str, names: frozenset[str], inodes: frozenset[int]) -> list[Sibling]:
-    found = []
+    siblings = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -128,23 +128,23 @@ def _list_folder(folder: str, names: frozenset[str], inodes: frozenset[int]) -> 
                         continue
                     s = entry.stat(follow_symlinks=False)
                 except OSError:
-                    continue  # it is gone
+                    continue  # it was deleted
                 kind, mark = (
                     min(kinds, key=lambda k: list(RotationName).index(k[0])) if kinds else (RotationName.OTHER, "")
                 )
-                found.append(Sibling(entry.path, kind, mark, s.st_ino, s.st_dev, s.st_size, s.st_mtime_ns))
+                siblings.append(Sibling(entry.path, kind, mark, s.st_ino, s.st_dev, s.st_size, s.st_mtime_ns))
     except OSError:
         pass
-    return found
+    return siblings
 
 
 def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = None) -> list[Sibling]:
-    """Those that were last written at `since` or later, oldest first.
+    """The files that were last written at `since` or later, oldest first.
 
     Args:
         files: beside the path.
         since: nanoseconds.
-        after: the file that had the path before them, where it is known.
+        after: the file that had the path before them, if it is known.
     """
     later = [b for b in files if b.modified >= since]
     if after is not None:
@@ -154,13 +154,13 @@ def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = 
 
 
 def is_named_later(file: Sibling, other: Sibling) -> bool:
-    """Whether the name of a file says that it had the path after the other one; not between a number and a date."""
+    """Whether a file's name says that it had the path after the other. False for a number and a date."""
     alike = bool(_NUMBER.fullmatch(file.mark)) == bool(_NUMBER.fullmatch(other.mark))
     return alike and _name_order(file) > _name_order(other)
 
 
 def _name_order(file: Sibling) -> tuple[int, list[int], str]:
-    """A small number counts downwards, as logrotate has it; dates, and what stands behind them, count upwards."""
+    """Sorts names, oldest first: small numbers count downwards, as with logrotate; dates and what follows them upwards."""
     small = _NUMBER.fullmatch(file.mark)
     if small:
         return -int(small[1]), [], ""

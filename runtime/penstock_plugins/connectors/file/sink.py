@@ -1,8 +1,8 @@
-"""FileStreamSink: one line for each record in a file, as Kafka Connect's connector of that name writes them.
+"""FileStreamSink: writes one line for each record to a file, as Kafka Connect's connector of that name.
 
 A line is the Java text of the value. Lines are appended whole or not at all where the file system allows it, and are on
-disk before their offsets are committed. Of a backlog, several processes make lines ready and one appends them in their
-order. Without a file the lines go to standard output (`stdout_sink`).
+disk before their offsets are committed. With a backlog, several processes prepare lines and one appends them in order.
+Without a file the lines go to standard output (`stdout_sink.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ class FileStreamSink(SinkConnector):
     staged: ClassVar[bool] = True
 
     def validate(self, config: FileSinkConfig) -> Iterable[Problem]:
-        """Refuse what is wrong wherever the task runs, which may be another machine, with other folders, than this."""
+        """Refuses only what is wrong on any machine: the task may run where there are other folders."""
         if not config.file:
             return
         if config.file.endswith("/") or Path(config.file).is_dir():
@@ -64,12 +64,12 @@ class FileStreamSink(SinkConnector):
         return FileWriter(config.file) if config.file else StdoutWriter()
 
     def alter_offsets(self, config: FileSinkConfig, offsets: Mapping[Any, Any]) -> bool:
-        """Any: nothing about offsets is kept beside the lines."""
+        """Accepts all: the sink itself stores no offsets."""
         return True
 
 
 class FileSink(Sink):
-    """The driver half: appends what was staged, and sees to it that lines are on disk before their offsets are committed."""
+    """The driver half: appends staged lines, and makes lines durable before their offsets are committed."""
 
     def __init__(self, path: str) -> None:
         self._file = CurrentFile(path)
@@ -78,16 +78,16 @@ class FileSink(Sink):
         self._written: set[tuple[int, int]] = set()
 
     def start(self) -> None:
-        """Fail at once when the file cannot be written."""
+        """Fails at once if the file cannot be written."""
         LineFile(self._path).close()
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """What a batch that failed has staged is void."""
+        """Discards the lines that a failed batch has staged."""
         discard_staged(self._path)
         return {}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Append what was staged, then bring every file that was written to disk; more than one when it was rotated."""
+        """Appends staged lines, then makes all written files durable: more than one if the file was rotated."""
         names = [message["staged"] for message in messages if "staged" in message]
         if len(set(names)) < len(names):
             raise ConnectError(
@@ -97,7 +97,7 @@ class FileSink(Sink):
             name = message.get("staged")
             if name is None:
                 self._written.add((message["device"], message["inode"]))
-            elif name not in self._appended:  # when this is called again
+            elif name not in self._appended:  # `commit` may be called again after an error
                 file = self._file.get()
                 append_staged(file.append, name, message["bytes"])
                 self._appended.add(name)
@@ -116,7 +116,7 @@ class FileSink(Sink):
 
 
 class FileWriter(StagingWriter):
-    """The task half: appends, or stages."""
+    """The task half: appends lines, or stages them."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -124,7 +124,7 @@ class FileWriter(StagingWriter):
         self._file = CurrentFile(path)
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        """Append the lines of all records, or none of them."""
+        """Appends the lines of all records, or of none."""
         data = lines_of(batches)
         if not data:
             return None

@@ -1,13 +1,15 @@
-"""FileStreamSource: the lines of a growing file, or of standard input, as Kafka Connect's connector of that name reads them.
+"""FileStreamSource: reads the lines of a growing file, or of standard input, as Kafka Connect's connector of that name.
 
-Differences from it, all on purpose: positions count bytes (Connect's count characters while it reads and are skipped as
-bytes after a restart, so that files with other than ASCII text resume at wrong places); rotation and truncation are seen,
-also while nobody looks; offsets of standard input, which say nothing, may be forgotten.
+Differences from Kafka Connect, all on purpose:
 
-The position stands in the offsets topic as Kafka Connect has it, `{"filename": ...}` -> `{"position": 35}`. Beside it, in
-the same transaction, a source partition of our own, `{"filename": ..., "penstock": "fingerprint"}`, says which file that
-is (docs/decisions/0014). Kafka Connect asks for its own partition alone. It counts only together with the very position
-that it was written with.
+* Positions count bytes. Connect counts characters while it reads, and skips that many bytes after a restart, so it resumes
+  at the wrong place in a file that is not ASCII.
+* Rotation and truncation are detected, also while the task does not run.
+* The offsets of standard input, which are always null, can be deleted.
+
+The position is stored in the offsets topic as Kafka Connect stores it: `{"filename": ...}` -> `{"position": 35}`. A second
+source partition in the same transaction, `{"filename": ..., "penstock": "fingerprint"}`, identifies the file
+(docs/decisions/0014); Kafka Connect never reads it. A fingerprint is valid only with the position that it was written with.
 """
 
 import os
@@ -77,24 +79,24 @@ class FileStreamSource(SourceConnector):
 
     Config: ClassVar[type[Config]] = FileSourceConfig
     java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSourceConnector",)
-    # Lines come from the page cache: reading is work for the CPU, and a thread would only share it.
+    # Lines come from the page cache, so reading takes CPU time and no waiting: a thread would gain nothing.
     read_ahead: ClassVar[bool] = False
 
     def validate(self, config: FileSourceConfig) -> Iterable[Problem]:
-        """Refuse a directory; a file that is not there yet is fine."""
+        """Refuses a directory. The file need not exist yet."""
         if config.file and Path(config.file).is_dir():
             yield Problem("file", f"{config.file} is a directory; property `file` must name a file.")
 
     def exactly_once(self, config: FileSourceConfig) -> bool:
-        """Of a file only."""
+        """Files support exactly once, standard input does not."""
         return bool(config.file)
 
     def standard_input(self, config: FileSourceConfig) -> str | None:
-        """`file`, where it names none."""
+        """The property `file`, if it is not set."""
         return None if config.file else "file"
 
     def source(self, config: FileSourceConfig) -> Source | PollingSource:
-        """The driver half; of standard input it is the whole."""
+        """The driver half. For standard input there is no task half."""
         if not config.file:
             return StdinSource(config.topic, _portion(config), config.file)
         return FileSource(config.file)
@@ -103,7 +105,7 @@ class FileStreamSource(SourceConnector):
         return FileReader(config.topic, _portion(config))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept byte positions of any file, and the forgetting of all, with Kafka Connect's messages."""
+        """Accepts byte positions of any file, and deletions. Errors have Kafka Connect's messages."""
         if not config.file and any(offset is not None for offset in offsets.values()):
             raise ConnectError(
                 "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used for "
@@ -111,7 +113,7 @@ class FileStreamSource(SourceConnector):
             )
         for partition, offset in offsets.items():
             if offset is None:
-                continue  # whatever is there may be cleared away
+                continue  # any offset may be deleted
             if "position" not in offset:
                 raise ConnectError("Offset objects should either be null or contain the key 'position'")
             position = offset["position"]
@@ -127,10 +129,10 @@ class FileStreamSource(SourceConnector):
 
 
 class FileSource(Source):
-    """The driver half: follows the file and finds whole lines.
+    """The driver half: follows the file and plans batches of whole lines.
 
     Args:
-        path: the file as configured, which is also its name in the offsets.
+        path: of the file as configured, which is also its name in the offsets.
         clock: seconds, monotonic.
     """
 
@@ -140,17 +142,17 @@ class FileSource(Source):
         self._fingerprint_partition = SourcePartition({"filename": path, "penstock": "fingerprint"})
         self._follower = Follower(path, clock)
         self._fingerprints: deque[tuple[Offset, Fingerprint | None]] = deque(maxlen=3)
-        """The last that were asked for: reading one takes longer than a look at the file."""
+        """The fingerprints of the last offsets: parsing one takes longer than checking the file."""
 
     def start(self, offsets: Offsets) -> None:
-        """Open the file if it is there, or the one that is to be read on."""
+        """Opens the file of the committed position, or the file at the path if it exists."""
         try:
             self._follower.look(self._fingerprint(offsets))
         except OSError as e:
             raise self._unreadable(e) from e
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """Up to the last whole line of the file, or of the next one."""
+        """The end of the last whole line of the file, or of the next file."""
         try:
             end = self._follower.plan(self._position(start), self._fingerprint(start), limits)
         except OSError as e:
@@ -162,19 +164,19 @@ class FileSource(Source):
         return {self._fingerprint_partition: offset, self._partition: {"position": end.position}}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """One part: the lines of a file have an order."""
-        before, after = self._fingerprint(start), self._fingerprint(end)
-        if after is None or after == before:
+        """One partition, because the lines of a file have an order."""
+        start_mark, end_mark = self._fingerprint(start), self._fingerprint(end)
+        if end_mark is None or end_mark == start_mark:
             return []
-        handle = self._follower.content(after.file).handle
+        handle = self._follower.content(end_mark.file).handle
         path = handle.current_path()
         data = {
             "path": path or self._path,
             "device": handle.device,
             "inode": handle.inode,
-            "start": self._position(start) if after.file == (before.file if before else 0) else 0,
-            "end": after.position,
-            "digest": after.digest,
+            "start": self._position(start) if end_mark.file == (start_mark.file if start_mark else 0) else 0,
+            "end": end_mark.position,
+            "digest": end_mark.digest,
         }
         return [
             InputPartition(
@@ -183,7 +185,7 @@ class FileSource(Source):
         ]
 
     def commit(self, offsets: Offsets) -> None:
-        """Close rotated files that nothing can go back to."""
+        """Closes rotated files that are read to their end and committed."""
         mark = self._fingerprint(offsets)
         if mark is not None:
             self._follower.committed(mark)
@@ -202,17 +204,17 @@ class FileSource(Source):
         return position
 
     def _fingerprint(self, offsets: Offsets) -> Fingerprint | None:
-        """The fingerprint of the position; None where somebody else wrote the position."""
-        position, beside = self._position(offsets), offsets.get(self._fingerprint_partition)
-        if beside is None or self._partition not in offsets:
+        """The fingerprint of the position; None if the position was not written together with one."""
+        position, stored = self._position(offsets), offsets.get(self._fingerprint_partition)
+        if stored is None or self._partition not in offsets:
             return None
-        for offset, known in self._fingerprints:
-            if offset is beside:
-                mark = known
+        for offset, fingerprint in self._fingerprints:
+            if offset is stored:
+                mark = fingerprint
                 break
         else:
-            mark = Fingerprint.of(beside)
-            self._fingerprints.appendleft((beside, mark))
+            mark = Fingerprint.of(stored)
+            self._fingerprints.appendleft((stored, mark))
         return mark if mark is not None and mark.position == position else None
 
     def _unreadable(self, error: OSError) -> RetriableError:
@@ -220,14 +222,14 @@ class FileSource(Source):
 
 
 class FileReader(PartitionReader):
-    """The task half: reads what the driver half has found."""
+    """The task half: reads the lines that the driver half planned."""
 
     def __init__(self, topic: str, portion: int) -> None:
         self._topic = topic
         self._portion = portion
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """The lines, as texts."""
+        """The lines as strings."""
         data = partition.data
         start, end, device, inode = data["start"], data["end"], data["device"], data["inode"]
         if start == end:

@@ -1,6 +1,6 @@
-"""Lines that several processes have made ready, each in a file of its own, until one process appends them in their order.
+"""Stages lines: several processes write them to temporary files, and one process appends them in order.
 
-They go to the file at a path, or to standard output, whose path is empty.
+The target is the file at a path, or standard output, whose path is empty.
 """
 
 import mmap
@@ -20,7 +20,7 @@ __all__ = ["PartFiles", "StagingWriter", "append_staged", "discard_staged"]
 
 
 _AT_ONCE: Final = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
-"""Linux maps all pages in one go."""
+"""With MAP_POPULATE, Linux maps all pages at once."""
 
 
 _PART: Final = "part-"
@@ -28,10 +28,10 @@ _FREE: Final = "free-"
 
 
 class PartFiles:
-    """One process's way to keep lines that are to go to `path`, part after part, each in a file of its own.
+    """Writes lines for `path` to temporary files, one for each part of a batch.
 
-    A part's file belongs to its message until `append_staged` or `discard_staged`; then any process may take it for another
-    part. So many parts may wait at once as there are, whoever staged them.
+    A part's file is reserved until `append_staged` or `discard_staged`; then any process may reuse it for another part. Any
+    number of parts may wait at the same time.
     """
 
     def __init__(self, path: str) -> None:
@@ -41,27 +41,27 @@ class PartFiles:
         self._size = 0
 
     def add(self, data: bytes) -> None:
-        """Keep data behind what the present part holds already.
+        """Appends data to the current part.
 
         Raises:
-            RetriableError: there is no room for it.
+            RetriableError: there is no space left.
         """
         try:
             if self._part is None:
-                self._part = self._taken() or self._made()
-            left, at = memoryview(data), self._size
-            while left:
-                written = os.pwrite(self._part[0], left, at)
-                left, at = left[written:], at + written
+                self._part = self._reuse_file() or self._new_file()
+            rest, end = memoryview(data), self._size
+            while rest:
+                written = os.pwrite(self._part[0], rest, end)
+                rest, end = rest[written:], end + written
         except OSError as e:
             raise RetriableError(
                 f"Cannot keep {len(data)} bytes for {self._target} in the temporary folder {self._folder}: {e.strerror}. "
                 f"Make room there, or set TMPDIR to a folder that has some (twice `batch.max.bytes`)."
             ) from e
-        self._size = at
+        self._size = end
 
     def end(self) -> tuple[str, int] | None:
-        """End the part: its file's name and how many of the file's bytes count; None when it is empty."""
+        """Ends the part. Returns its file's name and the number of bytes that count; None if the part is empty."""
         part, size = self._part, self._size
         self._part, self._size = None, 0
         if part is None:
@@ -70,14 +70,14 @@ class PartFiles:
         return part[1], size
 
     def close(self) -> None:
-        """Forget the part that is not at its end; calling it again does nothing."""
+        """Deletes a part that has not ended. A second call does nothing."""
         part = self.end()
         if part is not None:
             with suppress(OSError):
-                os.unlink(part[0])  # noqa: PTH108 (beside the calls that made it)
+                os.unlink(part[0])  # noqa: PTH108 (next to the os calls that made it)
 
-    def _taken(self) -> tuple[int, str] | None:
-        """A file that is free: memory that is written again costs a tenth of new memory."""
+    def _reuse_file(self) -> tuple[int, str] | None:
+        """Reuses a free file: writing to its memory again costs a tenth of new memory."""
         with suppress(FileNotFoundError):
             for free in self._folder.glob(f"{_FREE}*"):
                 name = str(self._folder / f"{_PART}{uuid.uuid4().hex}")
@@ -86,39 +86,39 @@ class PartFiles:
                     return os.open(name, os.O_RDWR | os.O_CLOEXEC), name
         return None
 
-    def _made(self) -> tuple[int, str]:
+    def _new_file(self) -> tuple[int, str]:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         return tempfile.mkstemp(prefix=_PART, dir=self._folder)
 
 
 class StagingWriter(Writer):
-    """The staging half of a writer whose driver half calls `append_staged` for each message."""
+    """A writer that stages lines. The driver half calls `append_staged` for each of its messages."""
 
     def __init__(self, path: str) -> None:
         self._stage = PartFiles(path)
 
     def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Keep the lines of all records in a temporary file, for `Sink.commit`."""
+        """Writes the lines of all records to a temporary file, for `Sink.commit`."""
         data = lines_of(batches)
         if data:
             self._stage.add(data)
 
     def staged(self) -> Any:
-        """Where this process's lines are kept."""
+        """The message for the driver half: the file with the lines of this process."""
         part = self._stage.end()
         return None if part is None else {"staged": part[0], "bytes": part[1]}
 
     def close(self) -> None:
-        """Forget the part that is not at its end."""
+        """Deletes a part that has not ended."""
         self._stage.close()
 
 
 def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> None:
-    """Append the first `size` bytes of a part's file, and free it for another part.
+    """Appends the first `size` bytes of a part's file, and frees the file for another part.
 
     Raises:
-        ConnectError: the part is gone.
-        Exception: as `append`; the part stays.
+        ConnectError: the file does not exist any more.
+        Exception: as `append`; the part is kept.
     """
     try:
         with Path(name).open("rb") as staged:
@@ -134,7 +134,7 @@ def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> 
 
 
 def discard_staged(path: str, *, only_free: bool = False) -> None:
-    """Forget what is kept for `path`: the records come again. Or give back the room that no part needs."""
+    """Deletes the staged lines for `path`, whose records come again; with `only_free`, deletes the unused files alone."""
     with suppress(OSError):
         for staged in _folder(path).glob(f"{_FREE}*" if only_free else "*"):
             with suppress(OSError):
@@ -142,5 +142,5 @@ def discard_staged(path: str, *, only_free: bool = False) -> None:
 
 
 def _folder(path: str) -> Path:
-    """One for each path, the same in all processes of a task, which have a temporary folder of their own."""
+    """The staging folder for a path: the same in all processes of a task, since they share a temporary folder."""
     return Path(tempfile.gettempdir()) / f"staged-{sha256(os.path.abspath(path).encode()).hexdigest()[:16]}"  # noqa: PTH100

@@ -1,7 +1,7 @@
-"""Standard input as a source: what FileStreamSource reads when no file is named, as Kafka Connect's connector does.
+"""Standard input as a source: FileStreamSource reads it if no file is configured, as Kafka Connect's connector does.
 
-Nobody can go back in it, so offsets are null. A batch that fails comes again as long as the process lives; what a process
-that is killed has read and not delivered is lost.
+Standard input cannot be read again, so offsets are null. A failed batch is repeated as long as the process lives; lines that
+were read but not delivered are lost if the process is killed.
 """
 
 import logging
@@ -24,13 +24,13 @@ _LONGEST: Final = 64 << 20  # bytes
 
 
 class StdinSource(PollingSource):
-    """Reads the lines that have come, and never waits for more. The end of the input is not the end of the task.
+    """Reads the available lines, and never waits for more. The task goes on after the end of the input.
 
     Args:
-        topic: where the lines go.
-        portion: the most lines that stand in one portion.
-        file: the property as configured, null or empty: it names the source partition.
-        descriptor: what is read.
+        topic: of the records.
+        portion: the maximum number of lines in one portion.
+        file: the property `file` as configured, null or empty: it is part of the source partition.
+        descriptor: to read from.
     """
 
     def __init__(self, topic: str, portion: int, file: str | None, descriptor: int = 0) -> None:
@@ -38,29 +38,30 @@ class StdinSource(PollingSource):
         self._portion = portion
         self._offsets: Offsets = {SourcePartition({"filename": file}): {"position": None}}
         self._descriptor = descriptor
-        self._rest = bytearray()
-        """A line that is not ended yet."""
+        self._incomplete = bytearray()
+        """The beginning of a line that has no end yet."""
         self._lines: list[str] = []
-        """Those that are not delivered yet; of these so many are under way:"""
-        self._delivered = 0
+        """The lines that are not delivered yet."""
+        self._in_batch = 0
+        """The number of lines at the beginning of `_lines` that the current batch contains."""
         self._ended = False
 
     def start(self, offsets: Offsets) -> None:
-        """There is no place to go back to."""
+        """Does nothing: standard input has no positions."""
 
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch, Offsets]]:
-        """The lines that there are, and first those of a batch that failed."""
+        """The available lines; those of a failed batch come first."""
         self._fill(limits)
         ends = list(accumulate(map(len, self._lines[: limits.records])))
-        self._delivered = min(len(ends), max(1, bisect_right(ends, limits.bytes)))
-        for begin in range(0, self._delivered, self._portion):
-            lines = self._lines[begin : min(begin + self._portion, self._delivered)]
+        self._in_batch = min(len(ends), max(1, bisect_right(ends, limits.bytes)))
+        for begin in range(0, self._in_batch, self._portion):
+            lines = self._lines[begin : min(begin + self._portion, self._in_batch)]
             yield self._batch(lines), self._offsets
 
     def commit(self, offsets: Offsets) -> None:
-        """The batch is delivered: forget its lines."""
-        del self._lines[: self._delivered]
-        self._delivered = 0
+        """Drops the lines of the delivered batch."""
+        del self._lines[: self._in_batch]
+        self._in_batch = 0
 
     def _fill(self, limits: Limits) -> None:
         size = sum(map(len, self._lines))
@@ -72,13 +73,13 @@ class StdinSource(PollingSource):
             self._split(data)
 
     def _available(self) -> bytes:
-        """What has come; empty when nothing has."""
+        """The available bytes; empty if there are none."""
         try:
             ready, _, _ = select.select([self._descriptor], [], [], 0)
             if not ready:
                 return b""
             data = os.read(self._descriptor, _CHUNK)
-        except BlockingIOError:  # somebody else was faster
+        except BlockingIOError:  # another process has read them
             return b""
         except OSError as e:
             raise RetriableError(f"Cannot read standard input: {e.strerror}.") from e
@@ -88,13 +89,13 @@ class StdinSource(PollingSource):
         return data
 
     def _split(self, data: bytes) -> None:
-        begin = max(0, len(self._rest) - 1)  # a \r at the end is judged by the byte after it
-        self._rest += data
-        end = end_of_last_line(self._rest[begin:])
+        begin = max(0, len(self._incomplete) - 1)  # the byte after a \r at the end decides about it
+        self._incomplete += data
+        end = end_of_last_line(self._incomplete[begin:])
         if end:
-            self._lines += texts_of(bytes(self._rest[: begin + end]))
-            del self._rest[: begin + end]
-        elif len(self._rest) > _LONGEST:
+            self._lines += texts_of(bytes(self._incomplete[: begin + end]))
+            del self._incomplete[: begin + end]
+        elif len(self._incomplete) > _LONGEST:
             raise ConnectError(
                 f"A line of standard input has more than {_LONGEST >> 20} MiB and no end. Break the lines."
             )

@@ -1,1 +1,1 @@
-"""SparkSink and SparkDataSource: whatever Spark writes, and data sources written for PySpark."""
+"""SparkSink writes with Spark's DataFrame writers; SparkDataSource reads from data sources written for PySpark."""

@@ -1,4 +1,4 @@
-"""Spark's DDL for schemas (`id bigint, tags array<string>`) without a Spark session, which PySpark's own parser needs."""
+"""Parses Spark's DDL for schemas (`id bigint, tags array<string>`). PySpark's own parser needs a Spark session."""
 
 import re
 from typing import TYPE_CHECKING, Final
@@ -14,10 +14,10 @@ _TOKEN: Final = re.compile(r"\s*(?:`((?:[^`]|``)*)`|'((?:[^'\\]|\\.)*)'|([A-Za-z
 
 
 def parse_ddl(ddl: str) -> "StructType":
-    """The struct that `ddl` describes, written with or without `struct<..>`.
+    """The struct type that `ddl` describes, with or without `struct<..>` around it.
 
     Raises:
-        ConnectError: it is no DDL, or names a type that is not known here.
+        ConnectError: the text is no DDL, or contains a type that is not supported here.
     """
     from pyspark.sql.types import StructType
 
@@ -32,7 +32,7 @@ def parse_ddl(ddl: str) -> "StructType":
 
 
 class _Parser:
-    """A recursive descent over tokens: (text, whether it was quoted)."""
+    """A recursive descent parser. Tokens are pairs: the text, and whether it was quoted."""
 
     def __init__(self, ddl: str) -> None:
         self._ddl = ddl
@@ -53,23 +53,23 @@ class _Parser:
             at = match.end()
 
     def peek(self, ahead: int = 0) -> str | None:
-        """A token that is not quoted."""
-        found = self._tokens[self._at + ahead] if self._at + ahead < len(self._tokens) else ("", True)
-        return None if found[1] else found[0]
+        """The token at this distance; None if it is quoted, or at the end."""
+        token = self._tokens[self._at + ahead] if self._at + ahead < len(self._tokens) else ("", True)
+        return None if token[1] else token[0]
 
     def next_word(self) -> str:
-        """That token in lower case."""
+        """The next token in lower case; empty if it is quoted, or at the end."""
         return (self.peek() or "").lower()
 
     def take(self) -> str:
-        """The next token, quoted or not."""
+        """Takes the next token, quoted or not."""
         if self._at == len(self._tokens):
             raise ConnectError(f"Schema {self._ddl!r} ends too early.")
         self._at += 1
         return self._tokens[self._at - 1][0]
 
     def expect(self, sign: str | None) -> None:
-        """That sign must come next; None: the end."""
+        """Takes the sign, which must come next; None stands for the end."""
         if sign is None and self._at == len(self._tokens):
             return
         if sign is None or self.peek() != sign:
@@ -78,29 +78,29 @@ class _Parser:
         self._at += 1
 
     def optional(self, *words: str) -> bool:
-        """Whether these words come next; they are taken."""
+        """Takes these words if they come next, and returns whether they did."""
         if [(self.peek(i) or "").lower() for i in range(len(words))] != list(words):
             return False
         self._at += len(words)
         return True
 
     def fields(self) -> "StructType":
-        """Fields up to the end or a closing bracket."""
+        """Parses fields up to the end or a closing bracket."""
         from pyspark.sql.types import StructField, StructType
 
-        found = StructType([])
+        struct = StructType([])
         while True:
             name = self.take()
             self.optional(":")
             kind = self.type()
             required = self.optional("not", "null")
             comment = {"comment": self.take()} if self.optional("comment") else None
-            found = StructType([*found.fields, StructField(name, kind, not required, comment)])
+            struct = StructType([*struct.fields, StructField(name, kind, not required, comment)])
             if not self.optional(","):
-                return found
+                return struct
 
     def type(self) -> "DataType":
-        """One type."""
+        """Parses a type."""
         from pyspark.sql import types as t
 
         name = self.take().lower()
@@ -146,10 +146,10 @@ class _Parser:
         return simple[name]()
 
     def _numbers(self) -> list[str]:
-        found: list[str] = []
+        numbers: list[str] = []
         if self.optional("("):
-            found.append(self.take())
+            numbers.append(self.take())
             while self.optional(","):
-                found.append(self.take())
+                numbers.append(self.take())
             self.expect(")")
-        return found
+        return numbers

@@ -1,4 +1,4 @@
-"""Rows as PySpark data sources yield them (tuples, `Row`s, Arrow batches) to Connect's values."""
+"""Converts the rows of PySpark data sources (tuples, `Row`s, Arrow batches) to Connect's values."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
@@ -27,16 +27,16 @@ def portions(rows: Iterable[Any], shape: "StructType", size: int) -> Iterator[li
 
     names = shape.fieldNames()
     decode = _struct(shape)
-    each = iter(rows)
-    first = next(each, None)
+    remaining = iter(rows)
+    first = next(remaining, None)
     if first is None:
         return
-    each = chain([first], each)
+    remaining = chain([first], remaining)
     if not isinstance(first, pa.RecordBatch):
-        while found := list(islice(each, size)):
-            yield [decode(row) for row in found]
+        while portion := list(islice(remaining, size)):
+            yield [decode(row) for row in portion]
         return
-    for batch in each:
+    for batch in remaining:
         if sorted(batch.schema.names) != sorted(names):
             raise DataError(f"The data source gave columns {batch.schema.names}; its schema has {names}.")
         for start in range(0, batch.num_rows, size):
@@ -45,7 +45,7 @@ def portions(rows: Iterable[Any], shape: "StructType", size: int) -> Iterator[li
 
 
 def _decoder(kind: "DataType") -> Decode | None:
-    """From what Python code gives for this type to Connect's value; None: as it is."""
+    """The conversion of Python values of a Spark type to Connect's values; None if they are the same."""
     from pyspark.sql import types as t
 
     match kind:
@@ -53,15 +53,15 @@ def _decoder(kind: "DataType") -> Decode | None:
             return _or_none(_struct(kind))
         case t.ArrayType():
             item = _decoder(kind.elementType)
-            return _or_none(list if item is None else lambda found: [item(v) for v in found])
+            return _or_none(list if item is None else lambda value: [item(v) for v in value])
         case t.MapType():
             return _or_none(_map(_decoder(kind.keyType), _decoder(kind.valueType)))
         case t.TimestampType():
             return _or_none(_timestamp)
         case t.TimestampNTZType():
-            return _or_none(lambda found: Instant.of(found.replace(tzinfo=UTC)))
+            return _or_none(lambda value: Instant.of(value.replace(tzinfo=UTC)))
         case t.DateType():
-            return _or_none(lambda found: Instant((found - _EPOCH).days * _DAY))
+            return _or_none(lambda value: Instant((value - _EPOCH).days * _DAY))
         case t.TimeType():
             return _or_none(_time)
         case t.BinaryType():
@@ -73,43 +73,43 @@ def _decoder(kind: "DataType") -> Decode | None:
 def _struct(shape: "StructType") -> Callable[[Any], dict[str, Any]]:
     names = shape.fieldNames()
     count = len(names)
-    work = [(f.name, d) for f in shape.fields if (d := _decoder(f.dataType)) is not None]
+    conversions = [(f.name, d) for f in shape.fields if (d := _decoder(f.dataType)) is not None]
 
     def decode(row: Any) -> dict[str, Any]:
         fields: Sequence[str] | None = getattr(row, "__fields__", None)
         if isinstance(row, dict):
-            found = {name: row[name] for name in names}
+            struct = {name: row[name] for name in names}
         elif not isinstance(row, (tuple, list)) or len(row) != count:
             raise DataError(f"The data source gave {row!r}; its schema has the {count} fields {names}.")
         elif fields is not None and list(fields) != names:
             if set(fields) != set(names):
                 raise DataError(f"The data source gave a row of {list(fields)}; its schema has {names}.")
-            found = {name: row[fields.index(name)] for name in names}
+            struct = {name: row[fields.index(name)] for name in names}
         else:
-            found = dict(zip(names, row, strict=True))
-        for name, convert in work:
-            found[name] = convert(found[name])
-        return found
+            struct = dict(zip(names, row, strict=True))
+        for name, convert in conversions:
+            struct[name] = convert(struct[name])
+        return struct
 
     return decode
 
 
 def _map(key: Decode | None, value: Decode | None) -> Decode:
     def decode(found: Any) -> dict[Any, Any]:
-        pairs = found.items() if isinstance(found, dict) else found  # Arrow gives pairs
+        pairs = found.items() if isinstance(found, dict) else found  # Arrow returns a map as a list of pairs
         return {(key(k) if key else k): (value(v) if value else v) for k, v in pairs}
 
     return decode
 
 
 def _or_none(decode: Decode) -> Decode:
-    return lambda found: None if found is None else decode(found)
+    return lambda value: None if value is None else decode(value)
 
 
-def _timestamp(found: datetime) -> Instant:
-    # Spark takes a datetime without zone for local time.
-    return Instant.of(found.astimezone(UTC))
+def _timestamp(moment: datetime) -> Instant:
+    # To Spark, a datetime without a time zone is local time.
+    return Instant.of(moment.astimezone(UTC))
 
 
-def _time(found: time) -> Instant:
-    return Instant(((found.hour * 60 + found.minute) * 60 + found.second) * 1000 + found.microsecond // 1000)
+def _time(value: time) -> Instant:
+    return Instant(((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000)

@@ -1,4 +1,4 @@
-"""SparkSink: records to wherever Spark writes DataFrames (Parquet, ORC, JDBC, a table format on the class path)."""
+"""SparkSink: writes records with Spark's DataFrame writers (Parquet, ORC, JDBC, a table format on the class path)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -35,8 +35,8 @@ class SparkSinkConfig(Config):
 class SparkSink(SinkConnector):
     """Appends each batch of records with a schema to what Spark's writer of a format stores.
 
-    At least once: a batch that failed half way comes again. Of file formats a reader sees whole files only, those of one
-    batch one after the other; other tasks, connectors and Spark jobs may append to the same folder (`spark_staging`).
+    At least once: a batch that failed half way comes again. With file formats, readers see whole files only; those of one
+    batch appear one after the other. Other tasks, connectors and Spark jobs may append to the same folder (`staging.py`).
     """
 
     Config: ClassVar[type[Config]] = SparkSinkConfig
@@ -51,7 +51,7 @@ class SparkSink(SinkConnector):
 
 
 class SparkWrite(FrameSink):
-    """The driver half, which hands each DataFrame to Spark's writer."""
+    """The driver half: passes each DataFrame to Spark's writer."""
 
     def __init__(self, config: SparkSinkConfig) -> None:
         self._config = config
@@ -60,16 +60,16 @@ class SparkWrite(FrameSink):
         self._direct = False
 
     def initialize(self, context: SinkTaskContext) -> None:
-        """Whose staging folder it is."""
+        """Keeps the context, which names the staging folder."""
         self._context = context
 
     @property
     def ordered(self) -> bool:
-        """Files have no order among them; a table may hold one row for each key, and keep the last that came."""
+        """Whether batches must be written in order. Files need no order; a table may keep the last row of each key."""
         return self._config.format.lower() not in _FILES
 
     def put_frame(self, frame: "DataFrame") -> None:
-        """Append it."""
+        """Appends the frame."""
         config = self._config
         absent = [name for name in config.partition_by if name not in frame.columns]
         if absent:
@@ -86,12 +86,12 @@ class SparkWrite(FrameSink):
             staging.write(writer.save)
 
     def stop(self) -> None:
-        """Remove the staging folder."""
+        """Removes the staging folder."""
         if self._staging is not None:
             self._staging.remove()
 
     def _staging_for(self, frame: "DataFrame") -> StagingFolder | None:
-        """The staging folder; None for a format that is no files, whose writer commits by itself."""
+        """The staging folder; None for a format that writes no files, since its writer commits by itself."""
         if self._staging is None and not self._direct:
             config, session = self._config, frame.sparkSession
             path = config.path or config.options.get("path")

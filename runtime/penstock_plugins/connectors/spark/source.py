@@ -1,7 +1,7 @@
 """SparkDataSource: runs a streaming data source written for PySpark (`DataSourceStreamReader`) unchanged.
 
-Its offsets become Kafka Connect offsets of one source partition: a flat offset as it is, a nested one as the field `json`.
-The rows of a batch are read in order, as one part, since all of them share that one offset.
+Its offsets become Kafka Connect offsets of one source partition: a flat offset unchanged, a nested one as JSON in the field
+`json`. The rows of a batch are read in order, as one input partition, because they share that one offset.
 """
 
 import importlib
@@ -69,7 +69,7 @@ class SparkDataSource(SourceConnector):
     Config: ClassVar[type[Config]] = SparkSourceConfig
 
     def validate(self, config: SparkSourceConfig) -> Iterable[Problem]:
-        """The class must be there and must stream."""
+        """Checks that the class can be loaded, and that it supports streaming."""
         try:
             _OpenedSource(config)
         except ConfigError as e:
@@ -83,7 +83,7 @@ class SparkDataSource(SourceConnector):
 
 
 class SparkSource(Source):
-    """The driver half: asks the reader for offsets and partitions."""
+    """The driver half: gets offsets and partitions from the reader."""
 
     def __init__(self, config: SparkSourceConfig) -> None:
         self._config = config
@@ -93,13 +93,13 @@ class SparkSource(Source):
         self._takes_rows = True
 
     def start(self, offsets: Offsets) -> None:
-        """Make the reader; without a committed offset it says where to begin."""
+        """Makes the reader. Without a committed offset, reading starts at its initial offset."""
         self._reader = _OpenedSource(self._config).reader
         if self._partition not in offsets:
             self._initial = self._reader.initialOffset()
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """What the reader says, which may pass the limits: not every reader takes any."""
+        """The latest offset of the reader. It may exceed the limits, because not every reader supports limits."""
         begin = self._offset(start)
         if inspect.signature(self._reader.latestOffset).parameters:
             latest = self._latest(begin, limits)
@@ -108,7 +108,7 @@ class SparkSource(Source):
         return {} if latest == begin else {self._partition: _encode(latest)}
 
     def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        """Ask a reader without a limit of its own for no more than a batch: Spark's contract is that it respects that."""
+        """Passes the limit of a batch to a reader without a limit of its own: by Spark's contract it must respect that."""
         default = self._reader.getDefaultReadLimit()
         asked = _max_rows(default, limits) if self._takes_rows else default
         try:
@@ -117,34 +117,34 @@ class SparkSource(Source):
             if asked is default:
                 raise
             latest = self._reader.latestOffset(begin, default)
-            self._takes_rows = False  # it was that, and nothing else
+            self._takes_rows = False  # the limit was the cause, because this call succeeded
             log.info("%s takes no limit of rows: %s", self._config.data_source, e)
         return latest
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """The reader's partitions, all in one part."""
+        """One input partition with all partitions of the reader."""
         from pyspark import cloudpickle
 
         if self._partition not in end or self._offset(start) == self._offset(end):
             return []
-        found = self._reader.partitions(self._offset(start), self._offset(end))
-        pickled = [cloudpickle.dumps(p) for p in found]  # type: ignore[no-untyped-call]
+        partitions = self._reader.partitions(self._offset(start), self._offset(end))
+        pickled = [cloudpickle.dumps(p) for p in partitions]  # type: ignore[no-untyped-call]
         return [InputPartition({"partitions": pickled}, {self._partition: end[self._partition]})]
 
     def commit(self, offsets: Offsets) -> None:
-        """Tell the reader."""
+        """Passes the offset to the reader."""
         if self._partition in offsets:
             self._reader.commit(self._offset(offsets))
 
     def stop(self) -> None:
-        """Stop the reader."""
+        """Stops the reader."""
         if self._reader is not None:
             self._reader.stop()
             self._reader = None
 
     def _offset(self, offsets: Offsets) -> dict[str, Any]:
-        found = offsets.get(self._partition)
-        return self._initial if found is None else _decode(found)
+        offset = offsets.get(self._partition)
+        return self._initial if offset is None else _decode(offset)
 
 
 class SparkSourceReader(PartitionReader):
@@ -156,9 +156,9 @@ class SparkSourceReader(PartitionReader):
         self._schema = from_spark(self._opened.shape)
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """The rows, as structs."""
+        """The rows as structs."""
         for pickled in partition.data["partitions"]:
-            rows = self._opened.reader.read(pickle.loads(pickled))  # noqa: S301 (our own driver half made it)
+            rows = self._opened.reader.read(pickle.loads(pickled))  # noqa: S301 (made by the driver half)
             for values in portions(rows, self._opened.shape, _PORTION):
                 yield RecordBatch(
                     length=len(values), topic=self._topic, value=values, value_schema=self._schema, owned=True
@@ -169,7 +169,7 @@ class _OpenedSource:
     """A data source with its options, its schema and a stream reader.
 
     Raises:
-        ConfigError: there is no such class, or it does not stream.
+        ConfigError: the class cannot be loaded, or does not support streaming.
     """
 
     def __init__(self, config: SparkSourceConfig) -> None:
@@ -191,8 +191,8 @@ class _OpenedSource:
 class _SimpleReaderAdapter:
     """A `SimpleDataSourceStreamReader` with the methods of a `DataSourceStreamReader`: each batch is one partition.
 
-    Its `read` is asked where a batch ends, `readBetweenOffsets` for the batch, also the first time, so that a batch that
-    is repeated is the same.
+    `read` determines the end of a batch, and `readBetweenOffsets` reads it, also the first time, so a repeated batch has the
+    same rows.
     """
 
     def __init__(self, reader: Any) -> None:
@@ -221,35 +221,35 @@ def _load(path: str) -> "type[DataSource]":
 
     module, _, name = path.partition(":")
     try:
-        found = getattr(importlib.import_module(module), name)
+        cls = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as e:
         raise ConfigError(
             Problem("data.source", f"Cannot load {path}: {e}. Write `module:Class`, and install the module.")
         ) from e
-    if not (isinstance(found, type) and issubclass(found, DataSource)):
+    if not (isinstance(cls, type) and issubclass(cls, DataSource)):
         raise ConfigError(Problem("data.source", f"{path} is no subclass of pyspark.sql.datasource.DataSource."))
-    return found
+    return cls
 
 
 def _shape(config: SparkSourceConfig, source: "DataSource") -> "StructType":
     from pyspark.errors import PySparkNotImplementedError
 
     try:
-        found = config.data_schema or source.schema()
+        schema = config.data_schema or source.schema()
     except (PySparkNotImplementedError, NotImplementedError):
         raise ConfigError(
             Problem("data.schema", f"{config.data_source} has no schema of its own; say which one to read with.")
         ) from None
-    if not isinstance(found, str):
-        return found
+    if not isinstance(schema, str):
+        return schema
     try:
-        return parse_ddl(found)
+        return parse_ddl(schema)
     except ConnectError as e:
         raise ConfigError(Problem("data.schema", str(e))) from e
 
 
 def _max_rows(default: object, limits: Limits) -> object:
-    """The limit of a batch where a reader has none of its own; before Spark 4.2 there are no limits."""
+    """The limit of a batch, if the reader has none of its own. Before Spark 4.2 there are no limits."""
     try:
         from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
     except ImportError:
@@ -259,7 +259,7 @@ def _max_rows(default: object, limits: Limits) -> object:
 
 def _encode(offset: Mapping[str, Any]) -> Offset:
     flat = all(v is None or isinstance(v, (str, int, float, bool)) for v in offset.values())
-    # An offset whose only field is called `json` would be taken for a nested one.
+    # An offset whose only field is `json` is encoded too, because it would be read as a nested one.
     if flat and set(offset) != {"json"}:
         return dict(offset)
     return {"json": json.dumps(offset, ensure_ascii=False, separators=(",", ":"))}
@@ -268,6 +268,6 @@ def _encode(offset: Mapping[str, Any]) -> Offset:
 def _decode(offset: Offset) -> dict[str, Any]:
     text = offset.get("json")
     if set(offset) == {"json"} and isinstance(text, str):
-        found: dict[str, Any] = json.loads(text)
-        return found
+        decoded: dict[str, Any] = json.loads(text)
+        return decoded
     return dict(offset)

@@ -1,14 +1,14 @@
-"""Files that Spark has written, moved into a folder that others write to as well.
+"""Stages the files that Spark writes, and moves them into a folder that other jobs may write to as well.
 
-Hadoop's committer keeps what a job writes in `_temporary` of the folder that it writes to, and removes that at the job's
-end, with what other jobs have there: their files are gone, and nobody is told. So a job gets a folder of its own:
+Hadoop's committer stages the files of a job in `_temporary` of the target folder, and removes that folder at the end of the
+job, together with the files of other jobs, without an error. So each job writes to a folder of its own:
 
-    <path>/_penstock-<connector>-<hash of it>-<task>/<life>/_alive      there as long as the life is the last one
-                                                           /<number>/   what the job of one frame writes
+    <path>/_penstock-<connector>-<hash of it>-<task>/<life>/_alive      exists until a later start of the task removes it
+                                                           /<number>/   the files of one frame
 
-Its files are then moved, one after the other, to the same place under `path`. Each appears there whole, where the file
-system renames in one step (HDFS does, and a local disk; an object store copies). Readers pass over names that begin with
-`_`.
+The files are then moved one by one to the same place under `path`. Each appears there whole if the file system renames
+atomically (HDFS and local disks do; an object store copies). Readers ignore names that begin with `_`. A *life* is one start
+of the task.
 """
 
 import logging
@@ -32,34 +32,34 @@ _SOURCES: Final = "org.apache.spark.sql.execution.datasources"
 
 
 def writes_files(session: "SparkSession", name: str) -> bool:
-    """Whether Spark's writer of that format writes files by Hadoop's committer; table formats have commits of their own."""
+    """Whether Spark writes the format as files with Hadoop's committer. Table formats have commits of their own."""
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001 (no other way to Spark's table of formats)
     conf = session._jsparkSession.sessionState().conf()  # noqa: SLF001
     try:
-        found = jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(name, conf)
+        source_class = jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(name, conf)
         bases = [jvm.java.lang.Class.forName(f"{_SOURCES}.{base}") for base in ("FileFormat", "v2.FileDataSourceV2")]
-        return any(base.isAssignableFrom(found) for base in bases)
+        return any(base.isAssignableFrom(source_class) for base in bases)
     except Exception as e:  # noqa: BLE001 (the writer itself says what is wrong with the format)
         log.debug("Format %s: %s", name, e)
         return False
 
 
 def folder_name(context: SinkTaskContext) -> str:
-    """The name of a task's folder, for any name of a connector; readers pass over it."""
+    """The name of a task's staging folder, valid for any connector name. Readers ignore it."""
     plain = re.sub(r"[^A-Za-z0-9.-]", "_", context.connector)[:80]
     return f"_penstock-{plain}-{sha256(context.connector.encode()).hexdigest()[:8]}-{context.task}"
 
 
 class StagingFolder:
-    """The folder of one life of a task.
+    """The staging folder of one start of a task.
 
-    What earlier lives of the same task have left is removed when this one first writes; nobody else's is touched.
+    The first write removes what earlier starts of the same task left. Folders of other tasks are never touched.
 
     Args:
-        session: Spark's.
-        path: where files are to lie, as the property `path` has it.
-        options: of the writer; those of the file system among them.
-        context: whose folder it is.
+        session: of Spark.
+        path: the target folder, as in the property `path`.
+        options: of the writer, including those of the file system.
+        context: of the task.
 
     Raises:
         ConnectError: Hadoop has no file system for the path.
@@ -79,19 +79,19 @@ class StagingFolder:
             given = self._new(path)
             self._files: Any = given.getFileSystem(conf)
             self._target = self._files.makeQualified(given)
-        self._task = self._new(self._target, folder_name(context))
-        self._own = self._new(self._task, context.life)
-        self._alive = self._new(self._own, _ALIVE)
+        self._task_folder = self._new(self._target, folder_name(context))
+        self._life_folder = self._new(self._task_folder, context.life)
+        self._alive = self._new(self._life_folder, _ALIVE)
         self._begun = False
         self._frames = 0
 
     def write(self, save: Callable[[str], None]) -> None:
-        """Write files in the staging folder, then move them to the path.
+        """Writes files to the staging folder, then moves them to the path.
 
-        On return all of them are there. After an error some may be, and what is left in the staging folder is removed.
+        On return all of them are at the path. After an error some may be; the rest is removed from the staging folder.
 
         Args:
-            save: writes a new folder of the name that it is given.
+            save: writes files to a new folder, whose name is its argument.
 
         Raises:
             ConnectError: the path cannot be written, or a later life of the task has begun.
@@ -100,59 +100,61 @@ class StagingFolder:
         if not self._begun:
             self._begin()
         self._frames += 1
-        folder = self._new(self._own, str(self._frames))
+        folder = self._new(self._life_folder, str(self._frames))
         try:
             save(folder.toString())
             with self._hadoop_errors("written"):
                 self._move(folder)
         finally:
-            with suppress(Exception):  # the next life removes it
+            with suppress(Exception):  # the next start removes it
                 self._files.delete(folder, True)
 
     def remove(self) -> None:
-        """Remove this life's folder; the task's stays, empty."""
+        """Removes the folder of this start. The task's folder stays, empty."""
         if self._begun:
-            self._delete(self._own)
+            self._delete(self._life_folder)
 
     def _begin(self) -> None:
         with self._hadoop_errors("written"):
-            # Made once and never again: a later life removes it before all else.
-            if not self._files.mkdirs(self._own):
-                raise ConnectError(self._error_text("written", f"no folder can be made in it ({self._task.getName()})"))
+            # Made only once: if it does not exist later, a later start of the task has removed it.
+            if not self._files.mkdirs(self._life_folder):
+                raise ConnectError(
+                    self._error_text("written", f"no folder can be made in it ({self._task_folder.getName()})")
+                )
             self._files.create(self._alive, False).close()
         self._begun = True
         with suppress(Exception):
-            for left in self._files.listStatus(self._task):
+            for left in self._files.listStatus(self._task_folder):
                 if left.getPath().getName() < self._life:
                     log.info("Removing what an earlier life has left: %s", left.getPath().toString())
                     self._delete(left.getPath())
 
     def _delete(self, life: Any) -> None:
-        """A life's folder, its mark first: whoever finds the mark after it has listed files has listed all of them."""
+        """Deletes the folder of a start, `_alive` first: if `_alive` exists after files were listed, none was deleted."""
         self._files.delete(self._new(life, _ALIVE), False)
         self._files.delete(life, True)
 
     def _move(self, folder: Any) -> None:
-        found = list(self._written(folder))
+        files = list(self._written(folder))
         if not self._files.exists(self._alive):
             raise ConnectError(
                 self._error_text(
-                    "written", f"somebody has removed {self._own.toString()}, perhaps a later life of this task"
+                    "written", f"somebody has removed {self._life_folder.toString()}, perhaps a later life of this task"
                 )
             )
-        made = set()
-        for source, relative in found:
+        directories = set()
+        for source, relative in files:
             target = self._new(self._target, relative)
             directory = relative.rpartition("/")[0]
-            if directory and directory not in made:
+            if directory and directory not in directories:
                 if not self._files.mkdirs(target.getParent()):
                     raise ConnectError(self._error_text("written", f"its folder {directory} cannot be made"))
-                made.add(directory)
+                directories.add(directory)
             if not self._files.rename(source, target):
                 raise ConnectError(self._error_text("written", f"{source.toString()} cannot be moved to {relative}"))
 
     def _written(self, folder: Any) -> Iterator[tuple[Any, str]]:
-        """The files in a folder, with their places in it; without those that readers pass over, as `_SUCCESS`."""
+        """The files in a folder with their relative paths, without files that readers ignore, such as `_SUCCESS`."""
         above = len(folder.toString()) + 1
         files = self._files.listFiles(folder, True)
         while files.hasNext():
