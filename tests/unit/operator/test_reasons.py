@@ -68,3 +68,20 @@ def test_every_reason_is_a_word_that_kubernetes_takes_and_says_what_it_means() -
         assert reason[0].isupper()
         assert reason.use
         assert reason.means
+
+
+def verdicts(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """The kind and the reason of each `Verdict` that names both."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name("Verdict"), args=[ast.Attribute(ast.Name("Kind"), kind), given, *_]):
+                inner = [n for n in ast.walk(given) if isinstance(n, ast.Attribute)]
+                yield from ((kind, n.attr) for n in inner if isinstance(n.value, ast.Name) and n.value.id == "Reason")
+            case _:
+                pass
+
+
+def test_each_verdict_has_a_reason_that_the_table_has_for_its_kind() -> None:
+    pairs = {pair for file in SOURCES.rglob("*.py") for pair in verdicts(ast.parse(file.read_text()))}
+    assert len(pairs) > 8
+    assert {(kind, reason) for kind, reason in pairs if not Reason[reason].use & (Use[kind] | Use.API_SERVER)} == set()
