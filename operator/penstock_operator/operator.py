@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_operator import unsupported_kinds
-from penstock_operator.connector.apply import STATUS_MANAGER
+from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.observe.gather import living_job_pods
 from penstock_operator.connector.plans import release
 from penstock_operator.context import Context, Reconcile

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_operator.connector.apply import STATUS_MANAGER
 from penstock_operator.connector.decide.api_failures import with_trouble
+from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.observe.connector_cache import Remembered
 from penstock_operator.connector.render.metrics import undecided
 from penstock_operator.context import Context

@@ -6,42 +6,47 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any, Final
 
-from penstock_operator.connector.apply import delete_pod, write_finalizer
 from penstock_operator.connector.decide.teardown import RELEASED_AFTER
+from penstock_operator.connector.kubernetes_writes import delete_plan, write_finalizer
 from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.render.names import FINALIZER, OPERATOR_LABEL, plan_name
+from penstock_operator.connector.pod_writes import delete_pod
+from penstock_operator.connector.render.names import FINALIZER, OPERATOR_LABEL
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
-from penstock_operator.kubernetes.kinds import CONFIG_MAP, NAMESPACE
+from penstock_operator.kubernetes.kinds import NAMESPACE
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
 
-__all__ = ["End", "end_of", "leave", "let_go"]
+__all__ = ["NamespaceEnd", "end_of", "leave", "release_finalizer"]
 
 log = logging.getLogger(__name__)
 _LOOK: Final = 60.0
 
 
-class End(Enum):
-    """Of a namespace."""
+class NamespaceEnd(Enum):
+    """How far the deletion of a namespace is."""
 
     UNDER_WAY = "under way"
     REACHED = "reached"
 
 
 async def leave(document: Mapping[str, Any], observed: Observation, context: Context) -> float:
-    """Leave a Connector to the operator that runs it: end what this one made, and tell. Seconds until the next look.
+    """Leave a Connector to the operator that runs it: delete what this one created, and say so in an Event.
 
-    Nothing is written to its status, which is the other operator's memory.
+    Nothing is written to its status, which is the other operator's memory. So this is no `Decision`, with which a status
+    and Kafka Connect's states are always written.
+
+    Returns:
+        Seconds until the next look.
     """
-    own = observed.connector.metadata
-    key = Key(own.namespace or "", own.name)
+    metadata = observed.connector.metadata
+    key = Key(metadata.namespace or "", metadata.name)
     for pod in (*observed.task_pods, *observed.job_pods):
         if pod.leaving is None:
             await delete_pod(key, pod, context)
     for plan in observed.plans:
-        await context.run(context.kube.delete, CONFIG_MAP, key.namespace, plan_name(own.name, plan.hash))
+        await delete_plan(key, plan.hash, context)
     context.metrics.forget(key)
     message = (
         f"operator {observed.run_by} runs this Connector, so that {context.settings.release.label} does not: no two "
@@ -56,11 +61,14 @@ async def leave(document: Mapping[str, Any], observed: Observation, context: Con
     return _LOOK
 
 
-async def let_go(document: Mapping[str, Any], context: Context, refused: Refused) -> bool:
-    """Take our finalizer off a Connector that is being deleted, where nothing else is allowed any more.
+async def release_finalizer(document: Mapping[str, Any], context: Context, refused: Refused) -> bool:
+    """Take Penstock's finalizer off a Connector that is being deleted, where nothing else is allowed any more.
 
-    A namespace that is being deleted loses its RoleBindings and its Connectors in any order, so that the operator may find
-    a Connector that waits for it, and no right on pods. `False`: that is not so; the refusal is a fault.
+    A namespace that is being deleted loses its RoleBindings and its Connectors in any order, so that a Connector may wait
+    for the operator when that has no right on pods any more.
+
+    Returns:
+        Whether the finalizer is taken off; False also where the refusal has another cause, and is a fault.
     """
     metadata = document["metadata"]
     since = instant(metadata.get("deletionTimestamp"))
@@ -73,12 +81,12 @@ async def let_go(document: Mapping[str, Any], context: Context, refused: Refused
     return await write_finalizer(document, key, False, context)
 
 
-async def end_of(namespace: str, context: Context) -> End | None:
-    """How far the end of a namespace is; None: it lives, or that is not known."""
+async def end_of(namespace: str, context: Context) -> NamespaceEnd | None:
+    """How far the deletion of a namespace is; None: it is not deleted, or that is not known."""
     try:
-        found = await context.run(context.kube.get, NAMESPACE, None, namespace)
+        document = await context.run(context.kube.get, NAMESPACE, None, namespace)
     except OperatorError:
         return None
-    if found is None:
-        return End.REACHED
-    return End.UNDER_WAY if "deletionTimestamp" in found["metadata"] else None
+    if document is None:
+        return NamespaceEnd.REACHED
+    return NamespaceEnd.UNDER_WAY if "deletionTimestamp" in document["metadata"] else None

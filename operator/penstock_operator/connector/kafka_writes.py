@@ -1,0 +1,100 @@
+"""The records that `apply` writes to the status topic, and removes from it.
+
+Kafka may be away. Nothing else waits for these records then: each function says after how many seconds to try again.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from penstock_model.contracts.task_reports import Claim, Control, claim_key, control_key
+from penstock_model.contracts.task_spec import TaskState
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.decision import Decision
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.render.connect_states import state_records
+from penstock_operator.context import Context
+from penstock_operator.errors import Unavailable
+
+__all__ = ["remove_records", "remove_records_of_deleted", "write_claim", "write_control", "write_states"]
+
+log = logging.getLogger(__name__)
+_TRY_AGAIN: Final = 2.0
+
+
+async def write_states(observed: Observation, decision: Decision, context: Context) -> float | None:
+    """Write Kafka Connect's states. Seconds until the next try; None: they are written, or cannot be before an event."""
+    status, name = context.status, observed.connector.connect_name
+    if status.trouble is not None or not (status.caught_up and status.exists):
+        return None  # decided again when that changes
+    records = state_records(observed, decision, status.states(name), worker_id=context.settings.release.operator)
+    try:
+        await context.run(status.write_states, records)
+    except Unavailable as e:
+        log.debug("The states of %s are not written: %s", name, e)
+        return _TRY_AGAIN
+    return None
+
+
+async def write_claim(document: Mapping[str, Any], observed: Observation, decision: Decision, context: Context) -> None:
+    """Claim the Connect name, for operators that do not see this Connector, once something is written under it.
+
+    Written also with pods that have been there: the topic may not have been there, or not been seen, when they were
+    created.
+    """
+    connector, status, release = observed.connector, context.status, context.settings.release
+    if not (decision.create or observed.task_pods or _has_unclaimed_states(connector, context)):
+        return
+    own = connector.metadata
+    claim = Claim(
+        connector_uid=own.uid or "", namespace=own.namespace or "", name=own.name,
+        created=document["metadata"].get("creationTimestamp", ""), operator=release.operator,
+        cluster=release.cluster, installation=release.installation,
+    )  # fmt: skip
+    if not status.caught_up or status.claim(connector.connect_name) == claim:
+        return
+    try:
+        await context.run(status.write, [(claim_key(connector.connect_name), claim.to_value())])
+    except Unavailable as e:  # the topic may not be there before the first connector was prepared
+        log.debug("The claim of %s is not written: %s", connector.connect_name, e)
+
+
+def _has_unclaimed_states(connector: Connector, context: Context) -> bool:
+    """Whether this operator's states stand there without a claim, by which they are removed with the Connector."""
+    status, own = context.status, context.settings.release.operator
+    if status.claim(connector.connect_name) is not None:
+        return False
+    return any(s.worker_id == own for s in status.states(connector.connect_name).values())
+
+
+async def write_control(connector: Connector, state: TaskState, context: Context) -> float | None:
+    """Have running tasks pause or resume. Seconds until the next try; None: it is written."""
+    if context.status.trouble is not None:  # the connector's status says so once that lasts
+        return _TRY_AGAIN
+    control = Control(connector_uid=connector.metadata.uid or "", generation=connector.metadata.generation, state=state)
+    try:
+        await context.run(context.status.write, [(control_key(connector.connect_name), control.to_value())])
+    except Unavailable as e:
+        log.warning("%s: its tasks cannot be told to be %s: %s", connector.connect_name, state, e)
+        return _TRY_AGAIN
+    return None
+
+
+async def remove_records(connect_name: str, context: Context) -> float | None:
+    """Remove what stands under a Connect name. Seconds until the next try; None: it is removed."""
+    try:
+        await context.run(context.status.forget, connect_name)
+    except Unavailable as e:
+        log.warning("%s: records of an earlier Connector cannot be removed: %s", connect_name, e)
+        return _TRY_AGAIN
+    return None
+
+
+async def remove_records_of_deleted(connect_names: Iterable[str], context: Context) -> None:
+    """Remove what a deleted Connector has left under these Connect names.
+
+    Raises:
+        Unavailable: Kafka did not do as asked; no other run does this, so that it must be tried again.
+    """
+    for name in connect_names:
+        await context.run(context.status.forget, name)

@@ -1,0 +1,157 @@
+"""What `apply` writes to the API server but for pods: the status with its Events, the finalizer, plans."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from penstock_operator.connector import plans
+from penstock_operator.connector.decide.api_failures import cause
+from penstock_operator.connector.decide.decision import Decision
+from penstock_operator.connector.decide.refused_pods import after, of_plan
+from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.render.events import events_between
+from penstock_operator.connector.render.names import (
+    FINALIZER,
+    OPERATOR_LABEL,
+    ROLE_LABEL,
+    UID_LABEL,
+    label,
+    plan_name,
+    request_name,
+)
+from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.status import connector_status, is_unchanged
+from penstock_operator.context import Context
+from penstock_operator.errors import Conflict, Refused
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR
+from penstock_operator.queue.key import Key
+
+__all__ = ["STATUS_MANAGER", "delete_plan", "put_config_map", "save_plan", "write_finalizer", "write_status"]
+
+log = logging.getLogger(__name__)
+STATUS_MANAGER: Final = "penstock-status"
+_QUOTA_RECOUNTED: Final = 2.0
+"""Seconds after which a quota counts what was deleted as gone."""
+
+
+async def write_status(
+    document: Mapping[str, Any], observed: Observation, decision: Decision, context: Context
+) -> Mapping[str, Any] | None:
+    """Write the status, with Events for what changed, unless it stands there already.
+
+    Returns:
+        The Connector with the metadata that it has then; None: it is gone, or another Connector has its name.
+    """
+    metadata = observed.connector.metadata
+    status = connector_status(observed, decision)
+    if is_unchanged(status, document.get("status")):
+        return document
+    written = await context.run(
+        context.kube.apply_status, CONNECTOR, metadata.namespace or "", metadata.name, status, uid=metadata.uid or "",
+        manager=STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
+    )  # fmt: skip
+    if written is None:
+        return None
+    for event in () if observed.namespace_ends else events_between(observed.memory, decision):
+        log.info(
+            "%s", event.message, extra={"connector": f"{metadata.namespace}/{metadata.name}", "reason": event.reason}
+        )
+        await context.run(
+            context.kube.event, document, type_=event.type, reason=event.reason,
+            message=event.message, action=event.action,
+        )  # fmt: skip
+    return {**document, "metadata": written["metadata"]}
+
+
+async def write_finalizer(document: Mapping[str, Any], key: Key, wanted: bool, context: Context) -> bool:
+    """Put Penstock's finalizer on the Connector, or take it off; False: the Connector was changed meanwhile."""
+    metadata = document["metadata"]
+    others = [f for f in metadata.get("finalizers") or () if f != FINALIZER]
+    finalizers = [*others, FINALIZER] if wanted else others
+    return bool(
+        await context.run(
+            context.kube.finalizers, CONNECTOR, key.namespace, key.name, finalizers,
+            resource_version=metadata["resourceVersion"],
+        )
+    )  # fmt: skip
+
+
+async def save_plan(
+    key: Key, plan: Plan, observed: Observation, decision: Decision, maker: Maker, context: Context,
+    remembered: Remembered,
+) -> bool:  # fmt: skip
+    """Keep a plan in a ConfigMap; False: it is refused, and tasks go on with the last plan until the next try.
+
+    Raises:
+        OperatorError: the API server did not do as asked, or refused a plan before it was time for the next try.
+    """
+    manifest, name = plans.manifest(plan, maker.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
+    before = observed.refusals.get(name)
+    try:
+        try:
+            await put_config_map(key, manifest, context)
+        except Refused as e:
+            jobs = [p for p in decision.delete if p.role == "job"]
+            if not (e.over_quota and jobs):
+                raise
+            for pod in jobs:  # their requests are of no more use once they have answered, and take room in the quota
+                await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
+            await asyncio.sleep(_QUOTA_RECOUNTED)
+            await put_config_map(key, manifest, context)
+    except (Refused, Conflict) as e:
+        if before is not None and before.again_at > observed.now:
+            raise
+        reason, remedy = cause(e)
+        text = f"its plan cannot be kept: {e.answer if isinstance(e, Refused) and e.answer else e}"
+        remembered.refusals[name] = after(
+            before, reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
+            generation=observed.connector.metadata.generation,
+        )  # fmt: skip
+        return False
+    remembered.refusals.pop(name, None)
+    return True
+
+
+async def delete_plan(key: Key, plan_hash: str, context: Context) -> None:
+    """Delete the ConfigMap of a plan, where it is there."""
+    await context.run(context.kube.delete, CONFIG_MAP, key.namespace, plan_name(key.name, plan_hash))
+
+
+async def put_config_map(key: Key, manifest: Mapping[str, Any], context: Context) -> None:
+    """Have a ConfigMap of this Connector with just these data.
+
+    One with these data and owners is left as it is: this operator wrote it a moment ago. Any other is replaced. That of an
+    earlier Connector of this name (deleted without its dependents, or restored from a backup) would be collected under
+    running tasks; that of an operator of another version cannot be read.
+
+    Raises:
+        Conflict: another one has its name, and does not go.
+    """
+    kube, name = context.kube, manifest["metadata"]["name"]
+    for _ in range(2):
+        if await context.run(kube.create, manifest) is not None:
+            return
+        present = await context.run(kube.get, CONFIG_MAP, key.namespace, name)
+        if present is None:
+            continue
+        if _has_same_content(present, manifest):
+            return
+        await context.run(kube.delete, CONFIG_MAP, key.namespace, name, uid=present["metadata"]["uid"])
+    raise Conflict(
+        f"Creating ConfigMap {key.namespace}/{name}: another one has its name and does not go; remove it, and what holds it "
+        "(its finalizers)"
+    )
+
+
+def _has_same_content(present: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    labels = (UID_LABEL, OPERATOR_LABEL, ROLE_LABEL)
+    owners = {o.get("uid") for o in present["metadata"].get("ownerReferences") or ()}
+    return (
+        "deletionTimestamp" not in present["metadata"]
+        and [label(present, name) for name in labels] == [label(manifest, name) for name in labels]
+        and owners == {o["uid"] for o in manifest["metadata"]["ownerReferences"]}
+        and (present.get("data") or {}) == manifest["data"]
+    )

@@ -1,0 +1,106 @@
+"""Pods, and the requests of job pods, as `apply` creates and deletes them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock_model.contracts.job import Action, JobRequest
+from penstock_model.contracts.pod_layout import SECRETS_DIR
+from penstock_operator.connector.decide.api_failures import cause
+from penstock_operator.connector.decide.decision import CreateJob, CreateTask
+from penstock_operator.connector.decide.refused_pods import Refusal, after
+from penstock_operator.connector.kubernetes_writes import put_config_map
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.observe.pod_status import Pod
+from penstock_operator.connector.render.names import OPERATOR_LABEL, UID_LABEL, label, pod_name, request_name
+from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.context import Context
+from penstock_operator.errors import Refused
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
+from penstock_operator.queue.key import Key
+from penstock_operator.reasons import Reason
+
+__all__ = ["create_pod", "delete_pod", "delete_request", "name_of_pod", "refusal_of_pod"]
+
+
+async def create_pod(
+    key: Key, creation: CreateJob | CreateTask, observed: Observation, maker: Maker, context: Context
+) -> bool:
+    """Create a pod, and a job pod's request before it; False: there is no slot for this job pod.
+
+    Raises:
+        OperatorError: the API server did not do as asked.
+        Refused: also where a pod that is not this Connector's has its name.
+    """
+    if isinstance(creation, CreateTask):
+        snapshot = context.status.snapshot(maker.connector.connect_name, creation.task)
+        manifest = maker.task(
+            creation.plan, creation.task, creation.incarnation, creation.standing, creation.state, snapshot
+        )
+        await _create(key, manifest, maker, context)
+        return True
+    with context.job_slots.making(f"{key.namespace}/{creation.name}", key, urgent=observed.is_urgent) as has_slot:
+        if has_slot:
+            request = maker.request(creation.name, _request(creation, observed.owner, maker, context))
+            await put_config_map(key, request, context)
+            manifest = maker.job(creation.name, creation.action, creation.key, creation.plan, plain=creation.plain)
+            await _create(key, manifest, maker, context)
+        return has_slot
+
+
+async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
+    """Delete a pod, and a job pod's request before it: without its pod no run would look for the request."""
+    if pod.role == "job":
+        await delete_request(key, pod.name, context)
+    await context.run(context.kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
+    if pod.role == "job":
+        context.job_slots.give_back(f"{key.namespace}/{pod.name}")
+
+
+async def delete_request(key: Key, job_pod: str, context: Context) -> None:
+    """Delete the ConfigMap with the request of a job pod, where it is there."""
+    await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(job_pod))
+
+
+def name_of_pod(connector: str, creation: CreateJob | CreateTask) -> str:
+    """The name of a pod that is to be created."""
+    return (
+        creation.name if isinstance(creation, CreateJob) else pod_name(connector, creation.task, creation.incarnation)
+    )
+
+
+def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
+    """The refusal of a pod, with the time of the next try."""
+    reason, remedy = cause(refused)
+    text = refused.answer or str(refused)
+    return after(
+        observed.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
+        generation=observed.connector.metadata.generation,
+        life="" if isinstance(creation, CreateJob) else creation.life,
+    )  # fmt: skip
+
+
+async def _create(key: Key, manifest: Mapping[str, Any], maker: Maker, context: Context) -> None:
+    if await context.run(context.kube.create, manifest) is not None:
+        return
+    name = manifest["metadata"]["name"]
+    present = await context.run(context.kube.get, POD, key.namespace, name)
+    if present is None:
+        return
+    owner = label(present, UID_LABEL), label(present, OPERATOR_LABEL)
+    if owner != (maker.connector.metadata.uid, maker.operator):  # else it was created a moment ago
+        raise Refused(
+            f"Creating pod {name}",
+            answer=f"a pod of the name {name} is there that is not this Connector's; remove it",
+            reason=Reason.POD_NAME_TAKEN,
+        )
+
+
+def _request(creation: CreateJob, owner: str, maker: Maker, context: Context) -> JobRequest:
+    task = None
+    if creation.action is Action.PREPARE and creation.plan is not None:
+        task = creation.plan.tasks[0]
+    return JobRequest(
+        action=creation.action, id=creation.key, connector=maker.document(), worker=dict(context.settings.worker),
+        secrets_dir=SECRETS_DIR if maker.shape.secrets or maker.shape_of(creation.plan).secrets else None,
+        prepare=creation.prepare, task=task, status=context.status.snapshot(maker.connector.connect_name), owner=owner,
+    )  # fmt: skip
