@@ -52,7 +52,7 @@ def decide(observed: Observation, life: LifeOf) -> Decision:
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
         finalizer = None if wanted == observed.finalizer else wanted
     return Decision(
-        save=tuple(p for o in outcomes for p in o.save),
+        save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
         memory=memory,
         verdict=last.verdict,
         config=last.config,
