@@ -1,6 +1,6 @@
-"""The framework's own properties of a connector: Connect's names, defaults and messages, and the few that are new.
+"""The framework's own properties of connectors, with Connect's names, defaults and messages, and a few new ones.
 
-What belongs to plugins (`file`, `transforms.hoist.field`) is not here; `plugin_chain` says which those are.
+Properties of plugins (`file`, `transforms.hoist.field`) are not here; `plugin_chain` finds those.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _CONVERTER: Final = "Default: the worker's."
 
 
 class CommonConfig(ErrorsConfig):
-    """What sources and sinks share."""
+    """Properties of sources and sinks alike."""
 
     key_converter: str | None = prop("key.converter", None, doc=f"The converter of record keys. {_CONVERTER}")
     value_converter: str | None = prop("value.converter", None, doc=f"The converter of record values. {_CONVERTER}")
@@ -60,19 +60,19 @@ class CommonConfig(ErrorsConfig):
     @classmethod
     def _aliases(cls, aliases: list[str]) -> list[str]:
         if len(set(aliases)) != len(aliases):
-            twice = next(a for a in aliases if aliases.count(a) > 1)
-            raise ValueError(f"Duplicate alias provided. {twice or 'An empty alias'} is there more than once.")
+            duplicate = next(a for a in aliases if aliases.count(a) > 1)
+            raise ValueError(f"Duplicate alias provided. {duplicate or 'An empty alias'} is there more than once.")
         return aliases
 
     @classmethod
-    def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """What several properties together get wrong; reported also where one of them does not parse."""
+    def combined_problems(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
+        """Problems of several properties together, which are reported also where one of them does not parse."""
         return ()
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """As `Config.parse`, and `across`."""
-        problems = list(cls.across(texts))
+        """As `Config.parse`, with `combined_problems`."""
+        problems = list(cls.combined_problems(texts))
         try:
             config = super().parse(texts, prefix)
         except ConfigError as e:
@@ -116,8 +116,8 @@ class SourceConfig(CommonConfig):
     )
 
     @classmethod
-    def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """The guarantees must agree; connector boundaries are refused with the reason."""
+    def combined_problems(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
+        """Delivery guarantees that contradict each other, and boundaries that the connector would define."""
         text = {name: value.strip().lower() for name, value in texts.items()}
         if text.get("exactly.once.support") == "required" and text.get("delivery.guarantee") == "at-least-once":
             yield Problem("exactly.once.support", "required contradicts delivery.guarantee=at-least-once; drop one")
@@ -151,8 +151,8 @@ class SinkConfig(CommonConfig):
     )
 
     @classmethod
-    def across(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """Exactly one of `topics` and `topics.regex`, no topic twice, the dead letter queue not among them."""
+    def combined_problems(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
+        """Not exactly one of `topics` and `topics.regex`, a topic twice, or the dead letter queue among the topics."""
         topics = items(texts.get("topics", ""))
         pattern = trimmed(texts.get("topics.regex", ""))
         dlq = trimmed(texts.get("errors.deadletterqueue.topic.name", ""))

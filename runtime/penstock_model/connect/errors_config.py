@@ -9,7 +9,7 @@ __all__ = ["ErrorsConfig"]
 
 
 class ErrorsConfig(Config):
-    """A connector's, or a worker's for all of its connectors."""
+    """The properties of a connector, or of a worker for all of its connectors."""
 
     errors_tolerance: Annotated[str, words("none", "all")] = prop(
         "errors.tolerance",

@@ -1,6 +1,6 @@
-"""Which plugins a connector's properties name, in which place, and which properties are theirs. Pure.
+"""The plugins that the properties of a connector name, each with its place and its own properties. Pure.
 
-The plan checks them and the task builds them; both read the properties here, so that they cannot disagree.
+The plan checks the plugins and the task builds them. Both read the properties by this module, so that they agree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,16 @@ from typing import Final
 
 from penstock_java.property_text import items
 
-__all__ = ["CONVERTERS", "PLUGIN_VERSION", "Place", "TransformPlace", "converter", "predicates", "transforms"]
+__all__ = [
+    "CONVERTERS",
+    "PLUGIN_VERSION",
+    "Place",
+    "TransformPlace",
+    "aliases",
+    "converter",
+    "predicates",
+    "transforms",
+]
 
 CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
 PLUGIN_VERSION: Final = "plugin.version"
@@ -22,10 +31,10 @@ class Place:
     Attributes:
         name: `value.converter`, `transforms.hoist`, `predicates.tombstone`: the key in `TaskSpec.plugins`.
         type_property: the property that names the class (`value.converter`, `transforms.hoist.type`).
-        type: the class's name; None when the property is missing.
-        version: `<name>.plugin.version`, None when not set.
-        properties: the plugin's own, without the prefix, without `type`, `predicate`, `negate`, `plugin.version`.
-        from_worker: a converter that the worker configuration names.
+        type: the name of the class; None if the property is missing.
+        version: `<name>.plugin.version`, None if not set.
+        properties: of the plugin, without the prefix and without `type`, `predicate`, `negate`, `plugin.version`.
+        from_worker: whether it is a converter that the worker configuration names.
     """
 
     name: str
@@ -37,60 +46,59 @@ class Place:
 
     @property
     def prefix(self) -> str:
-        """What stands before the plugin's own properties."""
+        """The prefix of the plugin's own properties."""
         return f"{self.name}."
 
 
 @dataclass(frozen=True, slots=True)
 class TransformPlace(Place):
-    """A transform's place; `predicate` is an alias, `negate` the text as written."""
+    """The place of a transform; `predicate` is an alias, `negate` the text as written."""
 
     predicate: str | None = None
     negate: str | None = None
 
     @property
     def negated(self) -> bool:
-        """`negate`, read."""
         return (self.negate or "").lower() == "true"
 
 
 def converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> Place:
-    """A converter's place.
+    """The place of a converter.
 
-    A connector that names a class brings all of its properties; one that does not takes the worker's class and
-    properties, none of its own (Connect's rule).
+    If the connector names a class, all properties come from the connector. Otherwise class and properties come from the
+    worker, and none from the connector (Connect's rule).
 
     Args:
         name: one of `CONVERTERS`.
-        config: the connector's properties.
-        worker: the worker's, with its default classes filled in.
+        config: properties of the connector.
+        worker: properties of the worker, default classes included.
     """
-    own = name in config
-    source = config if own else worker
+    in_connector = name in config
+    source = config if in_connector else worker
     properties = _below(f"{name}.", source)
     version = properties.pop(PLUGIN_VERSION, None)
-    return Place(name, name, source.get(name), version, properties, from_worker=not own)
+    return Place(name, name, source.get(name), version, properties, from_worker=not in_connector)
 
 
 def transforms(config: Mapping[str, str]) -> tuple[TransformPlace, ...]:
-    """The chain, in order."""
+    """The transforms, in the order of the list."""
     return tuple(_transform(alias, config) for alias in aliases("transforms", config))
 
 
 def predicates(config: Mapping[str, str]) -> tuple[Place, ...]:
     """The predicates, in the order of the list."""
-    found = []
+    places = []
     for alias in aliases("predicates", config):
         name = f"predicates.{alias}"
         properties = _below(f"{name}.", config)
         kind, version = properties.pop("type", None), properties.pop(PLUGIN_VERSION, None)
-        found.append(Place(name, f"{name}.type", kind, version, properties))
-    return tuple(found)
+        places.append(Place(name, f"{name}.type", kind, version, properties))
+    return tuple(places)
 
 
-def aliases(of: str, config: Mapping[str, str]) -> Sequence[str]:
-    """The list `transforms` or `predicates`, each alias once; a comma too many makes an empty one (Connect's rule)."""
-    return list(dict.fromkeys(items(config.get(of, ""))))
+def aliases(kind: str, config: Mapping[str, str]) -> Sequence[str]:
+    """The list `transforms` or `predicates`, each alias once. An extra comma makes an empty alias (Connect's rule)."""
+    return list(dict.fromkeys(items(config.get(kind, ""))))
 
 
 def _transform(alias: str, config: Mapping[str, str]) -> TransformPlace:

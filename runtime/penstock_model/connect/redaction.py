@@ -1,4 +1,4 @@
-"""Keeps secrets out of whatever people read: logs, errors, reports, listings."""
+"""Redacts secrets in all texts for people: logs, errors, reports, listings."""
 
 import base64
 import json
@@ -16,63 +16,63 @@ __all__ = ["HIDDEN", "Redactor", "client_secrets", "literal_secrets"]
 
 HIDDEN: Final = "[hidden]"
 _SHORT: Final = 4
-"""Shorter values occur in any text by chance; they are recognised only as a whole."""
+"""Values shorter than this occur in any text by chance; they are recognised only as a whole text."""
 _BASE64_SHORT: Final = 8
 _LINE_SHORT: Final = 16
 
 
 class Redactor:
-    """Writes references in the place of secrets. Immutable; usable by many threads."""
+    """Replaces secrets by their references. Immutable; usable by many threads."""
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        """Secrets of a reference `[hidden]` are literals of the configuration (`literal_secrets`)."""
+        """Takes secrets; those with the reference `[hidden]` are literals of the configuration (`literal_secrets`)."""
         self._secrets = tuple(secrets)
         self._whole = {s.value: s.reference for s in reversed(self._secrets) if s.value}
         forms = {f: s.reference for s in reversed(self._secrets) if len(s.value) >= _SHORT for f in _forms(s.value)}
         self._forms = forms
-        # The longest first: one secret may be the beginning of another.
+        # The longest first, since one secret may be the beginning of another.
         self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True)))) if forms else None
 
     def with_secrets(self, secrets: Iterable[Secret]) -> "Redactor":
-        """A redactor that knows these too."""
+        """A redactor of these secrets too."""
         return Redactor((*self._secrets, *secrets))
 
     def __call__(self, text: str) -> str:
-        """The text with every secret replaced, also where it stands encoded (URL, JSON, Base64)."""
+        """The text with every secret replaced, also in encoded forms (URL, JSON, Base64)."""
         if text in self._whole:
             return self._whole[text]
         return self._pattern.sub(lambda m: self._forms[m[0]], text) if self._pattern else text
 
     def problem(self, problem: Problem) -> Problem:
-        """The problem, fit to be shown."""
+        """The problem with its message redacted."""
         return Problem(problem.property, self(self._short_values(problem.message)))
 
     def _short_values(self, message: str) -> str:
-        """Connect's messages show the whole value of a property: that place is known, so short ones are seen too."""
+        """Replaces short secrets at the one place where Connect's messages show the whole value of a property."""
         return re.sub(
             r"(Invalid value )(.{1,3})(?= for configuration )", lambda m: m[1] + self._whole.get(m[2], m[2]), message
         )
 
 
 def literal_secrets(config: type[Config], texts: Mapping[str, str]) -> Iterator[Secret]:
-    """The values of password properties that stand in a configuration as they are."""
+    """Literal values of the password properties of a configuration."""
     for p in config.properties():
         if p.type == "PASSWORD" and texts.get(p.name, "").strip():
             yield Secret(HIDDEN, texts[p.name].strip())
 
 
 def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
-    """The same of client properties, under whatever prefix."""
+    """Literal secrets in client properties, under any prefix."""
     for name, text in properties.items():
-        own = next((s for s in SECRET_NAMES if name == s or name.endswith("." + s)), None)
-        if own == "sasl.jaas.config":
+        known = next((s for s in SECRET_NAMES if name == s or name.endswith("." + s)), None)
+        if known == "sasl.jaas.config":
             yield from (Secret(HIDDEN, value) for value in jaas_secrets(text))
-        elif own is not None and text:
+        elif known is not None and text:
             yield Secret(HIDDEN, text)
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The value as it may stand in a text."""
+    """The value in each form in which a text may hold it."""
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
@@ -89,11 +89,11 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Base64 of the value and of any text that holds it (`user:password` of basic authentication)."""
+    """Base64 of the value, also as a part of a longer text (`user:password` in basic authentication)."""
     for ahead in range(3):
         encoded = base64.b64encode(bytes(ahead) + data).decode()
-        first = (0, 2, 3)[ahead]  # characters that depend on what stands before
-        last = len(encoded) - (0, 3, 2)[(ahead + len(data)) % 3]  # and on what stands after, padding included
+        first = (0, 2, 3)[ahead]  # characters before this one depend on bytes before the value
+        last = len(encoded) - (0, 3, 2)[(ahead + len(data)) % 3]  # characters from here on depend on bytes after it
         inner = encoded[first:last]
         if len(inner) >= _BASE64_SHORT:
             yield inner

@@ -1,8 +1,7 @@
 """Kafka Connect's own records of the status topic: states of connectors and tasks, active topics. Pure.
 
 Keys are `status-connector-<name>`, `status-task-<name>-<n>` and `status-topic-<topic>:connector-<name>`; values are JSON
-objects whose fields stand in Connect's order (connect-semantics 1). Tasks write their own, whoever starts and ends them
-writes the rest: operator and `penstock run`.
+objects with the fields in Connect's order. Tasks write their own state; the operator or `penstock run` writes the rest.
 """
 
 import json
@@ -24,12 +23,12 @@ class State(StrEnum):
 
 
 class Status(NamedTuple):
-    """A state as it stands in the topic.
+    """A state in the status topic.
 
     Attributes:
-        state: in Connect's words; that of a later Kafka Connect may be none that we know.
-        worker_id: who wrote it.
-        generation: that it was written in.
+        state: in Connect's words; a later Kafka Connect may have more than `State` has.
+        worker_id: of the writer.
+        generation: in which it was written.
     """
 
     state: str
@@ -38,21 +37,21 @@ class Status(NamedTuple):
 
     @classmethod
     def of(cls, value: bytes | None) -> "Status | None":
-        """Of a record's value; None for a tombstone, and for what cannot be read."""
+        """The state in the value of a record; None for a tombstone, and for a value that cannot be read."""
         try:
-            found = json.loads(value or b"")
-            return cls(str(found["state"]), str(found["worker_id"]), int(found["generation"]))
+            fields = json.loads(value or b"")
+            return cls(str(fields["state"]), str(fields["worker_id"]), int(fields["generation"]))
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
             return None
 
 
 def connector_key(name: str) -> bytes:
-    """Of a connector's state."""
+    """The key of the state of a connector."""
     return f"status-connector-{name}".encode()
 
 
 def task_key(name: str, task: int) -> bytes:
-    """Of a task's state."""
+    """The key of the state of a task."""
     return f"status-task-{name}-{task}".encode()
 
 

@@ -1,7 +1,7 @@
-"""How the topics of one source are created: its `topic.creation.*` properties as rules (KIP-158). Pure.
+"""The rules by which topics of one source are created: its `topic.creation.*` properties (KIP-158). Pure.
 
-As Kafka Connect 4.3.1 does it: the first group of `topic.creation.groups` that takes a topic decides alone, and inherits
-only partitions and replication factor from the default group, which takes all other topics.
+As in Kafka Connect 4.3.1, the first group of `topic.creation.groups` that matches a topic decides alone. It inherits only
+partitions and replication factor from the default group, which has all other topics.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ from penstock_java.regex import JavaPattern, compile_java
 
 __all__ = ["PREFIX", "TopicGroup", "TopicRules", "ineffective_properties"]
 
-C = TypeVar("C", bound=Config)
+_C = TypeVar("_C", bound=Config)
 PREFIX: Final = "topic.creation."
 _DEFAULT: Final = "default"
 
 
-def _count(kind: str, bits: int, told: str) -> AfterValidator:
+def _count(kind: str, bits: int, message: str) -> AfterValidator:
     def check(number: int) -> int:
         if not -(1 << bits) <= number < 1 << bits:
             raise ValueError(f"Not a number of type {kind}")
         if number == 0 or number < -1:
-            raise ValueError(told)
+            raise ValueError(message)
         return number
 
     return AfterValidator(check)
@@ -45,7 +45,7 @@ _is_factor: Final = _count(
 def _patterns(texts: list[str]) -> list[str]:
     for text in texts:
         compile_java(text)
-    compile_java("|".join(texts))  # as one they may be wrong all the same: a group's name in two of them
+    compile_java("|".join(texts))  # joined they may be wrong still: two may define a group of the same name
     return texts
 
 
@@ -85,15 +85,15 @@ _OWN: Final = tuple(p.name for p in _Group.properties())
 
 @dataclass(frozen=True, slots=True)
 class TopicGroup:
-    """Topics that are created alike.
+    """Topics that are created by the same rule.
 
     Attributes:
-        name: as `topic.creation.groups` has it; `default` for all other topics.
+        name: in `topic.creation.groups`; `default` for all other topics.
         partitions: of a new topic; -1 is the broker's default.
-        replication_factor: likewise.
-        settings: the topic's own settings, texts as they were written.
-        include: matches the names of its topics; None with `default`, which is not asked.
-        exclude: matches those of them that it leaves to others.
+        replication_factor: of a new topic; -1 is the broker's default.
+        settings: of the topic, as written.
+        include: matches the names of its topics; None in the default group.
+        exclude: matches names that `include` matches and that are not of this group.
     """
 
     name: str
@@ -103,8 +103,8 @@ class TopicGroup:
     include: JavaPattern | None = None
     exclude: JavaPattern | None = None
 
-    def takes(self, topic: str) -> bool:
-        """Whether the patterns say that a topic is of this group."""
+    def matches(self, topic: str) -> bool:
+        """Whether the patterns match a topic."""
         if self.exclude is not None and self.exclude.matches(topic):
             return False
         return self.include is not None and self.include.matches(topic)
@@ -119,16 +119,16 @@ class TopicRules:
 
     @classmethod
     def of(cls, properties: Mapping[str, str], *, enabled: bool) -> "TopicRules | None":
-        """The rules among a source's properties; None when there are none, or the worker has them off.
+        """The rules among the properties of a source; None if there are none, or if the worker disables them.
 
-        Where they are off only the list of groups is looked at, as in Kafka Connect.
+        Where they are disabled, only the list of groups is checked, as in Kafka Connect.
 
         Args:
             properties: of the connector.
-            enabled: the worker's `topic.creation.enable`.
+            enabled: `topic.creation.enable` of the worker.
 
         Raises:
-            ConfigError: every problem at once.
+            ConfigError: holds all problems.
         """
         own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
         problems: list[Problem] = []
@@ -138,7 +138,7 @@ class TopicRules:
         if not enabled:
             raise ConfigError(problems)
         default = _attempt(_Default, _below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}.", problems)
-        # Where the list is wrong, what is wrong with its groups is told all the same.
+        # Report problems of the groups also where the list itself is wrong.
         names = listed.groups if listed is not None else items(own["groups"])
         parsed = {
             name: _attempt(_Group, _below(name, own), f"{PREFIX}{name}.", problems)
@@ -148,16 +148,18 @@ class TopicRules:
         if problems or default is None:
             raise ConfigError(problems)
         rest = TopicGroup(_DEFAULT, default.partitions, default.replication_factor, _settings(_DEFAULT, own))
-        groups = (_made(name, group, rest, _settings(name, own)) for name, group in parsed.items() if group is not None)
+        groups = (
+            _group(name, group, rest, _settings(name, own)) for name, group in parsed.items() if group is not None
+        )
         return cls(tuple(groups), rest)
 
     def group_of(self, topic: str) -> TopicGroup:
-        """The group that decides how this topic is created: the first that takes it, else the default group."""
-        return next((group for group in self.groups if group.takes(topic)), self.default)
+        """The group by which a topic is created: the first that matches it, else the default group."""
+        return next((group for group in self.groups if group.matches(topic)), self.default)
 
 
 def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
-    """What stands among `topic.creation.*` and does nothing, or hardly what was meant; for warnings."""
+    """Warnings of `topic.creation.*` properties that have no effect, or most likely another one than was intended."""
     own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
     try:
         names = _Groups.parse(own).groups
@@ -190,7 +192,7 @@ def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
             )
 
 
-def _attempt(config: type[C], texts: Mapping[str, str], prefix: str, problems: list[Problem]) -> C | None:
+def _attempt(config: type[_C], texts: Mapping[str, str], prefix: str, problems: list[Problem]) -> _C | None:
     try:
         return config.parse(texts, prefix)
     except ConfigError as e:
@@ -198,13 +200,13 @@ def _attempt(config: type[C], texts: Mapping[str, str], prefix: str, problems: l
         return None
 
 
-def _made(name: str, group: _Group, default: TopicGroup, settings: Mapping[str, str]) -> TopicGroup:
+def _group(name: str, group: _Group, default: TopicGroup, settings: Mapping[str, str]) -> TopicGroup:
     return TopicGroup(
         name,
         default.partitions if group.partitions is None else group.partitions,
         default.replication_factor if group.replication_factor is None else group.replication_factor,
         settings,
-        # Without patterns these match the empty name only, which is no topic's.
+        # Without patterns these match the empty name alone, and no topic has that.
         compile_java("|".join(group.include)),
         compile_java("|".join(group.exclude)),
     )

@@ -1,13 +1,13 @@
-"""Variables in properties: `${secret:..}`, `${env:..}`, `${file:..}`, `${dir:..}`, resolved where the task runs.
+"""Variables in properties: `${secret:..}`, `${env:..}`, `${file:..}`, `${dir:..}`. The task resolves them.
 
     ${secret:<name>:<key>}   the file <secrets directory>/<name>/<key>
     ${env:<name>}            an environment variable
     ${file:<path>:<key>}     a key of a Java properties file
     ${dir:<path>:<file>}     the content of a file; ${directory:..} is the same
 
-They may stand anywhere in a value, several in one, not inside each other. Text `${name}` without a colon is text. A
-variable that cannot be resolved is a problem, where Kafka Connect would let the text stand. Secrets are read when asked
-for, never kept in a file, a record or a message.
+A value may hold several variables, at any place, but none inside another. `${name}` without a colon is text. A variable that
+cannot be resolved is a problem, while Kafka Connect keeps it as text. Resolved secrets stay in memory: no file, record or
+message holds them.
 """
 
 import os
@@ -25,14 +25,14 @@ __all__ = ["Resolved", "Secret", "misspelt_variables", "resolve"]
 
 _VARIABLE: Final = re.compile(r"\$\{([^}:\s]+):([^}]*)\}")
 _PROVIDERS: Final = ("secret", "env", "file", "dir", "directory")
-_DANGLING: Final = re.compile(rf"\$\{{?(?:{'|'.join(_PROVIDERS)})[:.}}]")
-_MOST_NAMES: Final = 12
+_MISSPELT: Final = re.compile(rf"\$\{{?(?:{'|'.join(_PROVIDERS)})[:.}}]")
+_MAX_NAMES: Final = 12
 _TOO_LARGE: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A resolved variable: its value, and the reference that is shown instead."""
+    """A resolved variable: its value, and the reference that texts for people show in its place."""
 
     reference: str
     value: str
@@ -46,9 +46,9 @@ class Resolved:
     """Properties with their variables resolved.
 
     Attributes:
-        values: all properties; one that could not be resolved as it was written.
-        problems: one for each reference that cannot be resolved.
-        secrets: every reference that was, once.
+        values: all properties. One that cannot be resolved is as it was written.
+        problems: one for each variable that cannot be resolved.
+        secrets: each variable that was resolved, once.
     """
 
     values: Mapping[str, str]
@@ -62,7 +62,7 @@ class Resolved:
         """The values.
 
         Raises:
-            ConfigError: something could not be resolved.
+            ConfigError: a variable cannot be resolved.
         """
         if self.problems:
             raise ConfigError(self.problems)
@@ -77,9 +77,9 @@ def resolve(
     """Resolve every variable in `properties`.
 
     Args:
-        properties: by full name, since problems name them.
-        secrets_dir: where secrets are mounted; None: there are none.
-        environment: of the process when None.
+        properties: by full name, which the problems show.
+        secrets_dir: the folder in which secrets are mounted; None if there are none.
+        environment: variables for `${env:..}`; None: those of the process.
     """
     look_up = _LookUp(
         None if secrets_dir is None else Path(secrets_dir), os.environ if environment is None else environment
@@ -93,13 +93,13 @@ def resolve(
 
 
 def misspelt_variables(properties: Mapping[str, str]) -> Iterator[Problem]:
-    """A warning for each value that was meant to hold a variable and is text: `${env.HOME}`, `${secret:a:b`."""
+    """A warning for each value with text that looks like a misspelt variable: `${env.HOME}`, `${secret:a:b`."""
     for name, text in properties.items():
-        if found := _DANGLING.search(_VARIABLE.sub("", text)):
-            shape = {"env": "${env:<name>}", "secret": "${secret:<name>:<key>}"}
-            provider = found[0].strip("${:.}")
-            wanted = shape.get(provider, f"${{{provider}:<path>:<name>}}")
-            yield Problem(name, f"holds text that looks like a variable and is none; a variable is {wanted}")
+        if match := _MISSPELT.search(_VARIABLE.sub("", text)):
+            forms = {"env": "${env:<name>}", "secret": "${secret:<name>:<key>}"}
+            provider = match[0].strip("${:.}")
+            form = forms.get(provider, f"${{{provider}:<path>:<name>}}")
+            yield Problem(name, f"holds text that looks like a variable and is none; a variable is {form}")
 
 
 def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secret], problems: list[Problem]) -> str:
@@ -117,7 +117,7 @@ def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secre
 
 
 class _LookUp:
-    """Reads one variable. Raises ValueError with the reason, which never holds a value."""
+    """Resolves one variable. Raises ValueError with a reason that never holds a value."""
 
     def __init__(self, secrets_dir: Path | None, environment: Mapping[str, str]) -> None:
         self._secrets_dir = secrets_dir
@@ -170,7 +170,7 @@ class _LookUp:
             except ValueError as e:
                 raise ValueError(f"{path}: {e}") from None
         if key not in self._files[path]:
-            # Keys are not listed: of a file that is no properties file, they are what it holds.
+            # Do not list the keys: those of a file that is no properties file are its content.
             near = nearest(key, [k for k, text in self._files[path].items() if text])
             raise ValueError(f"{path} has no key {key}" + (f"; did you mean {near}?" if near else ""))
         return self._files[path][key]
@@ -184,10 +184,10 @@ class _LookUp:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    """Names alone are shown, never what stands behind them."""
+    """Suggests a name. It shows names alone, never values."""
     names = list(known)
     near = nearest(name, names)
-    return f"did you mean {near}?" if near else f"there are {', '.join(names[:_MOST_NAMES]) or 'none'}"
+    return f"did you mean {near}?" if near else f"there are {', '.join(names[:_MAX_NAMES]) or 'none'}"
 
 
 def _names(directory: Path) -> list[str]:
@@ -203,7 +203,7 @@ def _inside(part: str) -> None:
 
 
 def _content(path: Path, absent: str, *, stripped: bool = True) -> str:
-    """The text of a file, without the line end that editors put at its end."""
+    """The text of a file, without the line break that editors add at its end."""
     try:
         with path.open("rb") as file:
             data = file.read(_TOO_LARGE + 1)

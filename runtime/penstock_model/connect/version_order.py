@@ -17,7 +17,7 @@ _BEFORE_DIGITS: Final = {"a": "alpha", "b": "beta", "m": "milestone"}
 
 
 def compare(one: str, other: str) -> int:
-    """Negative, zero or positive, as `one` stands before, with or after `other`."""
+    """Negative, zero or positive, as `one` is before, equal to or after `other`."""
     return _compare(_parsed(one), _parsed(other))
 
 
@@ -74,7 +74,7 @@ def _word(text: str) -> str:
 
 
 def _normalize(items: list[_Item]) -> None:
-    """Leave out what says nothing at the end, and before the lists there."""
+    """Removes null items at the end, and before lists at the end."""
     for i in range(len(items) - 1, -1, -1):
         if items[i] in (0, "", []):
             del items[i]
@@ -83,12 +83,12 @@ def _normalize(items: list[_Item]) -> None:
 
 
 def _rank(word: str) -> str:
-    """Texts that order as the qualifiers do; unknown ones after `sp`, alphabetically."""
+    """Texts whose order is that of the qualifiers; unknown ones come after `sp`, alphabetically."""
     return str(_QUALIFIERS.index(word)) if word in _QUALIFIERS else f"{len(_QUALIFIERS)}-{word}"
 
 
 def _compare(one: _Item | None, other: _Item | None) -> int:
-    """As the classes IntItem, StringItem and ListItem do; None is a piece that is missing."""
+    """Compares as the classes IntItem, StringItem and ListItem do. None is a missing item."""
     match one, other:
         case None, None:
             return 0

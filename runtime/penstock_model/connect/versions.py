@@ -1,6 +1,6 @@
 """Maven's order of versions and its ranges, which Kafka Connect's plugin versions use (KIP-891). Pure.
 
-`1.0` asks for exactly 1.0 (which 1.0.0 is too), `[1.2,2.0)` for a range, `[1.0],[2.0]` for either, `latest` for nothing.
+`1.0` requests exactly 1.0 (and 1.0.0, which is equal), `[1.2,2.0)` a range, `[1.0],[2.0]` one of two, `latest` any version.
 """
 
 import re
@@ -34,7 +34,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """One interval; None is no bound."""
+    """One interval. None is no bound."""
 
     lower: Version | None
     lower_inclusive: bool
@@ -53,7 +53,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """What a `*.plugin.version` asks for."""
+    """The versions that a `*.plugin.version` requests."""
 
     restrictions: tuple[Restriction, ...]
 
@@ -65,10 +65,10 @@ class VersionRange:
 
     @classmethod
     def requested(cls, text: str | None) -> "VersionRange | None":
-        """The range of a property; None when it asks for nothing (not set, or exactly `latest`).
+        """The range of a property; None for any version (not set, or exactly `latest`).
 
         Raises:
-            ValueError: unreadable; Maven's message.
+            ValueError: the text is no range; the message is Maven's.
         """
         if text is None or text == "latest":
             return None
@@ -77,40 +77,39 @@ class VersionRange:
 
 
 def choose_version(available: Sequence[str], wanted: VersionRange | None, *, beside: str | None = None) -> str | None:
-    """The version of a plugin that runs; None when there is none in the range.
+    """The version of a plugin that runs; None if the range holds none of them.
 
     Args:
-        available: the versions that there are.
-        wanted: the range that a configuration asks for.
-        beside: the version of the copy that came with the connector, for what a connector names. It is taken before
-            newer ones where the range has it, since connector and copy were tested together.
+        available: the installed versions.
+        wanted: the range that a configuration requests.
+        beside: for a plugin that a connector names, the version that is packaged with the connector. If the range holds
+            it, it precedes newer ones, since it was tested with the connector.
     """
     if beside is not None and beside in available and (wanted is None or beside in wanted):
         return beside
     fitting = [v for v in available if wanted is None or v in wanted]
-    return max(reversed(fitting), key=Version) if fitting else None  # the last of equal ones
+    return max(reversed(fitting), key=Version) if fitting else None  # the last one of equal versions
 
 
 def _ranges(spec: str) -> VersionRange | None:
     """The ranges of a text; None when it is a bare version (VersionRange.createFromVersionSpec)."""
-    found: list[Restriction] = []
+    restrictions: list[Restriction] = []
     rest = spec
     while rest.startswith(("[", "(")):
         end = re.search(r"[\])]", rest)
         if end is None:
             raise ValueError(f"Unbounded range: {spec}")
         restriction = _restriction(rest[: end.end()])
-        if found and found[-1].upper is not None and (
-            restriction.lower is None or restriction.lower < found[-1].upper
-        ):  # fmt: skip
+        before = restrictions[-1].upper if restrictions else None
+        if before is not None and (restriction.lower is None or restriction.lower < before):
             raise ValueError(f"Ranges overlap: {spec}")
-        found.append(restriction)
+        restrictions.append(restriction)
         rest = rest[end.end() :].strip()
         if rest.startswith(","):
             rest = rest[1:].strip()
-    if rest and found:
+    if rest and restrictions:
         raise ValueError(f"Only fully-qualified sets allowed in multiple set scenario: {spec}")
-    return VersionRange(tuple(found)) if found else None
+    return VersionRange(tuple(restrictions)) if restrictions else None
 
 
 def _restriction(spec: str) -> Restriction:

@@ -1,8 +1,7 @@
-"""The worker configuration: what a Kafka Connect cluster is, in Connect's own names (`worker.properties`).
+"""The worker configuration, with the names of Kafka Connect's `worker.properties`.
 
-It tells where Kafka is and how to reach it, where offsets and states are kept, and what connectors inherit. Reading a
-file belongs to the runtime (`manifests.worker_file`); what a worker of Kafka Connect has and Penstock has not is
-said by `worker_warnings`.
+It says how to reach Kafka, where offsets and states are kept, and what connectors inherit. The runtime reads the file
+(`manifests.worker_file`); `worker_warnings` reports properties of Kafka Connect's workers that Penstock does not have.
 """
 
 from collections.abc import Mapping
@@ -15,14 +14,14 @@ from penstock.errors import ConfigError
 from penstock.rules import at_least, not_blank, words
 from penstock_model.connect.errors_config import ErrorsConfig
 
-__all__ = ["CLIENT_KINDS", "ClientKind", "WorkerConfig"]
+__all__ = ["CLIENT_KINDS", "SHARED_CLIENT_NAMES", "ClientKind", "WorkerConfig"]
 
 ClientKind = Literal["producer", "consumer", "admin"]
 CLIENT_KINDS: Final[tuple[ClientKind, ...]] = ("producer", "consumer", "admin")
 
-# Top-level client properties that every client of a worker takes, whatever its kind.
+# Client properties at the top level, which clients of all kinds take.
 _SHARED: Final = ("security.", "sasl.", "ssl.", "reconnect.", "socket.")
-_SHARED_NAMES: Final = frozenset(
+SHARED_CLIENT_NAMES: Final = frozenset(
     ("bootstrap.servers", "client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms",
      "metadata.max.age.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms",
      "send.buffer.bytes", "receive.buffer.bytes")
@@ -30,7 +29,7 @@ _SHARED_NAMES: Final = frozenset(
 
 
 class WorkerConfig(ErrorsConfig):
-    """A worker's properties, parsed. Made by `parse`, which keeps the texts for `raw`."""
+    """The parsed properties of a worker. `parse` makes it, and keeps the texts for `raw`."""
 
     bootstrap_servers: Annotated[str, not_blank] | None = prop(
         "bootstrap.servers",
@@ -119,7 +118,7 @@ class WorkerConfig(ErrorsConfig):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """As `Config.parse`; also refuses config providers that are not there."""
+        """As `Config.parse`; also refuses config providers that Penstock does not have."""
         from penstock_model.connect.worker_warnings import provider_problems
 
         problems = list(provider_problems(texts))
@@ -133,14 +132,14 @@ class WorkerConfig(ErrorsConfig):
         return config
 
     def with_raw(self, texts: Mapping[str, str]) -> Self:
-        """The same configuration, with the texts in which variables are not resolved yet as `raw`."""
+        """The same configuration with these texts, whose variables are not resolved, as `raw`."""
         config = self.model_copy()
         config._raw = dict(texts)  # noqa: SLF001 (its own class)
         return config
 
     @property
     def raw(self) -> Mapping[str, str]:
-        """The properties as written, variables unresolved; what `TaskSpec.worker` carries."""
+        """The properties as written, variables unresolved, for `TaskSpec.worker`."""
         return self._raw
 
     @property
@@ -150,7 +149,7 @@ class WorkerConfig(ErrorsConfig):
 
     @property
     def converters(self) -> Mapping[str, str]:
-        """The raw properties with the default converter classes filled in, for `stages.converter`."""
+        """The raw properties and the default converter classes, for `plugin_chain.converter`."""
         defaults = {
             "key.converter": self.key_converter,
             "value.converter": self.value_converter,
@@ -160,21 +159,21 @@ class WorkerConfig(ErrorsConfig):
 
     @property
     def errors(self) -> Mapping[str, str]:
-        """The `errors.*` that connectors inherit."""
+        """The `errors.*` properties that connectors inherit."""
         return {name: text for name, text in self._raw.items() if name.startswith("errors.")}
 
     def topic_settings(self, prefix: Literal["offset.storage.", "status.storage."]) -> dict[str, str]:
-        """Further settings of an internal topic, for its creation; compaction goes over them (KIP-605)."""
+        """Further settings of an internal topic, for its creation (KIP-605). Compaction overrides them."""
         named = {f"{prefix}{name}" for name in ("topic", "partitions", "replication.factor", "file.filename")}
         return {n[len(prefix) :]: t for n, t in self._raw.items() if n.startswith(prefix) and n not in named}
 
     def clients(self, kind: ClientKind | None) -> list[tuple[str, dict[str, str]]]:
-        """The worker's layers of client properties, the later over the earlier, as `translate_layers` takes them.
+        """The worker's layers of client properties for `translate_layers`, where a later layer overrides an earlier one.
 
-        The first is what stands at the top level (servers, security), which all clients take; Kafka Connect asks for it
-        again under `producer.` and so on. With None it is the only one: the worker's own clients.
+        The first layer is the top level (servers, security), which all clients take; in Kafka Connect it has to be repeated
+        under `producer.` and so on. For None, the worker's own clients, it is the only one.
         """
-        shared = {n: t for n, t in self._raw.items() if n in _SHARED_NAMES or n.startswith(_SHARED)}
+        shared = {n: t for n, t in self._raw.items() if n in SHARED_CLIENT_NAMES or n.startswith(_SHARED)}
         layers = [("", shared)]
         if kind is not None:
             prefix = f"{kind}."

@@ -1,10 +1,11 @@
-"""What a worker configuration of Kafka Connect says that Penstock does not need, or does not know. Pure."""
+"""Warnings of properties of a worker configuration that have no meaning in Penstock, or are unknown. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from penstock.config import nearest
 from penstock.errors import Problem
+from penstock_model.connect.worker_config import SHARED_CLIENT_NAMES
 
 __all__ = ["provider_problems", "warnings"]
 
@@ -48,12 +49,6 @@ WORKER_PREFIXES: Final = (
     "producer.", "consumer.", "admin.", "key.converter.", "value.converter.", "header.converter.", "config.providers.",
     "offset.storage.", "status.storage.", "security.", "sasl.", "ssl.", "reconnect.", "socket.",
 )  # fmt: skip
-CLIENT_NAMES: Final = frozenset(
-    ("client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms", "metadata.max.age.ms",
-     "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms", "send.buffer.bytes",
-     "receive.buffer.bytes")
-)  # fmt: skip
-
 _KAFKA: Final = "org.apache.kafka.common.config.provider."
 _PROVIDERS: Final[Mapping[str, str]] = {
     "file": _KAFKA + "FileConfigProvider",
@@ -64,32 +59,30 @@ _PROVIDERS: Final[Mapping[str, str]] = {
 
 
 def warnings(texts: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
-    """One warning for each property that has no meaning here or that nobody knows.
+    """One warning for each property that has no meaning in Penstock or is unknown.
 
     Args:
-        texts: the worker's properties.
-        known: the names that `WorkerConfig` declares.
+        texts: properties of the worker.
+        known: names that `WorkerConfig` declares.
     """
     for name in texts:
-        if name in known or name in CLIENT_NAMES:
+        if name in known or name in SHARED_CLIENT_NAMES:
             continue
         why = _why(name)
         if why is not None:
             yield Problem(name, f"has no meaning in Penstock and is ignored: {why}")
         elif not name.startswith(WORKER_PREFIXES):
-            near = nearest(name, known | CLIENT_NAMES)
+            near = nearest(name, known | SHARED_CLIENT_NAMES)
             yield Problem(name, "is not known and is ignored" + (f"; did you mean {near}?" if near else ""))
 
 
 def _why(name: str) -> str | None:
-    for known, why in WITHOUT_MEANING.items():
-        if name == known or (known.endswith(".") and name.startswith(known)):
-            return why
-    return None
+    matching = (why for n, why in WITHOUT_MEANING.items() if name == n or (n.endswith(".") and name.startswith(n)))
+    return next(matching, None)
 
 
 def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Config providers: Kafka's three, under their usual names, without limits that would not be kept."""
+    """Problems of config providers: there are Kafka's three, under their usual names, without limits (`param.`)."""
     for name in (n.strip() for n in texts.get("config.providers", "").split(",")):
         if not name:
             continue

@@ -1,1 +1,1 @@
-"""What the operator, its job pods and its task pods tell each other. Each contract has a version of its own."""
+"""Contracts between the operator, job pods and task pods. Each has a version of its own."""

@@ -1,4 +1,4 @@
-"""How a process says by its exit code what became of it; the same numbers for a task and for `penstock run`."""
+"""Exit codes of tasks and of `penstock run`."""
 
 from enum import IntEnum
 
@@ -6,21 +6,21 @@ __all__ = ["ExitCode"]
 
 
 class ExitCode(IntEnum):
-    """Exit codes. A process that a signal ended has the signal's, as always."""
+    """Exit codes. A process that a signal ended has the code of the signal, as usual."""
 
     OK = 0
-    """Stopped when asked."""
+    """The process stopped on request."""
     FAILED = 1
-    """A task failed; the message says why."""
+    """A task failed. The message says why."""
     CONFIG_INVALID = 2
-    """The manifests or the configuration are wrong; nothing was started."""
+    """The manifests or the configuration are wrong. Nothing was started."""
     SUPERSEDED = 3
-    """A newer incarnation works elsewhere; nothing has failed."""
+    """A newer incarnation of the task runs elsewhere. Nothing failed."""
     LOST = 4
-    """Infrastructure failed (Spark's JVM is gone): start it again at once."""
+    """Infrastructure failed (Spark's JVM ended, for example). Restart at once."""
     UNAVAILABLE = 5
-    """Something that is needed is missing: Java, Kafka, a free data folder."""
+    """A prerequisite is missing: Java, Kafka, a free data folder."""
     STALLED = 6
-    """The task's loop stood still, and who asks for its health ended it: start it again at once."""
+    """The task's loop stood still, and the health check ended it. Restart at once."""
     INTERRUPTED = 130
-    """A second Ctrl-C ended it at once."""
+    """A second Ctrl-C ended the process at once."""

@@ -1,6 +1,7 @@
-"""The incarnation record of a task: which of its lives may write (docs/decisions, 0001). Pure.
+"""The incarnation record of a task, which says which incarnation may write (decision 0001). Pure.
 
-Tasks and those who prepare them write it to the status topic; the operator keeps what it has read of it for them (0021).
+Tasks and job pods that prepare them write it to the status topic. The operator keeps what it has read of it, and gives it to
+them (decision 0021).
 """
 
 import json
@@ -15,18 +16,20 @@ __all__ = ["Incarnation", "incarnation_key", "merge_records"]
 @total_ordering
 @dataclass(frozen=True)
 class Incarnation:
-    """One life of a task, and within it one fencing: whoever acts on a smaller one than the topic's must not write.
+    """One incarnation of a task, and the count of fencings within it.
 
-    Ordered by generation, plan, incarnation, fence, token: a life of an older plan is older than any of a newer one,
-    however often it was started again.
+    A process with a smaller one than that in the topic must not write.
+
+    Incarnations are ordered by generation, plan, incarnation, fence, token: one of an older plan is smaller than any of a
+    newer plan, however often the task was restarted.
 
     Attributes:
-        incarnation: raised with every start of the task.
-        fence: raised within a life whenever the outcome of a batch is unknown.
-        token: unique per life, to tell two lives that chose the same number apart.
-        slots: how many `<id>/<slot>` transactional ids may exist, in this life and the ones before.
-        generation: of the connector's configuration; raised with every plan.
-        plan: unique per plan, to tell two plans that chose the same generation apart.
+        incarnation: counted up with every start of the task.
+        fence: counted up within an incarnation whenever the outcome of a batch is unknown.
+        token: unique, so that two processes with the same number differ.
+        slots: how many transactional ids `<id>/<slot>` may exist, in this incarnation and those before it.
+        generation: the plan generation.
+        plan: the plan id, so that two plans of the same generation differ.
     """
 
     incarnation: int
@@ -44,17 +47,18 @@ class Incarnation:
 
     @classmethod
     def of(cls, value: bytes) -> "Incarnation":
-        """The incarnation of a record's value."""
+        """The incarnation in the value of a record."""
         return _of(json.loads(value))
 
     def entry(self, connector: str, task: int, *, ids: Iterable[str] = ()) -> tuple[bytes, bytes | None]:
-        """Its record.
+        """Key and value of its record.
 
         Args:
-            connector: its name.
-            task: its number.
-            ids: the drivers' transactional ids, this life's and those that one before it may still hold: they contain the
-                worker's `group.id`, which the next life may have another of. A worker's is one of these and `/<slot>`.
+            connector: the Connect name.
+            task: the number of the task.
+            ids: transactional ids of the drivers, of this incarnation and of those before it that may still run. They
+                contain the `group.id` of the worker configuration, which may change with an incarnation. A Spark worker
+                has one of these ids and `/<slot>`.
         """
         value: dict[str, object] = {
             "incarnation": self.incarnation, "fence": self.fence, "token": self.token, "slots": self.slots,
@@ -71,18 +75,22 @@ def incarnation_key(connector: str, task: int) -> bytes:
 
 
 def merge_records(before: bytes | None, value: bytes) -> bytes:
-    """One record's value in place of two of the same task: the greater one's, with the ids that either names.
+    """One value in place of the values of two records of the same task: the greater incarnation, with the ids of both.
 
-    A reader of it refuses and fences all that a reader of both would. What cannot be read is taken as it came last, so
-    that it is noticed where the topic itself would be read.
+    A reader of it refuses and fences all that a reader of both records would. If one cannot be read, the result is `value`
+    unchanged, so that its reader notices, as a reader of the topic does.
+
+    Args:
+        before: value of the earlier record, or None.
+        value: value of the later record.
     """
     try:
-        one, other = json.loads(value), json.loads(before or b"null")
-        if other is None:
-            _of(one)
+        later, earlier = json.loads(value), json.loads(before or b"null")
+        if earlier is None:
+            _of(later)
             return value
-        greater = max(one, other, key=_of)
-        ids = sorted({*one.get("ids", ()), *other.get("ids", ())})
+        greater = max(later, earlier, key=_of)
+        ids = sorted({*later.get("ids", ()), *earlier.get("ids", ())})
         return _json({**greater, "ids": ids} if ids else greater)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return value

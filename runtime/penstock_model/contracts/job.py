@@ -1,7 +1,7 @@
-"""What the operator asks of a short pod, and what that answers: contracts with their own versions. Pure.
+"""The request of the operator to a job pod, and its answer: two contracts, each with a version. Pure.
 
-A short pod holds the plugins and the secrets, which the operator never sees. It answers in one line of its standard
-output (`answer_line`), which holds references in the place of secrets.
+A job pod has the plugins and the secrets; the operator has neither. The answer is one line of standard output
+(`job_answer.answer_line`), which holds references in place of secrets.
 """
 
 from enum import StrEnum
@@ -23,11 +23,12 @@ class _Part(BaseModel):
 
 
 class Action(StrEnum):
-    """What a short pod does.
+    """What a job pod does.
 
-    PLAN: validate the connector and split it into tasks; with `JobRequest.prepare`, PREPARE after it.
-    PREPARE: make the internal topics, shut out every task of earlier plans, and say the new plan's standing.
-    RESET_OFFSETS: forget a connector's offsets (a source's records in the offsets topic, a sink's consumer group).
+    PLAN: validate the connector and split it into tasks; with `JobRequest.prepare`, do PREPARE after it.
+    PREPARE: create the internal topics, fence every task of earlier plans, and return the standing of the new plan.
+    RESET_OFFSETS: remove the offsets of a connector (of a source: records of the offsets topic; of a sink: the consumer
+        group's).
     """
 
     PLAN = "Plan"
@@ -36,20 +37,20 @@ class Action(StrEnum):
 
 
 class JobRequest(_Part):
-    """One piece of work.
+    """A request to a job pod.
 
     Attributes:
         action: what to do.
-        id: echoed in the answer; tells answers of older requests apart.
+        id: repeated in the answer, so that answers to older requests are recognised.
         connector: the Connector as a document (`apiVersion`, `kind`, `metadata` with name, namespace, uid, generation;
             `spec`), as its user wrote it.
         worker: the worker configuration, variables unresolved.
         secrets_dir: where `${secret:<name>:<key>}` is found.
-        prepare: PLAN only: no task of the connector is alive, so prepare as well.
+        prepare: PLAN only: prepare as well, because no task of the connector runs.
         task: PREPARE only: the first task of the plan.
-        status: what the operator has read of the status topic; None: the pod reads all of it.
-        owner: the mark of the Connector among all that use this Kafka, for `Standing.owner`; a short pod of an earlier
-            release passes over it.
+        status: what the operator has read of the status topic. None: the pod reads all of it.
+        owner: an id of the Connector that is unique among all that use this Kafka, for `Standing.owner`. A job pod of an
+            earlier release ignores it.
     """
 
     api_version: Literal["penstock.dev/job/v1"] = "penstock.dev/job/v1"
@@ -64,15 +65,15 @@ class JobRequest(_Part):
     owner: str = Field(default="", exclude_if=lambda v: not v)
 
     def to_json(self) -> str:
-        """As the file holds it."""
+        """The text of the request file."""
         return self.model_dump_json(by_alias=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read it.
+        """Read a request file.
 
         Raises:
-            ConfigError: not a request of this version; no value is shown.
+            ConfigError: the text is no request of this version. The message shows no value.
         """
         try:
             return cls.model_validate_json(text)
@@ -84,13 +85,13 @@ class JobRequest(_Part):
 
 
 class Outcome(StrEnum):
-    """How it went.
+    """The outcome of a job.
 
-    DONE: as asked.
-    INVALID: the configuration is wrong; nothing helps until it (or a secret that it names) changes.
-    UNAVAILABLE: Kafka, or something else that is needed, cannot be reached or refuses; try again later.
-    SUPERSEDED: somebody else runs a connector of this name at this moment.
-    FAILED: anything else, such as a fault of a plugin or of ours.
+    DONE: the work is done.
+    INVALID: the configuration is wrong. A retry does not help until it, or a secret that it names, changes.
+    UNAVAILABLE: Kafka, or another prerequisite, cannot be reached or refuses. Retry later.
+    SUPERSEDED: another installation runs a connector of this name at this moment.
+    FAILED: anything else, such as a fault of a plugin or of Penstock.
     """
 
     DONE = "Done"
@@ -101,14 +102,14 @@ class Outcome(StrEnum):
 
 
 class JobProblem(_Part):
-    """A problem or a warning: the property (`spec.config` names stand without a prefix), and what to do."""
+    """A problem or a warning: the property (names of `spec.config` without that prefix), and what to do."""
 
     property: str
     message: str
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """The same, for the wire."""
+        """The same problem as a part of an answer."""
         return cls(property=problem.property, message=problem.message)
 
     def __str__(self) -> str:
@@ -122,9 +123,9 @@ class PlanAnswer(_Part):
         kind: `source` or `sink`.
         class_name: the alias of the connector's class.
         version: the connector plugin's own version.
-        exactly_once: whether it delivers so.
-        tasks: not alive yet (`PodIdentity.apply_to`), secrets as references.
-        answers_health: whether this runtime's tasks answer at `pod_layout.HEALTH_PATH` and `READY_PATH`.
+        exactly_once: whether it delivers exactly once.
+        tasks: task specs of no incarnation yet (see `PodIdentity.apply_to`), with references in place of secrets.
+        answers_health: whether tasks of this runtime answer at `pod_layout.HEALTH_PATH` and `READY_PATH`.
     """
 
     kind: Literal["source", "sink"]
@@ -136,15 +137,15 @@ class PlanAnswer(_Part):
 
 
 class JobAnswer(_Part):
-    """What came of it.
+    """The answer of a job pod.
 
     Attributes:
-        id: the request's.
-        outcome: in a word.
-        message: in a sentence, for everything but DONE and INVALID; no secret in it.
-        problems: INVALID: everything that is wrong, at once.
-        warnings: what the connector's author should know.
-        plan: PLAN, DONE.
+        id: of the request.
+        outcome: of the job.
+        message: a sentence without secrets, for every outcome but DONE and INVALID.
+        problems: INVALID: all problems of the configuration.
+        warnings: for the author of the connector.
+        plan: of a PLAN that is DONE.
         standing: of a prepared plan.
     """
 

@@ -1,8 +1,8 @@
-"""A short pod's answer as a line of its log. Pure.
+"""The answer of a job pod as a line of its log. Pure.
 
-A log is kept in places that nobody thinks of as secret, and a configuration may hold passwords as they are. So the line
-holds no text that stands in the request: it names the property, and the reader, who wrote the request, puts the text in.
-Where a plugin has copied a password into another property, `${config:<property>}` stands in its place.
+Logs are not kept as secrets are, and a configuration may hold literal passwords. So the line repeats no text of the request:
+it names the property, and the operator, which wrote the request, puts the text in again. Where a plugin copied a password
+into another property, the line holds `${config:<property>}` in its place.
 """
 
 import json
@@ -20,16 +20,16 @@ __all__ = ["RequestTexts", "answer_line", "config_reference", "read_answer"]
 
 _VERSION: Final = "penstock.dev/answer/v2"
 _WHOLE: Final = "penstock.dev/answer/v1"
-"""Of runtimes before: it holds the whole configuration of each task, as `JobAnswer` does in memory."""
+"""The version of earlier runtimes: the line holds the whole configuration of each task, as `JobAnswer` does in memory."""
 _COPY: Final = "${config:"
 _MOST: Final = 4 << 20
-"""Characters of an answer in full: four times what a plan's ConfigMap holds. A line is written by code of the Connector's
-author, and few words of it may stand for a text of a megabyte in each of thousands of tasks."""
+"""The most characters of a complete answer: four times what the ConfigMap of a plan holds. Code of the Connector's author
+may write the line, and a few of its words can stand for a megabyte of text in each of thousands of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTexts:
-    """The texts of a request that its answer names.
+    """The texts of a request, which its answer refers to by name.
 
     Attributes:
         config: `spec.config`.
@@ -43,7 +43,7 @@ class RequestTexts:
 
     @classmethod
     def of(cls, connector: Connector, worker: Mapping[str, str]) -> "RequestTexts":
-        """Of a request for a connector."""
+        """The texts of a request for a connector."""
         return cls(connector.spec.config, connector.spec.spark.conf, worker)
 
     def __repr__(self) -> str:
@@ -51,12 +51,12 @@ class RequestTexts:
 
 
 def config_reference(name: str) -> str:
-    """What stands in an answer in the place of the password of a property of `spec.config`."""
+    """The text that replaces the password of a property of `spec.config` in an answer."""
     return f"{_COPY}{name}}}"
 
 
 def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
-    """The line."""
+    """The line of an answer."""
     document = answer.model_dump(mode="json", by_alias=True)
     document["apiVersion"] = _VERSION
     for task in (document["plan"] or {}).get("tasks", ()):
@@ -68,7 +68,7 @@ def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
 
 
 def read_answer(log: str, written: RequestTexts) -> JobAnswer | None:
-    """The last answer in a log; None without one that can be read, or when it is none to a request with these texts."""
+    """The last answer in a log; None if there is none, if it cannot be read, or if it answers a request with other texts."""
     lines = [line for line in log.splitlines() if line.startswith(ANSWER_PREFIX)]
     try:
         return _answer(json.loads(lines[-1][len(ANSWER_PREFIX) :]), written) if lines else None
@@ -79,16 +79,16 @@ def read_answer(log: str, written: RequestTexts) -> JobAnswer | None:
 def _answer(document: dict[str, Any], written: RequestTexts) -> JobAnswer:
     if document.get("apiVersion") == _VERSION:
         document["apiVersion"] = _WHOLE
-        left = _MOST
+        remaining = _MOST
         for task in (document.get("plan") or {}).get("tasks", ()):
             for part, name, texts in _parts(task, written):
                 short = part[name]
                 part[name] = {n: texts[n] for n in short["asWritten"]}
-                left -= sum(map(len, part[name].values()))
+                remaining -= sum(map(len, part[name].values()))
                 for n, text in short["texts"].items():
-                    part[name][n] = _with_copies(text, written.config, left)
-                    left -= len(part[name][n])
-                if left < 0:
+                    part[name][n] = _with_passwords(text, written.config, remaining)
+                    remaining -= len(part[name][n])
+                if remaining < 0:
                     raise ValueError(f"the answer is longer than {_MOST} characters")
     return JobAnswer.model_validate(document)
 
@@ -97,19 +97,19 @@ def _parts(task: dict[str, Any], written: RequestTexts) -> tuple[tuple[dict[str,
     return (task, "config", written.config), (task["spark"], "conf", written.conf), (task, "worker", written.worker)
 
 
-def _with_copies(text: str, config: Mapping[str, str], most: int) -> str:
-    """The text with passwords put in again; what names no property of the configuration was a text of its author's.
+def _with_passwords(text: str, config: Mapping[str, str], most: int) -> str:
+    """The text with passwords in place of references. A reference to no property is kept: it is a text of the author.
 
     Raises:
-        ValueError: it becomes longer than `most`.
+        ValueError: the result is longer than `most`.
     """
     first, *others = text.split(_COPY)
-    found, length = [first], len(first)
+    pieces, length = [first], len(first)
     for other in others:
         name, end, rest = other.partition("}")
         parts = (config[name].strip(), rest) if end and name in config else (_COPY, other)
-        found += parts
+        pieces += parts
         length += sum(map(len, parts))
         if length > most:
             raise ValueError(f"a text of the answer is longer than {most} characters")
-    return "".join(found)
+    return "".join(pieces)

@@ -1,4 +1,4 @@
-"""What a task pod is told besides its task spec: which life of the task this is. A contract with its own version. Pure."""
+"""The identity of a task pod: its incarnation and standing, beside the task spec. A contract with a version. Pure."""
 
 import uuid
 from typing import Final, Literal, Self
@@ -20,13 +20,13 @@ class _Part(BaseModel):
 
 
 class Standing(_Part):
-    """A plan's place among the plans of its connector (`TaskSpec.generation`, `TaskSpec.plan`): the greater one fences.
+    """Plan generation and plan id (`TaskSpec.generation`, `TaskSpec.plan`). Tasks of a greater standing supersede others.
 
-    Made by whoever shut out the tasks of earlier plans.
+    The process that fences the tasks of earlier plans makes it.
 
     Attributes:
-        generation: greater than those of all plans before it.
-        plan: unique, which tells two plans of one generation apart; what an operator had prepared ends with its owner.
+        generation: greater than those of all earlier plans.
+        plan: a unique id, so that two plans of one generation differ. It ends with the owner, if an operator asked for it.
     """
 
     generation: int
@@ -34,35 +34,36 @@ class Standing(_Part):
 
     @classmethod
     def of_owner(cls, generation: int, owner: str = "") -> Self:
-        """A new plan's place.
+        """The standing of a new plan.
 
         Args:
             generation: of the plan.
-            owner: the mark of the Connector that it is prepared for (`JobRequest.owner`); empty: of no Connector.
+            owner: of the Connector that it is prepared for (`JobRequest.owner`); empty for none.
         """
         plan = uuid.uuid4().hex
         return cls(generation=generation, plan=f"{plan}{_OWNER}{owner}" if owner else plan)
 
     @property
     def owner(self) -> str:
-        """The mark of the Connector that it was prepared for; empty: of none, or by an earlier release."""
+        """The owner that it was prepared for; empty for none, or if an earlier release prepared it."""
         return self.plan.partition(_OWNER)[2]
 
     def is_after(self, other: "Standing") -> bool:
-        """Whether the tasks of the other one leave when they find this one."""
+        """Whether tasks of this standing supersede those of the other one."""
         return (self.generation, self.plan) > (other.generation, other.plan)
 
 
 class PodIdentity(_Part):
-    """One life of one task, in a pod.
+    """One incarnation of a task, in a pod.
 
     Attributes:
-        connector_uid: of the Connector resource; reports carry it, control records of another uid are not for us.
-        connector_generation: `metadata.generation` for which the pod was made; a control record of a higher one wins.
-        standing: the plan's.
-        incarnation: the lives of this task, counted over all plans.
-        token: unique per life.
-        state: what to do from the first moment on.
+        connector_uid: of the Connector resource. Reports hold it; control records of another uid are ignored.
+        connector_generation: the `metadata.generation` for which the pod was made. A control record of a higher one
+            overrides `state`.
+        standing: of the plan.
+        incarnation: counted over all plans of the connector.
+        token: unique for each incarnation.
+        state: in which the task starts.
         status: what the operator had read of the status topic when it made the pod.
     """
 
@@ -76,25 +77,25 @@ class PodIdentity(_Part):
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
 
     def apply_to(self, spec: TaskSpec) -> TaskSpec:
-        """The task spec of this life."""
-        live = spec.for_incarnation(
+        """The task spec of this incarnation."""
+        started = spec.for_incarnation(
             generation=self.standing.generation,
             incarnation=self.incarnation,
             token=self.token,
             plan=self.standing.plan,
         )
-        return live.model_copy(update={"state": self.state, "status": self.status})
+        return started.model_copy(update={"state": self.state, "status": self.status})
 
     def to_json(self) -> str:
-        """As the environment variable holds it."""
+        """The text of the environment variable."""
         return self.model_dump_json(by_alias=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read it.
+        """Read the environment variable.
 
         Raises:
-            ConfigError: not a life of this version.
+            ConfigError: the text is no pod identity of this version.
         """
         try:
             return cls.model_validate_json(text)

@@ -1,6 +1,6 @@
-"""Where things stand in the pods that the operator makes and the runtime runs in. Pure.
+"""Paths, names and ports in the pods that the operator makes and the runtime runs in. Pure.
 
-Both sides read these names; a pinned runtime image meets a newer operator, so a name here is never changed, only added.
+An older runtime image may run under a newer operator, so a name here is never changed, only added.
 """
 
 from typing import Final
@@ -39,7 +39,7 @@ JOB_MODULE: Final = "penstock_runtime.job"
 REQUEST_FILE: Final = "/etc/penstock/job/request.json"
 """A `JobRequest`, from a ConfigMap of its own."""
 ANSWER_PREFIX: Final = "penstock-answer: "
-"""How the line of standard output begins that holds a `JobAnswer` as JSON."""
+"""The beginning of the line of standard output that holds a `JobAnswer` as JSON."""
 
 SECRETS_DIR: Final = "/etc/penstock/secrets"
 """`${secret:<name>:<key>}` is the file `<SECRETS_DIR>/<name>/<key>`."""
@@ -47,11 +47,11 @@ POD_NAME_VARIABLE: Final = "PENSTOCK_POD_NAME"
 POD_UID_VARIABLE: Final = "PENSTOCK_POD_UID"
 NODE_VARIABLE: Final = "PENSTOCK_NODE"
 METRICS_PORT: Final = 9404
-"""HTTP: metrics at every path but these. A runtime that does not say `answers_health` in its plans has none of these."""
+"""HTTP: metrics at every path but the two below, which a runtime has only if its plans say `answers_health`."""
 HEALTH_PATH: Final = "/healthz"
-"""200 while the task's loop goes on."""
+"""200 while the loop of the task turns."""
 READY_PATH: Final = "/readyz"
-"""200 once the task has told that it runs or is paused."""
+"""200 once the task has reported that it runs or is paused."""
 TERMINATION_LOG: Final = "/dev/termination-log"
 """Where a process leaves its `TerminationMessage`."""
 TERMINATION_LIMIT: Final = 4096  # bytes; what Kubernetes keeps of it

@@ -1,7 +1,8 @@
-"""When a task that ended is started again: a decision over values, the same rules as the operator's.
+"""Decides when a task that ended is restarted, for the operator and for `penstock run`. Pure.
 
-A failure follows `spec.restart`. A loss (the process was killed, the JVM died) is infrastructure: the first is replaced at
-once, losses in a row back off up to five minutes, and no number of them is the last.
+After a failure `spec.restart` decides. A loss (the process was killed, the JVM died) is a fault of the infrastructure: the
+task is restarted at once after the first, with a back-off of up to five minutes after further ones in a row, and without a
+limit on their number.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ __all__ = ["RestartDecision", "RestartHistory", "TaskEnd", "next_restart"]
 _LOSS_BACKOFF: Final = ExponentialBackoff(first=1.0, longest=300.0)
 """From the second loss in a row on."""
 _QUIET: Final = 600.0
-"""A life this long (seconds) ends a row of losses."""
+"""Seconds of running after which the count of losses starts again."""
 
 
 class TaskEnd(Enum):
@@ -31,7 +32,7 @@ class TaskEnd(Enum):
 
     @classmethod
     def of(cls, code: int) -> "TaskEnd":
-        """The end that an exit code tells; negative codes are signals."""
+        """The end that an exit code means. Negative codes are signals."""
         if code < 0 or code == ExitCode.LOST:
             return cls.LOST
         return {
@@ -41,7 +42,7 @@ class TaskEnd(Enum):
 
 @dataclass(frozen=True)
 class RestartHistory:
-    """What happened to a task before."""
+    """Failures and losses of a task in a row."""
 
     failures: int = 0
     losses: int = 0
@@ -49,7 +50,7 @@ class RestartHistory:
 
 @dataclass(frozen=True)
 class RestartDecision:
-    """Start it again after so many seconds; None: not any more, for that reason."""
+    """Restart the task after `delay` seconds; None: do not restart it, for `reason`."""
 
     delay: float | None
     history: RestartHistory
@@ -57,12 +58,12 @@ class RestartDecision:
 
 
 def next_restart(end: TaskEnd, *, lived: float, history: RestartHistory, policy: Restart) -> RestartDecision:
-    """What follows when a task ends.
+    """Decide what follows the end of a task.
 
     Args:
-        end: how.
-        lived: seconds since its start.
-        history: of the lives before.
+        end: of the task.
+        lived: seconds from its start to its end.
+        history: before this end.
         policy: `spec.restart`.
     """
     if lived >= policy.reset_after.total_seconds():

@@ -1,6 +1,6 @@
-"""What tasks tell the operator, and the operator running tasks: records of the status topic, with their own versions. Pure.
+"""Records of the status topic between tasks and the operator: reports, control records, claims. Each has a version. Pure.
 
-Keys are JSON arrays whose first part begins with `penstock-`: a Kafka Connect worker on the same topic passes over them.
+Keys are JSON arrays whose first part begins with `penstock-`. A Kafka Connect worker on the same topic ignores them.
 """
 
 import json
@@ -23,12 +23,12 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
     def to_value(self) -> bytes:
-        """The record's value."""
+        """The value of the record."""
         return self.model_dump_json(by_alias=True, exclude_none=True).encode()
 
     @classmethod
     def of(cls, value: bytes | None) -> Self | None:
-        """Read a record's value; None for a tombstone, and for what is not of a version that we read."""
+        """Read the value of a record; None for a tombstone, and for a version that this release does not read."""
         try:
             return None if value is None else cls.model_validate_json(value)
         except ValidationError:
@@ -40,36 +40,36 @@ def _key(kind: str, *parts: str | int) -> bytes:
 
 
 def report_key(connector: str, task: int) -> bytes:
-    """Of a task's report; `connector` is the Connect name."""
+    """The key of the report of a task; `connector` is the Connect name."""
     return _key("report", connector, task)
 
 
 def control_key(connector: str) -> bytes:
-    """Of what a connector's tasks are told."""
+    """The key of the control record of a connector."""
     return _key("control", connector)
 
 
 def claim_key(connector: str) -> bytes:
-    """Of who owns a Connect name."""
+    """The key of the claim to a Connect name."""
     return _key("claim", connector)
 
 
 class Report(_Record):
-    """The state of a task, as it sees itself. Written when it changes, not by a clock.
+    """The state of a task, which the task writes when it changes.
 
     Attributes:
         connector: the Connect name.
-        connector_uid: of the resource; with `pod_uid`, what does not match a live pod is ignored.
+        connector_uid: of the resource. A report whose uids match no running pod is ignored.
         pod_uid: of the pod.
-        task: its number.
-        standing, incarnation: of this life.
-        state: Connect's word: RUNNING, PAUSED, FAILED, UNASSIGNED (it has left).
-        acted: the `connector_generation` of the life or control record that it acts on.
-        since: when this state began, milliseconds.
+        task: the number of the task.
+        standing, incarnation: of this pod.
+        state: in Connect's words: RUNNING, PAUSED, FAILED, UNASSIGNED (it has stopped).
+        acted: the `connector_generation` of the pod identity or control record that it follows.
+        since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
-        trouble: what hinders it now and may pass (Kafka is away); None: nothing.
+        trouble: a temporary hindrance (Kafka cannot be reached); None for none.
         message: FAILED: the error in a sentence, redacted.
-        trace: FAILED: its trace, redacted, bounded.
+        trace: FAILED: the traceback, redacted, bounded.
     """
 
     api_version: Literal["penstock.dev/report/v1"] = "penstock.dev/report/v1"
@@ -89,10 +89,12 @@ class Report(_Record):
 
 
 class Control(_Record):
-    """What the running tasks of a connector are told. The higher generation of this record and of their `PodIdentity` wins.
+    """The target state of the running tasks of a connector.
+
+    A task follows this record or its `PodIdentity`, whichever has the higher generation.
 
     Attributes:
-        connector_uid: of the resource; tasks of another one pass over it.
+        connector_uid: of the resource; tasks of another one ignore the record.
         generation: `metadata.generation`.
         state: Running or Paused.
     """
@@ -104,14 +106,14 @@ class Control(_Record):
 
 
 class Claim(_Record):
-    """Who owns a Connect name, for operators that cannot see each other's resources.
+    """The owner of a Connect name, for operators that cannot read each other's resources.
 
     Attributes:
         connector_uid, namespace, name: the resource.
-        created: its `creationTimestamp`; the older one owns the name, then the smaller uid.
-        operator: the release that wrote it, `<namespace>/<name>`.
-        cluster: that the release is in; None: an older release wrote it, which did not say.
-        installation: of the release there, which no two clusters share, whatever they are called; None: as above.
+        created: its `creationTimestamp`. The older resource owns the name; of equal ones, that with the smaller uid.
+        operator: `<namespace>/<name>` of the Helm release that wrote it.
+        cluster: id of the cluster of that release; None if an older release wrote it.
+        installation: an id of that release; no two clusters share it, even with equal cluster ids. None as above.
     """
 
     api_version: Literal["penstock.dev/claim/v1"] = "penstock.dev/claim/v1"
@@ -125,13 +127,13 @@ class Claim(_Record):
 
 
 class TerminationMessage(_Record):
-    """What a process says when it ends, in the container's termination message: also where Kafka cannot be reached.
+    """The termination message of a container, which reaches the operator also when Kafka cannot be reached.
 
     Attributes:
-        exit_code: `penstock_model.contracts.exit_codes`.
-        message: the error in a sentence, redacted; None: ended as asked.
-        trace: as much of its end as there is room for, redacted.
-        trouble: what hindered it last.
+        exit_code: see `penstock_model.contracts.exit_codes`.
+        message: the error in a sentence, redacted; None if the process stopped on request.
+        trace: the end of the traceback, redacted, as long as there is room for.
+        trouble: the last temporary hindrance.
     """
 
     api_version: Literal["penstock.dev/last-word/v1"] = "penstock.dev/last-word/v1"
@@ -141,7 +143,7 @@ class TerminationMessage(_Record):
     trouble: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
-        """As JSON of so many bytes at most: the trace is cut from its beginning, then the message from its end."""
+        """JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""
 
         def size(trace: int, message: int) -> int:
             return len(self._cut(trace, message).to_value())
@@ -154,7 +156,7 @@ class TerminationMessage(_Record):
         return self._cut(trace, message).to_value().decode()
 
     def _cut(self, trace: int, message: int) -> Self:
-        """With so many characters of each."""
+        """The message with so many characters of each."""
 
         def kept(text: str | None, length: int, *, end: bool) -> str | None:
             if text is None or length >= len(text):
@@ -169,7 +171,7 @@ class TerminationMessage(_Record):
 
 
 def _most(length: int, fits: Callable[[int], bool]) -> int:
-    """The greatest number up to `length` that fits; 0 when none does."""
+    """The greatest number up to `length` that fits; 0 if none does."""
     low, high = 0, length
     while low < high:
         middle = (low + high + 1) // 2

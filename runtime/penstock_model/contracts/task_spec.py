@@ -1,8 +1,8 @@
-"""The task spec: all that a task process is told, and a contract with its own version.
+"""The task spec: the input of a task process, and a contract with a version.
 
-Whoever starts a task (`penstock run`, the operator) writes it; the task reads it, possibly years older or younger than
-the writer. So a reader ignores fields that it does not know and refuses an `apiVersion` that it does not know; a golden
-file per version keeps old readers alive. It holds no secret: variables stand in it unresolved.
+`penstock run` or the operator writes it; the task, which may be of a much older or newer release, reads it. So a reader
+ignores unknown fields and refuses an unknown `apiVersion`, and tests read a golden file of each version. It holds no secret:
+its variables are not resolved.
 """
 
 from enum import StrEnum
@@ -20,14 +20,14 @@ API_VERSION: Final = "penstock.dev/task/v1"
 
 
 class TaskState(StrEnum):
-    """What a task is meant to do from its first moment on."""
+    """The state in which a task starts."""
 
     RUNNING = "Running"
     PAUSED = "Paused"
 
 
 class SparkStart(StrEnum):
-    """When the Spark session starts: beside the first batches, or when a batch first needs it."""
+    """When the Spark session starts: in parallel with the first batches, or when a batch first needs it."""
 
     EAGER = "Eager"
     ON_DEMAND = "OnDemand"
@@ -41,10 +41,10 @@ class PluginReference(_Part):
     """One plugin that the task loads.
 
     Attributes:
-        reference: what `penstock_runtime.plugins.discovery.load` takes.
-        alias: the name that messages, metrics and logs use.
+        reference: the argument of `penstock_runtime.plugins.discovery.load`.
+        alias: the name in messages, metrics and logs.
         version: the version that the plan resolved.
-        variant: what stood after the `$` (`Key`, `Value`), None without one.
+        variant: the name after the `$` (`Key`, `Value`), None without one.
     """
 
     reference: str
@@ -57,9 +57,9 @@ class SparkSpec(_Part):
     """The Spark session of a task.
 
     Attributes:
-        executors: how many executors on Kubernetes; 0 is `local[n]` in the task's own process.
-        conf: Spark properties, over ours.
-        start: when it starts.
+        executors: the number of executors on Kubernetes; 0 is `local[n]` in the process of the task.
+        conf: Spark properties, which override Penstock's.
+        start: when the session starts.
     """
 
     executors: int = Field(0, ge=0)
@@ -68,23 +68,23 @@ class SparkSpec(_Part):
 
 
 class TaskSpec(_Part):
-    """One task of one connector, in one of its lives.
+    """One task of a connector, in one incarnation.
 
     Attributes:
-        connector: the Connect name; consumer group, status and offsets keys are made of it.
-        task: this task's number, from 0.
-        tasks: how many tasks the connector has.
-        generation: the connector's configuration, counted; rises with every plan.
-        plan: unique per plan, the same for all lives of its tasks.
-        incarnation: the lives of this task, counted; the higher one fences the lower.
-        token: unique per life.
-        config: framework properties and this task's plugin properties, flat, variables unresolved.
+        connector: the Connect name, of which consumer group and keys of status and offsets are made.
+        task: the number of the task, from 0.
+        tasks: the number of tasks of the connector.
+        generation: the plan generation.
+        plan: the plan id, the same for all incarnations of its tasks.
+        incarnation: counts the starts of this task; the higher one supersedes the lower.
+        token: unique for each incarnation.
+        config: properties of the framework and of this task's plugin, flat, variables unresolved.
         plugins: by place: `connector`, `key.converter`, `value.converter`, `header.converter`, `transforms.<alias>`,
             `predicates.<alias>`.
         worker: the worker configuration as written, variables unresolved.
-        secrets_dir: where `${secret:<name>:<key>}` is `<secrets_dir>/<name>/<key>`; None: there are no secrets.
-        state: what to do from the first moment on.
-        status: what was read of the status topic for this life; None: it reads for itself.
+        secrets_dir: the folder in which `${secret:<name>:<key>}` is the file `<name>/<key>`; None if there are no secrets.
+        state: in which the task starts.
+        status: what the operator read of the status topic; None: the task reads all of it.
     """
 
     api_version: Literal["penstock.dev/task/v1"] = API_VERSION
@@ -110,20 +110,20 @@ class TaskSpec(_Part):
         return f"{self.connector}-{self.task}"
 
     def for_incarnation(self, *, generation: int, incarnation: int, token: str, plan: str | None = None) -> Self:
-        """The same task in a new life; of the same plan, unless another is given."""
+        """The same task in a new incarnation, of the same plan unless another is given."""
         changes = {"generation": generation, "incarnation": incarnation, "token": token}
         return self.model_copy(update=changes if plan is None else {**changes, "plan": plan})
 
     def to_json(self) -> str:
-        """The file's text."""
+        """The text of the file."""
         return self.model_dump_json(by_alias=True, indent=2)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a file's text.
+        """Read the text of a file.
 
         Raises:
-            ConfigError: not a task spec of this version; every field that is wrong is named, no value is shown.
+            ConfigError: the text is no task spec of this version. The message names every wrong field and shows no value.
         """
         try:
             return cls.model_validate_json(text)

@@ -1,1 +1,1 @@
-"""Properties of Java's Kafka clients as librdkafka's."""
+"""Translates properties of Java's Kafka clients to librdkafka's."""

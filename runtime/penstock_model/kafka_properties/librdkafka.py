@@ -1,6 +1,6 @@
-"""The properties of librdkafka 2.16 that may be set, and the values they take (its CONFIGURATION.md). Data, one check.
+"""Properties of librdkafka 2.16 that may be set, and their values, from its CONFIGURATION.md. Data and a check.
 
-Left out: callbacks, what librdkafka calls deprecated or has not implemented, second names of a property (in `ALIASES`).
+Left out are callbacks, properties that are deprecated or not implemented, and second names (which are in `ALIASES`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -83,12 +83,12 @@ class _Property(NamedTuple):
 
 
 def names(kind: ClientKind) -> frozenset[str]:
-    """The properties that a client of that kind takes."""
+    """The properties of clients of a kind."""
     return frozenset(_properties(kind))
 
 
 def value_error(kind: ClientKind, name: str, text: str) -> str | None:
-    """What is wrong with that value of a property in `names(kind)`, in Connect's words where it has some."""
+    """The error of a value for a property in `names(kind)`, in Connect's words if it has any; None if it is valid."""
     known = _properties(kind)[name]
     if text.lower() in known.words:
         return None

@@ -1,4 +1,4 @@
-"""Java's security properties of clients as librdkafka's: PEM for key stores, user and password for JAAS."""
+"""Translates Java's security properties of clients to librdkafka's: key stores to PEM, JAAS to user and password."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ SECRET_NAMES: Final = frozenset(
      "sasl.oauthbearer.assertion.private.key.pem", "sasl.oauthbearer.assertion.private.key.passphrase",
      "sasl.oauthbearer.config")
 )  # fmt: skip
-"""Properties whose values are shown nowhere."""
+"""Properties whose values no message shows."""
 
 _NO_MEANING: Final[Mapping[str, str]] = {
     "sasl.client.callback.handler.class": "it names a Java class",
@@ -55,14 +55,21 @@ _JAAS: Final[Mapping[str, Mapping[str, str]]] = {
 _JAAS_LINE: Final = re.compile(r"\s*([\w.$]+)\s+(?i:required|requisite|sufficient|optional)\b(.*?);?\s*", re.DOTALL)
 _OPTION: Final = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'([^']*)'|([^\s;"']+))""")
 
-Written = Mapping[str, tuple[str, str]]
-"""Property names, and for each its value and its full name where the user wrote it."""
+ClientProperties = Mapping[str, tuple[str, str]]
+"""Values by property name, each with the full name as the user wrote it."""
 
 
 def translate(
-    written: Written, properties: dict[str, str], problems: list[Problem], meaningless: list[Problem]
+    written: ClientProperties, properties: dict[str, str], problems: list[Problem], meaningless: list[Problem]
 ) -> None:
-    """Translate what begins with `ssl.`, `sasl.` or `security.` into the three lists. Messages never show a value."""
+    """Translate properties that begin with `ssl.`, `sasl.` or `security.`.
+
+    Args:
+        written: the properties of the user.
+        properties: gets those of librdkafka.
+        problems: gets those of wrong values. Messages never show a value.
+        meaningless: gets those of properties without a meaning in Penstock.
+    """
     names = librdkafka.names("admin")
     for name, (text, where) in written.items():
         if name in _NO_MEANING:
@@ -76,7 +83,7 @@ def translate(
         elif name in _INLINE_PEM:
             properties[_INLINE_PEM[name]] = text
         elif name.startswith(("ssl.truststore.", "ssl.keystore.")):
-            continue  # together, below
+            continue  # these depend on each other: see _truststore and _keystore
         elif name == "ssl.endpoint.identification.algorithm":
             properties[name] = text.lower() or "none"
         elif name == "ssl.cipher.suites" and "_" in text:
@@ -91,7 +98,7 @@ def translate(
 
 
 def jaas_secrets(text: str) -> Iterator[str]:
-    """The passwords and other secrets inside a `sasl.jaas.config`."""
+    """Passwords and other secrets in a `sasl.jaas.config`."""
     for option, value in _options(text):
         if "password" in option.lower() or "secret" in option.lower():
             yield value
@@ -123,7 +130,7 @@ def _jaas(text: str, where: str, properties: dict[str, str], problems: list[Prob
         problems.append(Problem(where, f'{" and ".join(missing)} must be given, as {missing[0]}="..."'))
 
 
-def _truststore(written: Written, properties: dict[str, str]) -> Iterator[Problem]:
+def _truststore(written: ClientProperties, properties: dict[str, str]) -> Iterator[Problem]:
     location, where = written.get("ssl.truststore.location", ("", ""))
     kind, _ = written.get("ssl.truststore.type", ("", ""))
     if location and (kind.upper() == "PEM" or (not kind and location.endswith((".pem", ".crt", ".cer")))):
@@ -136,13 +143,13 @@ def _truststore(written: Written, properties: dict[str, str]) -> Iterator[Proble
         )
 
 
-def _keystore(written: Written, properties: dict[str, str]) -> Iterator[Problem]:
+def _keystore(written: ClientProperties, properties: dict[str, str]) -> Iterator[Problem]:
     location, where = written.get("ssl.keystore.location", ("", ""))
     kind = written.get("ssl.keystore.type", ("", ""))[0].upper()
     if not location:
         return
     if kind == "PEM" or (not kind and location.endswith(".pem")):
-        # One file with certificates and key, as Java has it; OpenSSL takes from it what it looks for.
+        # One file with certificates and key, as in Java. OpenSSL finds each of them in it.
         properties["ssl.certificate.location"] = properties["ssl.key.location"] = location
     elif kind == "PKCS12" or (not kind and location.endswith((".p12", ".pfx"))):
         properties["ssl.keystore.location"] = location

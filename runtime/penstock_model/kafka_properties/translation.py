@@ -1,7 +1,7 @@
-"""Java's client properties as librdkafka's: what users of Kafka Connect write, for the clients that Penstock has. Pure.
+"""Translates Java's client properties, as users of Kafka Connect write them, to librdkafka's. Pure.
 
-A name that both know passes; one that means the same is translated; one that has no meaning here is said to be so, with
-the reason, and never ignored in silence; one that nobody knows is a warning, as in Kafka's own clients.
+A name that both have is passed on, and one with a counterpart is translated. One without a meaning in Penstock is reported
+with the reason. An unknown one is a warning, as in Kafka's own clients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from penstock.config import nearest
 from penstock_model.connect.worker_config import ClientKind
 from penstock_model.kafka_properties import librdkafka
 from penstock_model.kafka_properties import security as client_security
-from penstock_model.kafka_properties.unsupported import why_unsupported
+from penstock_model.kafka_properties.unsupported import is_as_in_penstock, why_unsupported
 
 __all__ = ["Translated", "refused", "translate", "translate_layers"]
 
@@ -23,7 +23,7 @@ _RENAMED: Final[Mapping[str, str]] = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     **librdkafka.ALIASES,
 }
-# Java says -1 for "as the system has it" and "never"; librdkafka says 0.
+# Java's -1 means the default of the system, or never. In librdkafka that is 0.
 _MINUS_ONE_IS_0: Final = frozenset(
     ("socket.receive.buffer.bytes", "socket.send.buffer.bytes", "connections.max.idle.ms")
 )
@@ -43,18 +43,18 @@ _POLICIES: Final = {"all": "All", "none": "None", "principal": "Principal", "all
 
 
 class Translated(NamedTuple):
-    """What became of client properties.
+    """The result of a translation.
 
     Attributes:
-        properties: for librdkafka, in its names, values as texts.
-        own: what Penstock itself does in librdkafka's place: `buffer.memory` (bytes that may wait in a producer),
-            `max.block.ms` (how long a partition that a topic does not have yet is waited for), `max.poll.records` (records
-            per write of a sink), `max.poll.interval.ms` (how long one may take in a worker of Spark),
-            `metadata.max.age.ms` (how soon new topics and partitions are seen).
-        problems: values that cannot be.
-        meaningless: names that mean nothing here. An error in a connector, a warning in a worker configuration.
-        unknown: names that nobody knows, and that are left out; for warnings.
-        overruled: values that cannot be beside exactly once, and that are left out; for warnings.
+        properties: librdkafka's names and texts.
+        own: properties that Penstock itself follows, in place of librdkafka: `buffer.memory` (bytes that may wait in a
+            producer), `max.block.ms` (how long to wait for a partition that a topic does not have yet), `max.poll.records`
+            (records per write of a sink), `max.poll.interval.ms` (how long a write may take in a worker of Spark),
+            `metadata.max.age.ms` (how often to look for new topics and partitions).
+        problems: wrong values.
+        meaningless: names without a meaning in Penstock; an error in a connector, a warning in a worker configuration.
+        unknown: unknown names, which are left out; for warnings.
+        overruled: values that contradict exactly once, and are left out; for warnings.
     """
 
     properties: dict[str, str]
@@ -66,24 +66,24 @@ class Translated(NamedTuple):
 
 
 def translate(kind: ClientKind, props: Mapping[str, str], prefix: str, *, exactly_once: bool = False) -> Translated:
-    """Translate one set of properties; `prefix` is what stands before their names where the user wrote them."""
+    """Translate one set of properties; `prefix` is that of their names in the user's configuration."""
     return translate_layers(kind, [(prefix, props)], exactly_once=exactly_once)
 
 
 def translate_layers(
     kind: ClientKind, layers: Sequence[tuple[str, Mapping[str, str]]], *, exactly_once: bool = False
 ) -> Translated:
-    """Translate sets of properties of which the later go over the earlier.
+    """Translate sets of properties, where later ones override earlier ones.
 
     Args:
         kind: of client.
-        layers: each with the prefix of its names: `WorkerConfig.clients(kind)`, then the connector's overrides.
-        exactly_once: the producer is transactional, which overrules some values, as Kafka Connect does.
+        layers: each with the prefix of its names: `WorkerConfig.clients(kind)`, then the overrides of the connector.
+        exactly_once: whether the producer is transactional. That overrules some values, as in Kafka Connect.
     """
     written: dict[str, tuple[str, str]] = {}
     for prefix, props in layers:
         for name, text in props.items():
-            written.pop(name, None)  # so that the order is that of the layers
+            written.pop(name, None)  # the order is that of the last layer that has the name
             written[name] = (text.strip(), prefix + name)
     result = Translated({}, {}, [], [], [], [])
     security = {n: v for n, v in written.items() if n.startswith(("ssl.", "sasl.", "security."))}
@@ -105,11 +105,11 @@ def translate_layers(
 
 
 def refused(policy: str, allowlist: Sequence[str], overrides: Mapping[str, str], prefix: str) -> list[Problem]:
-    """The overrides that the worker's policy does not allow (KIP-458, KIP-1188), in Connect's words.
+    """A problem for each override that the policy of the worker does not allow (KIP-458, KIP-1188), in Connect's words.
 
     Args:
         policy: `All`, `None`, `Principal` or `Allowlist`, in any case.
-        allowlist: for `Allowlist`: the names allowed.
+        allowlist: the names that `Allowlist` allows.
         overrides: names without `prefix`.
         prefix: `producer.override.` and so on.
     """
@@ -131,7 +131,7 @@ def _translate_one(kind: ClientKind, name: str, text: str, where: str, result: T
     if name in _OWN[kind]:
         _own(kind, name, text, where, result)
     elif name == "metadata.max.age.ms" and text.isdigit() and int(text) < 2**63:
-        # Java asks for metadata that often; librdkafka's property of that name is when it forgets them.
+        # In Java the interval between requests; in librdkafka the age at which metadata expires.
         result.own[name] = int(text)
         result.properties["topic.metadata.refresh.interval.ms"] = str(min(int(text), 3_600_000))
         result.properties[name] = str(min(max(int(text) * 3, 1), 86_400_000))
@@ -146,7 +146,7 @@ def _translate_one(kind: ClientKind, name: str, text: str, where: str, result: T
     elif (target := _RENAMED.get(name, name)) in librdkafka.names(kind):
         text = "0" if target in _MINUS_ONE_IS_0 and text == "-1" else text
         result.properties[target] = text
-    elif not _accepted(name, text):
+    elif not is_as_in_penstock(name, text):
         result.unknown.append(Problem(where, _unknown(kind, name)))
 
 
@@ -163,11 +163,6 @@ def _own(kind: ClientKind, name: str, text: str, where: str, result: Translated)
         result.problems.append(Problem(where, f"Invalid value {text} for configuration {name}: {why}"))
 
 
-def _accepted(name: str, text: str) -> bool:
-    """Whether that is what Penstock does anyway, so that there is nothing to say."""
-    return (name, text.lower()) in (("enable.auto.commit", "false"), ("partitioner", "murmur2_random"))
-
-
 def _unknown(kind: ClientKind, name: str) -> str:
     others: tuple[ClientKind, ...] = ("producer", "consumer", "admin")
     fitting = [k for k in others if _RENAMED.get(name, name) in librdkafka.names(k) or name in _OWN[k]]
@@ -178,7 +173,7 @@ def _unknown(kind: ClientKind, name: str) -> str:
 
 
 def _idempotent(result: Translated, origins: Mapping[str, str]) -> None:
-    """Refuse what contradicts an idempotence that the user asked for; without that word it turns idempotence off."""
+    """Refuse values that contradict `enable.idempotence=true`. Where the user did not set that, they turn it off."""
     properties = result.properties
     if properties.get("enable.idempotence", "").lower() != "true":
         return
@@ -219,7 +214,7 @@ def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
     in_flight = properties.get(_IN_FLIGHT, "1")
     if in_flight.isdigit() and int(in_flight) > _MAX_IN_FLIGHT:
         overrule(_IN_FLIGHT, _NEEDS[_IN_FLIGHT])
-    # librdkafka refuses a longer one; Java lets it be, and the transaction's end ends it all the same.
+    # librdkafka refuses one longer than the transaction. Java allows it, and the end of the transaction ends it too.
     delivery, transaction = properties.get("delivery.timeout.ms", ""), properties.get("transaction.timeout.ms", "")
     if delivery.isdigit():
         limit = int(transaction) if transaction.isdigit() else _TRANSACTION_TIMEOUT_MS

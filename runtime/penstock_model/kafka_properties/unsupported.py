@@ -1,11 +1,11 @@
-"""Why a property of Java's clients, or of librdkafka's, has no meaning here. Data, and the look-up."""
+"""Properties of Java's clients and of librdkafka that have no meaning in Penstock, each with the reason."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from penstock_model.connect.worker_config import ClientKind
 
-__all__ = ["why_unsupported"]
+__all__ = ["is_as_in_penstock", "why_unsupported"]
 
 _GROUP: Final = "sinks do not join their consumer group; partitions are dealt to tasks by rule"
 _COMMITS: Final = "offsets are committed by the task, after the sink's commit"
@@ -67,13 +67,18 @@ _OF_KIND: Final[Mapping[ClientKind, Mapping[str, str]]] = {
     "consumer": _CONSUMER,
     "admin": _ADMIN,
 }
-# What Penstock does anyway: a configuration that says so is right, and there is nothing to tell.
-_SAME: Final = frozenset((("enable.auto.commit", "false"), ("partitioner", "murmur2_random")))
+# Penstock behaves so in any case. A configuration that requests it is right, and needs no message.
+_AS_IN_PENSTOCK: Final = frozenset((("enable.auto.commit", "false"), ("partitioner", "murmur2_random")))
+
+
+def is_as_in_penstock(name: str, text: str) -> bool:
+    """Whether Penstock behaves in any case as this property requests."""
+    return (name, text.lower()) in _AS_IN_PENSTOCK
 
 
 def why_unsupported(kind: ClientKind, name: str, text: str) -> str | None:
-    """Why that property of a client means nothing here; None when it may mean something."""
-    if (name, text.lower()) in _SAME:
+    """Why a client property has no meaning in Penstock; None if it may have one."""
+    if is_as_in_penstock(name, text):
         return None
     if name == "auto.offset.reset" and text.lower().startswith("by_duration"):
         return "librdkafka knows earliest, latest and none"
