@@ -35,7 +35,7 @@ _VERSION: Final = importlib.metadata.version("penstock")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGTERM; the exit code: 0 as asked, 1 something ended by itself, 2 the configuration is wrong."""
+    """Run until SIGTERM. Exit code 0: ended as asked, 1: a part of the operator failed, 2: the configuration is wrong."""
     options = _parser().parse_args(arguments)
     logs.configure()
     try:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             log.critical("%s", problem)
         return _WRONG
     except OperatorError as e:
-        log.critical("The operator cannot begin: %s", e)
+        log.critical("The operator cannot start: %s", e)
         return _FAILED
     try:
         asyncio.run(_operate(settings, kube, key, Reconciler(), metrics))
@@ -72,12 +72,12 @@ async def _operate(settings: Settings, kube: Kube, key: bytes, reconcile: Reconc
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, operator.stop)
-    log.info("Penstock's operator %s of release %s begins", _VERSION, settings.release.label)
+    log.info("Penstock's operator %s of release %s starts", _VERSION, settings.release.label)
     await operator.run()
 
 
 def _kubeconfig(given: str | None) -> Path | None:
-    """The file; with the option alone that of KUBECONFIG, or the user's. Without it the environment has no say."""
+    """The file of `--kubeconfig`; without a value that of $KUBECONFIG or the user. None without the option."""
     if given is None:
         return None
     return Path(given or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser()
@@ -95,9 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--secrets", type=Path, default=Path(SECRETS_DIR), help="mounted Secrets (%(default)s)")
     parser.add_argument(
         "--kubeconfig", nargs="?", const="", default=None,
-        help="reach the cluster by this file; without a value by $KUBECONFIG. Else: by the pod's service account",
+        help="a kubeconfig file; without a value that of $KUBECONFIG. Without the option: the pod's service account",
     )  # fmt: skip
-    parser.add_argument("--context", default=None, help="of the kubeconfig file; its current one")
+    parser.add_argument("--context", default=None, help="of the kubeconfig file (default: its current context)")
     parser.add_argument("--version", action="version", version=_VERSION)
     return parser
 

@@ -1,4 +1,4 @@
-"""What a reconciliation is given: made once, by the composition root."""
+"""The context of a reconciliation: created once, by `operator.py`."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Runs what blocks in a thread of the operator's own pool."""
+    """Runs a blocking call in a thread of the operator's pool."""
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The call's result.
@@ -39,15 +39,15 @@ class Context:
     Attributes:
         kube: the API server; blocking, so call it through `run`.
         status: the status topic; its reads do not block, `write` and `forget` do.
-        connectors: every one that there is, as a watch told of it last.
+        connectors: all Connectors, as the watch saw them last.
         settings: of the release.
         hmac_key: of the release, for hashes of secrets.
         run: runs a blocking call in the operator's pool.
         metrics: the connectors' and the operator's.
-        job_slots: how many short pods may live at once.
+        job_slots: limits how many job pods exist at once.
         rollout: limits how many Connectors restart at once for a change of the release.
         release: the hash of what the release gives to every plan.
-        wake: has a Connector looked at again.
+        wake: lets a Connector be reconciled soon.
         clock: seconds since 1970.
     """
 
@@ -66,4 +66,4 @@ class Context:
 
 
 Reconcile = Callable[[Key, Context], Awaitable[float | None]]
-"""Brings a Connector and what belongs to it to what is asked; seconds until it wants to run again, None: no wish."""
+"""Reconciles a Connector; returns the seconds after which to do so again, None: only at an event."""

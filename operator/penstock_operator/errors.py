@@ -1,11 +1,11 @@
-"""What goes wrong between the operator and the API server or Kafka, split by what follows from it.
+"""The errors between the operator and the API server or Kafka, by what follows from each.
 
     OperatorError
-    ├── Conflict       somebody else changed the object: gather again, at once
-    ├── NotYet         the server asks for patience: again after `retry_after`
-    ├── Unavailable    nobody answers, or with an error of their own: again with back-off
-    ├── Refused        the request itself is not accepted: its message is for the user
-    └── Unforeseen     a fault of the operator's own, or an answer that nobody gives
+    ├── Conflict       the object was changed meanwhile: observe again, at once
+    ├── NotYet         the server asks to wait: try again after `retry_after`
+    ├── Unavailable    no answer, or a server error: try again with back-off
+    ├── Refused        the server does not accept the request: the message is for the user
+    └── Unforeseen     a fault of the operator itself
 
 All messages are sentences that may be shown: they begin with what was being done.
 """
@@ -17,7 +17,7 @@ __all__ = ["Conflict", "NotYet", "OperatorError", "Refused", "Unavailable", "Unf
 
 
 class OperatorError(ConnectError):
-    """Something outside did not do what was asked of it."""
+    """The API server or Kafka did not carry out a request."""
 
 
 class Conflict(OperatorError):
@@ -25,10 +25,10 @@ class Conflict(OperatorError):
 
 
 class NotYet(OperatorError):
-    """Not now.
+    """The server asks to try again later.
 
     Args:
-        message: what was asked, and who asks for patience.
+        message: the request, and the answer.
         retry_after: seconds.
     """
 
@@ -41,8 +41,8 @@ class Unavailable(OperatorError):
     """No answer, or one that says nothing about the request.
 
     Args:
-        message: what was asked, and what came instead.
-        retry_after: seconds, where the server said so.
+        message: the request, and what came instead of an answer.
+        retry_after: seconds, if the server named them.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -51,14 +51,14 @@ class Unavailable(OperatorError):
 
 
 class Refused(OperatorError):
-    """The server understood the request and does not want it: not allowed, not valid, over quota, denied by admission.
+    """The server refused the request: not allowed, not valid, over quota, denied by admission.
 
     Args:
-        message: what was asked.
+        message: the request.
         answer: the server's own sentence.
         status: the HTTP status.
-        reason: the server's word for it (`Forbidden`, `Invalid`).
-        causes: its words for details (`FieldValueInvalid`, `NamespaceTerminating`).
+        reason: the server's reason (`Forbidden`, `Invalid`).
+        causes: the reasons of its details (`FieldValueInvalid`, `NamespaceTerminating`).
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class Refused(OperatorError):
 
     @property
     def over_quota(self) -> bool:
-        """Whether a ResourceQuota is used up: room may come."""
+        """Whether a ResourceQuota is used up, which may pass."""
         return self.reason == Reason.FORBIDDEN and "exceeded quota" in self.answer
 
 
 class Unforeseen(OperatorError):
-    """What the log holds with its trace: its words may hold anything, and are not shown."""
+    """An exception that the log has with its trace. Its text may contain secrets, and is not shown elsewhere."""
 
     def __init__(self) -> None:
         super().__init__("The operator failed at this Connector by a fault of its own")

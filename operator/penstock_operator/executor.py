@@ -1,4 +1,4 @@
-"""Runs what blocks in threads of the operator's own, few enough, each call with a time limit."""
+"""Runs blocking calls in a bounded pool of threads, each with a time limit."""
 
 import asyncio
 import contextvars
@@ -22,7 +22,7 @@ class Pool:
 
     Args:
         threads: how many calls at once.
-        seconds: how long the caller waits; the call itself goes on to its own time-outs.
+        seconds: how long a caller waits; the call itself goes on until its own time-outs.
     """
 
     def __init__(self, threads: int, *, seconds: float = _SECONDS) -> None:
@@ -32,7 +32,7 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way, also one that nobody waits for any more."""
+        """Whether a call is under way, also one whose caller has stopped waiting."""
         return any(not call.done() for call in [*self._calls])
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -41,7 +41,7 @@ class Pool:
         Raises:
             Unavailable: it took too long.
         """
-        within = contextvars.copy_context()  # so that its log lines name the connector
+        within = contextvars.copy_context()  # its log lines name the connector
         call_ = functools.partial(within.run, functools.partial(call, *args, **kwargs))
         submitted = self._executor.submit(call_)
         self._calls.add(submitted)
@@ -57,5 +57,5 @@ class Pool:
             raise Unavailable(f"No answer within {self._seconds:.0f} s: {what}") from None
 
     def close(self) -> None:
-        """Take no more calls; those under way are not waited for."""
+        """Accept no more calls, and do not wait for those under way."""
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,6 +1,6 @@
-"""How many job pods may live at once in a release, and whose turn it is.
+"""Job slots: the limit of job pods at once in a release, and the order in which connectors get them.
 
-`granted` decides, and is pure. `JobSlots` keeps count; it is used in the event loop's thread only.
+`granted` decides, and is pure. `JobSlots` keeps the counts; it is used in the event loop's thread only.
 """
 
 import itertools
@@ -14,17 +14,18 @@ from penstock_operator.queue.key import Key
 __all__ = ["JobSlots", "granted"]
 
 _OVERTAKEN: Final = 3
-"""So many urgent connectors in a row may go before one that has waited longer."""
+"""How many urgent connectors in a row may go before one that has waited longer."""
 
 
 def granted(most: int, held: Mapping[str, int], waiting: Sequence[Key]) -> tuple[Key, ...]:
-    """The connectors that get the free slots now, in their order.
+    """The connectors that get the free slots now, in order.
 
     A free slot goes to the namespace that holds the fewest, and among equal ones to the connector that waits longest.
-    The last free slot is kept for a namespace that holds none: no namespace has all of them, whatever its pods wait for.
+    The last free slot is kept for a namespace that holds none, so that no namespace has all of them, whatever its pods
+    wait for.
 
     Args:
-        most: slots in all.
+        most: the number of slots.
         held: taken slots by namespace.
         waiting: connectors that want one slot each, the longest waiting first.
     """
@@ -61,10 +62,10 @@ class JobSlots:
         # By namespace and urgency, in the order of waiting: since when, whether it was woken.
         self._waiting: dict[tuple[str, bool], dict[Key, tuple[int, bool]]] = {}
         self._numbers = itertools.count()
-        self._overtaking = 0  # urgent ones in a row that went before one that waited longer
+        self._overtaking = 0  # how many urgent ones in a row went before one that waited longer
 
     def adopt(self, pods: Mapping[str, Key]) -> None:
-        """Count pods that live already, `<namespace>/<name>`, as after a restart; more than there are slots, too."""
+        """Count job pods (`<namespace>/<name>`) that exist at the operator's start, also more than there are slots."""
         self._taken.update(pods)
 
     def room(self, key: Key, *, urgent: bool = True) -> bool:
@@ -89,7 +90,7 @@ class JobSlots:
             self._call()
 
     def living(self, key: Key, pods: frozenset[str]) -> None:
-        """These pods of a connector live, and no others."""
+        """Set which job pods of a connector exist."""
         gone = [p for p, k in self._taken.items() if k == key and p not in pods]
         for pod in gone:
             del self._taken[pod]
@@ -98,7 +99,7 @@ class JobSlots:
             self._call()
 
     def wait(self, key: Key, *, urgent: bool = True) -> None:
-        """Wake this connector once there is a slot for it."""
+        """Let this connector wait for a slot; it is woken when it gets one."""
         number = self._number(key)
         if key not in self._waiting.get((key.namespace, urgent), {}):  # else it keeps its place
             self._leave(key)
@@ -107,7 +108,7 @@ class JobSlots:
         self._call()
 
     def withdraw(self, key: Key) -> None:
-        """This connector wants no slot any more: the next one's turn."""
+        """Remove this connector from those that wait; the next one follows."""
         if self._leave(key):
             self._call()
 
@@ -126,7 +127,7 @@ class JobSlots:
 
     def _granted(self, *more: tuple[Key, bool]) -> tuple[Key, ...]:
         held = Counter(key.namespace for key in self._taken.values())
-        # Of a namespace no more than there are slots: ten thousand that wait there cost the others nothing.
+        # At most as many of a namespace as there are slots, so that ten thousand waiting ones cost the others nothing.
         waiting = [
             (not urgent, number, key)
             for (_, urgent), queue in self._waiting.items()

@@ -1,4 +1,4 @@
-"""The operator's log: one JSON object a line on standard error, as tasks write theirs, with the connector it is about."""
+"""The operator's log: JSON lines on standard error, in the format of tasks, each with the connector that it is about."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ _REPEATING: Final = ("kopf", "penstock.librdkafka", "urllib3", "aiohttp", "async
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one line of JSON; a record made while a key is worked on carries `connector`."""
+    """Formats a record as one line of JSON; during a reconciliation it has the field `connector`."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
-        # kopf calls a request an error that it is about to repeat.
+        # kopf logs a request that it will retry as an error.
         level = (
             "warning" if record.name.startswith("kopf") and "will retry" in record.getMessage() else record.levelname
         )
@@ -49,7 +49,7 @@ class JsonLines(logging.Formatter):
 
 
 class Seldom(logging.Filter):
-    """Lets what libraries repeat through once in a while only; numbers do not make a message another one."""
+    """Lets each message of a library through once in a while. Messages that differ in numbers only count as one."""
 
     def __init__(self, seconds: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Seldom(logging.Filter):
         self._seen: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether this one is ours, or new."""
+        """Whether the record is Penstock's own, or not a repetition."""
         if not record.name.startswith(_REPEATING):
             return True
         if record.threadName == OPTIONAL_THREAD and record.levelno >= logging.ERROR:  # `optional_kinds` reports it
@@ -74,7 +74,7 @@ class Seldom(logging.Filter):
 
 
 def configure(level: str = "INFO", *, redact: Callable[[str], str] = str, stream: IO[str] | None = None) -> None:
-    """Send every log line of this process there, Python's warnings and errors that nobody caught among them."""
+    """Write all log lines of this process to `stream`, also Python's warnings and uncaught errors."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(redact))
     handler.addFilter(Seldom())
@@ -83,7 +83,7 @@ def configure(level: str = "INFO", *, redact: Callable[[str], str] = str, stream
     root.setLevel(level)
     for name, least in (("kopf", "WARNING"), ("aiohttp", "WARNING"), ("urllib3", "ERROR")):
         logging.getLogger(name).setLevel("DEBUG" if level == "DEBUG" else least)
-    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)  # it warns that signals are ours to handle
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)  # it warns of signals
     logging.getLogger("penstock.librdkafka").setLevel(logging.ERROR)
     logging.captureWarnings(capture=True)
     log = logging.getLogger("python")

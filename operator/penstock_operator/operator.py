@@ -1,4 +1,4 @@
-"""Puts the operator's parts together and runs them until it is told to end, or one of them has."""
+"""Wires the operator's parts together and runs them until it is asked to stop, or until one of them fails."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ from penstock_operator.kubernetes.optional_kinds import OptionalKinds
 from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
-from penstock_operator.probes import Heart, Server, metrics_page, probe_page
+from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
 from penstock_operator.queue.resync import orphans, resync, spread
@@ -55,19 +55,19 @@ _LEASE, _FIRST_LIST, _STATUS = "lease", "first list", "status topic"
 
 
 def identity(environment: Mapping[str, str] = os.environ) -> str:
-    """Of this process, as others see it in the Lease: of its pod, where the pod says so, else unique."""
+    """The identity of this process in the Lease: its pod's name and uid, or else a unique name."""
     pod, uid = environment.get(POD_NAME_VARIABLE), environment.get(POD_UID_VARIABLE)
     return f"{pod}_{uid}" if pod and uid else f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class Operator:
-    """One operator of a release. Made and run in one event loop.
+    """One operator of a release. Created and run in one event loop.
 
     Args:
         settings: of the release.
-        kube: the API server; tells `metrics` of its requests.
+        kube: the API server; counts its requests in `metrics`.
         hmac_key: of the release.
-        reconcile: what is done for a key.
+        reconcile: reconciles a key.
         metrics: of this operator.
         name: in the Lease.
     """
@@ -89,22 +89,24 @@ class Operator:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._index = ConnectorIndex(settings.worker)
-        self._loop_heart = Heart("event loop", _STILL)
-        self._kopf_heart = Heart("event loop of kopf", _STILL)
+        self._loop_heartbeat = Heartbeat("event loop", _STILL)
+        self._kopf_heartbeat = Heartbeat("event loop of kopf", _STILL)
         self._watch_health: WatchHealth | None = None
         self._optional_kinds: OptionalKinds | None = None
         self._status: StatusTopic | None = None
         self._context: Context | None = None
         self._failure: BaseException | None = None
-        self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.hurry(key))
+        self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.add_urgent(key))
         self.queue = WorkQueue(
             self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
         )
         metrics.queue(self.queue.figures)
-        self._unused = {kind: WorkQueue(partial(self._say_unused, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)}
+        self._unused = {
+            kind: WorkQueue(partial(self._write_unsupported_status, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)
+        }
 
     def stop(self) -> None:
-        """End gracefully; from the loop's thread."""
+        """Stop gracefully. Call it in the loop's thread."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -130,7 +132,7 @@ class Operator:
                 if (kinds := await self._kinds()) is not None and await self._count_job_pods():
                     watching = self._begin(kinds)
                     tasks.append(self._task("resync", self._after_first_list()))
-                    tasks.append(self._task("rollout", self._count_places()))
+                    tasks.append(self._task("rollout", self._load_rollout()))
                     assert self._optional_kinds is not None
                     follow = self._optional_kinds.follow
                     tasks += (self._task(kind.plural, follow(kind)) for kind in (POLICY, PLUGIN_VERSION))
@@ -142,7 +144,7 @@ class Operator:
         if self._failure is not None:
             raise self._failure
 
-    # Beginning
+    # Start
 
     async def _take_lease(self) -> bool:
         told: str | None = None
@@ -161,7 +163,7 @@ class Operator:
         return False
 
     async def _kinds(self) -> list[Kind] | None:
-        """What to watch from the beginning on; None: told to end before the CRDs were there."""
+        """Wait for the CRDs. Returns the kinds to watch from the start; None: asked to stop before."""
         told = False
         while not self._stopping.is_set():
             try:
@@ -176,7 +178,7 @@ class Operator:
         return None
 
     async def _count_job_pods(self) -> bool:
-        """Have job pods that an operator before this one created count; False: told to end before they were seen."""
+        """Count the job pods that an earlier operator created; False: asked to stop before they were read."""
         while not self._stopping.is_set():
             try:
                 pods = await self._pool(living_job_pods, self._kube, self._settings, time.time())
@@ -185,7 +187,7 @@ class Operator:
                 await self._pause(_RETRY)
             else:
                 self._job_slots.adopt(pods)
-                for key in set(pods.values()):  # its Connector may be gone, and the pod in a moment: no event tells
+                for key in set(pods.values()):  # the Connector and then the pod may be gone before the watch begins
                     self.queue.add(key)
                 return True
         return False
@@ -209,17 +211,17 @@ class Operator:
         self._context = Context(
             kube=kube, status=self._status, connectors=self._index, settings=self._settings,
             hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, rollout=limiter,
-            release=release(self._settings), wake=self.queue.hurry, clock=time.time,
+            release=release(self._settings), wake=self.queue.add_urgent, clock=time.time,
         )  # fmt: skip
         for queue in (self.queue, *self._unused.values()):
             queue.start()
         events = EventKeys(
-            self._index, self.queue.add, self.queue.hurry, self._settings.plugins.shared_namespaces,
+            self._index, self.queue.add, self.queue.add_urgent, self._settings.plugins.shared_namespaces,
             lambda kind, key: self._unused[kind].add(key),
         )  # fmt: skip
         watching = KopfWatch(
             self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, health=self._watch_health,
-            beat=self._kopf_heart.beat,
+            beat=self._kopf_heartbeat.beat,
         )  # fmt: skip
         watching.start(lambda: self._from_thread(self._watching_ended, watching))
 
@@ -233,7 +235,7 @@ class Operator:
         self._optional_kinds = OptionalKinds(lambda kind: self._pool(self._kube.serves, kind), watch)
         return watching
 
-    # While it runs
+    # Running
 
     async def _work(self, key: Key) -> float | None:
         assert self._context is not None
@@ -242,10 +244,10 @@ class Operator:
             self.queue.forget(key)
         return again
 
-    async def _say_unused(self, kind: Kind, key: Key) -> None:
+    async def _write_unsupported_status(self, kind: Kind, key: Key) -> None:
         kube = self._kube.within(self._lease.check)
         document = await self._pool(kube.get, kind, key.namespace, key.name)
-        if document is None or (status := unsupported_kinds.status(document, time.time())) is None:
+        if document is None or (status := unsupported_kinds.unsupported_status(document, time.time())) is None:
             return
         await self._pool(
             kube.apply_status, kind, key.namespace, key.name, status, uid=document["metadata"]["uid"],
@@ -253,7 +255,7 @@ class Operator:
         )  # fmt: skip
 
     def _hold(self) -> None:
-        """Somebody else may have the Lease: begin nothing, and end what is under way."""
+        """Stop all work: another operator may have the Lease."""
         for queue in (self.queue, *self._unused.values()):
             queue.block(_LEASE)
             queue.interrupt()
@@ -264,10 +266,9 @@ class Operator:
 
     async def _live(self) -> None:
         while True:
-            self._loop_heart.beat()
-            if (
-                not self._lease.is_held
-            ):  # also while an attempt to renew it waits for an answer: who takes it now may act
+            self._loop_heartbeat.beat()
+            # Also while a renewal waits for its answer: another operator that takes the Lease now may act.
+            if not self._lease.is_held:
                 self._hold()
             await asyncio.sleep(1.0)
 
@@ -288,8 +289,8 @@ class Operator:
         assert self._status is not None
         await resync(self.queue.add, self._index, self._status, self._settings)
 
-    async def _count_places(self) -> None:
-        """Who is being restarted for a change of the release stands in the statuses; until they are read nobody is."""
+    async def _load_rollout(self) -> None:
+        """Read from the statuses which Connectors are being restarted for the release; none is restarted before."""
         assert self._context is not None
         while True:
             try:
@@ -316,7 +317,7 @@ class Operator:
 
     def _records_changed(self, connect_name: str) -> None:
         for key in self._index.named(connect_name):
-            self.queue.hurry(key)
+            self.queue.add_urgent(key)
 
     def _find_orphans(self) -> None:
         if self._status is None or not self._status.caught_up:
@@ -340,7 +341,7 @@ class Operator:
         return task
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        """What none of them expected: better an operator that begins anew than one that lacks a part."""
+        """Stop after an unexpected exception: a restarted operator is better than one without a part."""
         if not task.cancelled() and (error := task.exception()) is not None:
             log.critical("The operator's %s has ended: %s", task.get_name(), error, exc_info=error)
             self._fail(error)
@@ -358,7 +359,7 @@ class Operator:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
-    # Ending
+    # Stop
 
     async def _end(self, watching: KopfWatch | None, tasks: list[asyncio.Task[None]]) -> None:
         if watching is not None:
@@ -376,7 +377,7 @@ class Operator:
         if self._status is not None:
             await self._loop.run_in_executor(None, self._status.close, 2.0)
         try:
-            if self._pool.busy:  # a request that nobody answers yet may still be carried out
+            if self._pool.busy:  # a request without an answer may still be carried out
                 log.warning(
                     "Requests are under way: the Lease is not given back, the next operator waits until it ends"
                 )
@@ -391,8 +392,8 @@ class Operator:
 
     def _alive(self) -> Mapping[str, Callable[[], str | None]]:
         return {
-            "loop": self._loop_heart.check,
-            "kopf": self._kopf_heart.check,
+            "loop": self._loop_heartbeat.check,
+            "kopf": self._kopf_heartbeat.check,
             "queue": self._queue_stuck,
             "watches": lambda: self._watch_health.check_alive() if self._watch_health is not None else None,
             "statusTopic": self._status_stuck,
@@ -402,7 +403,7 @@ class Operator:
         def begun() -> str | None:
             if self._watch_health is not None:
                 return self._watch_health.check_ready()
-            if self._lease.stands_by:  # ready for what it is there for: to take over
+            if self._lease.stands_by:  # it is ready to take over
                 return None
             if not self._lease.is_held:
                 return (

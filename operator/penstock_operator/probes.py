@@ -1,7 +1,4 @@
-"""What the kubelet asks: whether the operator lives, whether it is ready. Answered by a thread of its own.
-
-So that a blocked event loop is told, not suffered.
-"""
+"""Serves liveness and readiness probes and metrics, in a thread of its own, so that a blocked event loop is noticed."""
 
 import json
 import logging
@@ -15,36 +12,36 @@ from typing import Final
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-__all__ = ["Check", "Heart", "Page", "Server", "metrics_page", "probe_page"]
+__all__ = ["Check", "Heartbeat", "Page", "Server", "metrics_page", "probe_page"]
 
 log = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
-"""What is wrong, in a sentence; None: nothing."""
+"""Returns the problem as a sentence; None: there is none."""
 
 Page = Callable[[], tuple[int, str, bytes]]
-"""Status, content type, body."""
+"""Returns HTTP status, content type and body."""
 
 _SECONDS: Final = 5.0
 _PIECE: Final = 64 << 10
 
 
-class Heart:
-    """Beaten by what must not stand still."""
+class Heartbeat:
+    """The heartbeat of the event loop, or of the watches."""
 
     def __init__(self, name: str, most: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Stands still when it was not beaten for `most` seconds."""
+        """It fails its check when there was no beat for `most` seconds."""
         self._name = name
         self._most = most
         self._clock = clock
         self._beaten: float | None = None
 
     def beat(self) -> None:
-        """All is well."""
+        """Record that the loop turns."""
         self._beaten = self._clock()
 
     def check(self) -> str | None:
-        """Nothing before the first beat."""
+        """The problem, if the last beat is too old; None before the first beat."""
         if self._beaten is None:
             return None
         age = self._clock() - self._beaten
@@ -52,11 +49,11 @@ class Heart:
 
 
 def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
-    """200 with `ok`, or 503 with everything that is wrong, by name.
+    """A page with status 200 and `ok`, or 503 and all problems by the names of their checks.
 
     Args:
         checks: by name.
-        fatal: whoever asks ends this process where something stays wrong, so the log says what it was, once.
+        fatal: the kubelet ends this process if a problem stays, so each problem is logged once.
     """
     told: set[str] = set()
 
@@ -74,7 +71,7 @@ def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
 
 
 def metrics_page(text: Callable[[], bytes]) -> Page:
-    """Prometheus' text format."""
+    """A page in Prometheus' text format."""
     return lambda: (200, CONTENT_TYPE_LATEST, text())
 
 
@@ -98,7 +95,7 @@ class Server:
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                for at in range(0, len(body), _PIECE):  # each in time: a large page takes a slow reader longer
+                for at in range(0, len(body), _PIECE):  # each with the time limit: a slow client
                     self.wfile.write(body[at : at + _PIECE])
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
@@ -111,7 +108,7 @@ class Server:
             def server_bind(self) -> None:
                 if self.address_family == socket.AF_INET6:
                     self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-                socketserver.TCPServer.server_bind(self)  # HTTPServer's asks the DNS for our own name
+                socketserver.TCPServer.server_bind(self)  # HTTPServer's looks this machine's name up in DNS
                 self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
 
         self._server = Listener(("::" if Listener.address_family == socket.AF_INET6 else "", port), Handler)
@@ -119,7 +116,7 @@ class Server:
         threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 

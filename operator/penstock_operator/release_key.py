@@ -1,6 +1,6 @@
-"""The release's key, with which Secrets are compared as hashes: the operator makes it itself, once.
+"""The release's key for hashes of Secrets. The operator creates it itself, once.
 
-A template of the chart could not: it would draw another one at every sync of a GitOps tool, and restart every task.
+A template of the chart cannot: it would create another key at every sync of a GitOps tool, and so restart every task.
 """
 
 import base64
@@ -22,19 +22,19 @@ _FIELD: Final = "key"
 
 
 def secret_name(settings: Settings) -> str:
-    """Of the Secret that the operator keeps it in, in the release's namespace."""
+    """The name of the Secret with the key, in the release's namespace."""
     return f"{settings.release.name}-secret-hash-key"
 
 
 def release_key(path: Path, settings: Settings, kube: Kube) -> bytes:
-    """The key: of a file, where one is mounted; else of the release's Secret, which is made when it is not there.
+    """Read the key from the mounted file, or else from the release's Secret, which is created if it does not exist.
 
     Raises:
         ConfigError: it is too short, or cannot be read.
         OperatorError: the API server refuses or is away.
     """
     if not settings.secrets.watch:
-        return b""  # Secrets are not looked at, and so nothing is hashed
+        return b""  # Secrets are not read, and so nothing is hashed
     if path.exists():
         return _checked(_read(path), str(path))
     name, namespace = secret_name(settings), settings.release.namespace

@@ -1,7 +1,7 @@
-"""Kinds of resources that this release has a definition of and does nothing with: their status says so. Pure.
+"""The status of resources whose kind is defined but not supported in this release. Pure.
 
-Without a status whoever waits for them (kubectl wait, Flux) would wait until its time is up. `Stalled=True` ends it at once,
-as a failure: nothing will come of the resource, and a connector that names it is refused.
+Without a status, kubectl wait or Flux would wait until their time-out. `Stalled=True` ends that at once, as a failure:
+nothing happens with the resource, and a connector that names it is refused.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType, Reason
 
-__all__ = ["UNUSED", "status"]
+__all__ = ["UNUSED", "unsupported_status"]
 
 UNUSED: Final[Mapping[str, str]] = {
     POLICY.kind: "policies are not applied in this release; write topic.creation.* into spec.config of the connectors, or "
@@ -19,11 +19,11 @@ UNUSED: Final[Mapping[str, str]] = {
     PLUGIN_VERSION.kind: "images of plugins are not used in this release; put the plugin into the runtime's image (Helm: "
     "images.runtime)",
 }
-"""By kind: what there is instead."""
+"""By kind: what to use instead."""
 
 
-def status(document: Mapping[str, Any], now: float) -> dict[str, Any] | None:
-    """The status that such a resource is to have; None: it has it.
+def unsupported_status(document: Mapping[str, Any], now: float) -> dict[str, Any] | None:
+    """The status of such a resource; None: it has this status already.
 
     Args:
         document: the resource.

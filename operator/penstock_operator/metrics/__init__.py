@@ -1,4 +1,4 @@
-"""What Prometheus reads of the operator: how it works, and the connectors that there are now."""
+"""The operator's metrics for Prometheus: of the operator itself, and of each connector."""
 
 from penstock_operator.metrics.connector_rows import STATES, ConnectorFigures
 from penstock_operator.metrics.operator_metrics import Metrics, QueueFigures, RolloutFigures

@@ -1,6 +1,6 @@
-"""The connectors in Prometheus' text format: the rows of each are made when it changes, and a page only puts them together.
+"""The metrics of the connectors. The rows of a connector are rendered when it changes; a scrape only joins them.
 
-A page that made all of them at each scrape would hold up everything else for as long as there are connectors.
+To render all of them at each scrape would delay everything else, the longer the more connectors there are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,19 +16,19 @@ from penstock_operator.queue.key import Key
 __all__ = ["STATES", "ConnectorFigures", "ConnectorRows"]
 
 STATES: Final = ("Unassigned", "Running", "Paused", "Stopped", "Failed")
-"""Those that every connector and every task has a row for, also where it is 0."""
+"""States with a row for every connector and task, even if its value is 0."""
 
 
 @dataclass(frozen=True)
 class ConnectorFigures:
-    """What is shown of a connector.
+    """The figures of a connector.
 
     Attributes:
         class_name, type, version: of its plugin; type is `source`, `sink` or empty.
-        state: in a word; one of `STATES`, or one of its own, which then has a row too.
+        state: one of `STATES`, or another one, which then has a row too.
         tasks: how many are in each state.
-        restarts: of its tasks, since the connector was made.
-        ready: condition Ready is True; not where that cannot be found out.
+        restarts: of its tasks, since the connector was created.
+        ready: condition Ready is True; False if the operator cannot find that out.
     """
 
     class_name: str = ""
@@ -41,25 +41,25 @@ class ConnectorFigures:
 
 
 class ConnectorRows:
-    """What is shown of each connector. Usable by many threads."""
+    """The rows of all connectors. Usable by many threads."""
 
     def __init__(self) -> None:
         self._shown: dict[Key, tuple[ConnectorFigures, list[bytes]]] = {}
         self._heads = [block.head for block in _blocks(_families({}))]
 
     def put(self, key: Key, figures: ConnectorFigures) -> None:
-        """Show a connector so from now on, in the place of what was shown."""
+        """Set the figures of a connector."""
         shown = self._shown.get(key)
         if shown is None or shown[0] != figures:
             self._shown[key] = figures, [block.rows for block in _blocks(_families({key: figures}))]
 
     def not_ready(self, key: Key) -> None:
-        """Show it as not ready, where it is shown."""
+        """Set a known connector to not ready."""
         if (shown := self._shown.get(key)) is not None:
             self.put(key, replace(shown[0], ready=False))
 
     def drop(self, key: Key) -> None:
-        """The connector is gone."""
+        """Remove a connector."""
         self._shown.pop(key, None)
 
     def page(self) -> bytes:
@@ -83,10 +83,10 @@ class _Given(Collector):
 
 
 def _blocks(families: Iterable[Metric]) -> list[_Block]:
-    """One for each metric: what stands before its rows, and its rows."""
+    """One block for each metric: its comment lines, and its rows."""
     found = []
     for family in families:
-        # By \n alone: a label may hold the other ends of lines that Python knows.
+        # Split at \n only: a label may contain other characters that Python takes for the end of a line.
         lines = [line + b"\n" for line in generate_latest(_Given(family)).split(b"\n")[:-1]]
         heads = [line for line in lines if line.startswith(b"# ")]
         found.append(_Block(b"".join(heads), b"".join(lines[len(heads) :])))

@@ -1,4 +1,4 @@
-"""How the operator works: reconciliations, requests, the queue, the Lease."""
+"""The metrics of the operator itself: reconciliations, requests, the queue, the rollout, the Lease."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
 @dataclass(frozen=True)
 class QueueFigures:
-    """Of the work queue, as it is asked.
+    """The present figures of the work queue.
 
     Attributes:
         waiting: keys that are due and wait for a slot.
@@ -37,15 +37,15 @@ class QueueFigures:
 
 @dataclass(frozen=True)
 class RolloutFigures:
-    """Of the rollout of a change of the release, as it is asked.
+    """The present figures of the rollout of a change of the release.
 
     Attributes:
         waiting: Connectors that wait for their turn.
         restarting: those that are being restarted.
         failed: those that were Ready before their restart, and are not since.
         planning: those whose new plan is still being made.
-        stopped: somewhere, or everywhere, nobody is restarted any more.
-        stopped_namespaces: in so many nobody is.
+        stopped: the rollout has stopped, somewhere or everywhere.
+        stopped_namespaces: in how many namespaces it has stopped.
     """
 
     waiting: int = 0
@@ -57,7 +57,7 @@ class RolloutFigures:
 
 
 class Metrics:
-    """All of it, in a registry of its own but for the connectors. Usable by many threads."""
+    """All metrics. Usable by many threads."""
 
     def __init__(self, *, version: str = "", release: str = "") -> None:
         self.registry = CollectorRegistry()
@@ -84,23 +84,23 @@ class Metrics:
         self.registry.register(_Now(self))
 
     def connector(self, key: Key, figures: ConnectorFigures) -> None:
-        """Show a connector so from now on, in the place of what was shown."""
+        """Set the figures of a connector."""
         self._connectors.put(key, figures)
 
     def not_ready(self, key: Key) -> None:
-        """It cannot be looked at: what is shown of it stays, but for that it is ready."""
+        """Set a connector that cannot be read to not ready; its other figures stay."""
         self._connectors.not_ready(key)
 
     def forget(self, key: Key) -> None:
-        """The connector is gone."""
+        """Remove a connector."""
         self._connectors.drop(key)
 
     def reconciled(self, outcome: str, seconds: float) -> None:
-        """A run has ended: done, error or timeout."""
+        """Count a reconciliation; its outcome is `done`, `error` or `timeout`."""
         self._reconciles.labels(outcome).observe(seconds)
 
     def requested(self, verb: str, kind: str, code: int) -> None:
-        """A request to the API server was answered."""
+        """Count a request to the API server."""
         self._requests.labels(verb, kind, str(code)).inc()
 
     def requests(self) -> Mapping[tuple[str, str, str], int]:

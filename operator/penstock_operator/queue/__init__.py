@@ -1,1 +1,1 @@
-"""The work queue, and what puts keys into it."""
+"""The work queue, and the sources of its keys."""

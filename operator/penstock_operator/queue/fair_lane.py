@@ -1,4 +1,4 @@
-"""Keys that wait for a time, and from then on for their turn: namespaces take turns, so that none holds up another."""
+"""Keys that wait for a time, and then for their turn. Namespaces take turns, so that none delays another."""
 
 import heapq
 import itertools
@@ -15,12 +15,12 @@ _NEVER: Final = float("inf")
 
 
 class Lane:
-    """Entries of a work queue. A turn costs the same, however many keys and namespaces wait.
+    """Entries of a work queue. The cost of a turn does not depend on the number of keys and namespaces.
 
-    An entry is not taken back: `counts` says whether it still does, when its turn comes.
+    Entries are not removed: `counts` tells, when the turn of one comes, whether it is still valid.
 
     Args:
-        counts: whether a key is still to be taken by its entry of this time.
+        counts: whether the entry of this key and time is still valid.
     """
 
     def __init__(self, counts: Callable[[Key, float], bool]) -> None:
@@ -29,14 +29,14 @@ class Lane:
         self._later: list[_Entry] = []
         self._due: dict[str, list[_Entry]] = {}
         self._turns: deque[str] = deque()
-        """The namespaces in `_due`, whose turn comes next first: one that had a turn goes to the end."""
+        """The namespaces in `_due` in the order of their turns; after its turn a namespace goes to the end."""
 
     def put(self, key: Key, when: float) -> None:
-        """Have a key taken at this time or later."""
+        """Add a key, to be taken at this time or later."""
         heapq.heappush(self._later, (when, next(self._numbers), key))
 
     def take(self, now: float) -> Key | None:
-        """A key whose time has come, of the namespace whose turn it is: there the one that has waited longest."""
+        """Take a key whose time has come: the one that has waited longest in the namespace whose turn it is."""
         while self._later and self._later[0][0] <= now:
             entry = heapq.heappop(self._later)
             namespace = entry[2].namespace

@@ -1,6 +1,6 @@
-"""Which connectors there are, and which of them an event about something else concerns. Pure, and a hint only.
+"""The index of all connectors: which of them an event about another object concerns. Pure, and a hint only.
 
-What is decided on is read from the API server; a name that is missing here costs a delay until the next resync.
+Decisions rest on what is read from the API server; a name that is missing here costs a delay until the next resync.
 """
 
 import re
@@ -27,10 +27,10 @@ class _Known:
 
 
 class ConnectorIndex:
-    """The Connectors that were seen. Used in one thread. No question costs more than its answer, however many there are.
+    """The Connectors that the watch has seen. Used in one thread. The cost of a query depends on its result only.
 
     Args:
-        worker: the worker configuration as written: secrets that it names are every connector's.
+        worker: the worker configuration as written; Secrets that it names concern every connector.
     """
 
     def __init__(self, worker: Mapping[str, str]) -> None:
@@ -40,7 +40,7 @@ class ConnectorIndex:
         self._ending: dict[Key, tuple[str, Age]] = {}
 
     def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
-        """Take a Connector as it is; whether it differs in more than its status from what was seen before."""
+        """Add or update a Connector; whether it differs in more than its status from before."""
         known = _known(key, body)
         before = self._known.get(key)
         if before != known:
@@ -52,14 +52,14 @@ class ConnectorIndex:
         return before is None or before.mark != known.mark
 
     def gone(self, key: Key) -> None:
-        """It was deleted; until `forget` it keeps its claim of a name, since its pods may live."""
+        """Remove a deleted Connector. It keeps its claim of a name until `forget`, because its pods may still run."""
         before = self._known.get(key)
         if before is not None:
             self._drop(key)
             self._ending[key] = before.connect_name, before.age
 
     def forget(self, key: Key) -> None:
-        """What belonged to it is gone as well."""
+        """Remove the claim of a deleted Connector whose pods are gone."""
         self._ending.pop(key, None)
 
     def __contains__(self, key: Key) -> bool:
@@ -70,7 +70,7 @@ class ConnectorIndex:
         return list(self._known)
 
     def uids(self) -> Collection[str]:
-        """Of every connector."""
+        """The uids of all connectors."""
         return {known.age.uid for known in self._known.values()}
 
     def has(self, uid: str) -> bool:
@@ -82,7 +82,7 @@ class ConnectorIndex:
         return self._by("name", connect_name)
 
     def claimants(self, connect_name: str) -> Mapping[Key, Age]:
-        """Who asks for a Connect name, and since when: every one that there is, and those whose pods may still live."""
+        """The Connectors that claim a Connect name, with their ages; also deleted ones whose pods may still run."""
         ending = {key: age for key, (name, age) in self._ending.items() if name == connect_name}
         return {**ending, **{key: self._known[key].age for key in self.named(connect_name)}}
 
@@ -113,7 +113,7 @@ class ConnectorIndex:
 
 
 def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
-    """What a connector is looked for by."""
+    """The keys under which the index has a connector."""
     yield "name", known.connect_name
     yield "uid", known.age.uid
     yield "namespace", key.namespace
@@ -126,7 +126,7 @@ def _known(key: Key, body: Mapping[str, Any]) -> _Known:
     metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
     config = spec.get("config") or {}
     reference = spec.get("topicCreationPolicy") or {}
-    # What a write of the status alone leaves as it is. The generation stands for the spec.
+    # All that a write of the status alone does not change. The generation stands for the spec.
     mark = (
         metadata.get("uid"),
         metadata.get("generation"),

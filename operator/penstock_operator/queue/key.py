@@ -1,4 +1,4 @@
-"""What the work queue holds: the name of a Connector."""
+"""The key of the work queue: the namespace and name of a Connector."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ __all__ = ["Key"]
 
 
 class Key(NamedTuple):
-    """Of a Connector."""
+    """Namespace and name of a Connector."""
 
     namespace: str
     name: str

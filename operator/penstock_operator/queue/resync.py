@@ -1,4 +1,4 @@
-"""What no event tells: every connector is looked at again now and then, and records of those that are gone are found."""
+"""Resync: reconciles every connector now and then, and finds records of deleted ones, for changes without an event."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ PERIOD: Final = 600.0
 def spread(
     keys: Collection[Key], seconds: float, chance: Callable[[], float] = random.random
 ) -> Iterator[tuple[Key, float]]:
-    """Each key with its own part of the time, in no order, so that they do not all come at once."""
+    """Give each key a delay within `seconds`, evenly and in random order."""
     part = seconds / max(len(keys), 1)
     order = sorted(keys, key=lambda _: chance())
     for n, key in enumerate(order):
@@ -27,9 +27,9 @@ def spread(
 
 
 def orphans(status: StatusTopic, index: ConnectorIndex, settings: Settings) -> Iterator[Key]:
-    """Connectors that are gone and whose claim this release wrote: their records are to be forgotten.
+    """Connectors that are gone but have a claim of this release: their records are to be removed.
 
-    A claim that names no cluster may be that of a Connector which lives in another one.
+    A claim without a cluster is skipped: its Connector may be in another cluster.
     """
     live = frozenset(index.uids())
     for name in status.names():
@@ -44,7 +44,7 @@ async def resync(
     add: Callable[[Key, float], None], index: ConnectorIndex, status: StatusTopic, settings: Settings, *,
     period: float = PERIOD,
 ) -> None:  # fmt: skip
-    """Add every key once in a period, for ever; orphans with each."""
+    """Add every key and every orphan once in each period, for ever."""
     while True:
         keys = {*index.all(), *(orphans(status, index, settings) if status.caught_up else ())}
         for key, delay in spread(keys, period):

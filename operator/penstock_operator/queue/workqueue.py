@@ -1,7 +1,8 @@
-"""The work queue: every key once, one run per key at a time, so many runs at once, back-off for those that fail.
+"""The work queue: each key once, one run of a key at a time, a bounded number of runs at once, back-off after failures.
 
-Keys that somebody waits for go before the rest: ten thousand connectors that are looked at after a start, or that somebody
-else creates, hold up no change of one that is there. The rest always gets its part. Among both, namespaces take turns.
+Urgent keys, those with a change of a user or a task, go before the others: ten thousand connectors that are reconciled
+after a start, or created by others, do not delay a change. The others always get a share of the runs. In both groups
+namespaces take turns.
 
 Used in one event loop's thread. Times are of its clock, seconds.
 """
@@ -28,23 +29,23 @@ _HOT: Final = 5
 _COOL: Final = 1.0
 """After `_HOT` failures in a row even an event runs a key only `_COOL` seconds after it has ended."""
 _TURN: Final = 8
-"""Of so many runs one is of a key that can wait, if there is one."""
+"""One of so many runs is of a key that is not urgent, if there is one."""
 
 current_key: ContextVar[Key | None] = ContextVar("current_key", default=None)
-"""What is worked on, for log lines."""
+"""The key of the present run, for log lines."""
 
 Work = Callable[[Key], Awaitable[float | None]]
 
 
 class WorkQueue:
-    """Keys that want to be worked on.
+    """Keys to reconcile.
 
     Args:
-        work: done for a key; its result is after how many seconds it wants to be done again, None: no wish.
-        slots: how many keys are worked on at once.
+        work: called for a key; returns the seconds after which to call it again, None: only at an event.
+        slots: how many runs there may be at once.
         limit: how long one run may take, seconds.
-        chance: from 0 to 1.
-        on_done: told of every run: `done`, `error` or `timeout`, and seconds.
+        chance: a random number from 0 to 1.
+        on_done: called after every run with its outcome (`done`, `error`, `timeout`) and its seconds.
     """
 
     def __init__(
@@ -62,13 +63,13 @@ class WorkQueue:
         self._chance = chance
         self._on_done = on_done
         self._due: dict[Key, float] = {}
-        # By whether they are urgent. These may hold what `_due` no longer says.
+        # By urgency. A lane may hold entries that are no longer in `_due`.
         self._lanes = {urgent: self._lane(urgent=urgent) for urgent in (True, False)}
         self._urgent: set[Key] = set()
         self._known: set[Key] = set()
         self._runs = 0
         self._running: dict[Key, float] = {}
-        self._begun: dict[Key, asyncio.Task[None]] = {}  # without those that are created and have not done a step
+        self._begun: dict[Key, asyncio.Task[None]] = {}  # only tasks that have done their first step
         self._tasks: set[asyncio.Task[None]] = set()
         self._failures: dict[Key, int] = {}
         self._ended: dict[Key, float] = {}  # of keys that failed
@@ -78,28 +79,28 @@ class WorkQueue:
         self._scheduler: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start running keys."""
         self._scheduler = self._loop.create_task(self._schedule(), name="work queue")
 
     def add(self, key: Key, delay: float = 0.0) -> None:
-        """Have a key worked on after `delay` seconds at the latest; one that is worked on now, once more after that.
+        """Run a key after `delay` seconds at the latest; if it runs now, once more after that.
 
-        Without a delay a key that waits for its back-off is worked on at once.
+        Without a delay, a key that waits for its back-off runs at once.
         """
         when = self._loop.time() + delay
         if key not in self._running:
             when = max(when, self._not_before(key))
         self._put(key, when)
 
-    def hurry(self, key: Key) -> None:
-        """`add`, before keys for which nobody waits. Of a key that was never worked on it is its turn that counts."""
+    def add_urgent(self, key: Key) -> None:
+        """`add` a key as urgent; a key that has never run is not urgent."""
         when = self._loop.time()
         if key not in self._running:
             when = max(when, self._not_before(key))
         self._put(key, when, urgent=key in self._known)
 
     def forget(self, key: Key) -> None:
-        """It is no more; should it come again, it is new."""
+        """Remove a deleted key; if it is added again, it is new."""
         self._known.discard(key)
 
     def add_from_thread(self, key: Key, delay: float = 0.0) -> None:
@@ -108,22 +109,22 @@ class WorkQueue:
             self._loop.call_soon_threadsafe(self.add, key, delay)
 
     def block(self, reason: str) -> None:
-        """Begin no more runs until `unblock` with the same reason."""
+        """Start no more runs until `unblock` with the same reason."""
         self._blockers.add(reason)
 
     def unblock(self, reason: str) -> None:
-        """Take a reason back; nothing if there is none such."""
+        """Remove a reason; an unknown reason has no effect."""
         self._blockers.discard(reason)
         self._news.set()
 
     def interrupt(self) -> None:
-        """End the runs under way; their keys are due again. With `block`: until `unblock`."""
+        """Cancel the present runs; their keys are due again, as soon as nothing blocks the queue."""
         for key, task in [*self._begun.items()]:
             self._put(key, self._loop.time())
             task.cancel()
 
     async def stop(self, grace: float = 10.0) -> None:
-        """Begin no more runs, wait for those under way so many seconds, then cancel them."""
+        """Start no more runs, wait `grace` seconds for the present ones, then cancel them."""
         if self._scheduler is not None:
             self._scheduler.cancel()
             await asyncio.wait({self._scheduler})
@@ -136,9 +137,9 @@ class WorkQueue:
                 await asyncio.wait(late, timeout=1.0)
 
     def figures(self) -> QueueFigures:
-        """As of now; from any thread."""
+        """The present figures. Usable by any thread."""
         now = self._loop.time()
-        # Copies, which no other thread can come between: a list made of the items lets others in at each garbage collection.
+        # `copy` is atomic; a list of the items is not, because a garbage collection may switch threads.
         running, all_due = self._running.copy(), self._due.copy()
         due = [when for key, when in all_due.items() if key not in running]
         waiting = [when for when in due if when <= now]
@@ -165,15 +166,15 @@ class WorkQueue:
     async def _schedule(self) -> None:
         while True:
             self._news.clear()
-            wait = self._begin_what_is_due()
+            wait = self._start_due_keys()
             try:
                 async with asyncio.timeout(wait):
                     await self._news.wait()
             except TimeoutError:
                 pass
 
-    def _begin_what_is_due(self) -> float | None:
-        """Begin runs while there are slots; seconds until the next key is due, None: something else must happen first."""
+    def _start_due_keys(self) -> float | None:
+        """Start runs while there are slots. Returns the seconds until the next key is due, None: wait for an event."""
         while len(self._running) < self._slots and not self._blockers:
             now = self._loop.time()
             lanes = [self._lanes[urgent] for urgent in self._turns()]
@@ -185,12 +186,12 @@ class WorkQueue:
         return None
 
     def _turns(self) -> tuple[bool, ...]:
-        """Which keys are taken first now."""
+        """The lanes in the order of this turn."""
         return (False, True) if self._runs % _TURN == _TURN - 1 else (True, False)
 
     def _lane(self, *, urgent: bool) -> Lane:
         def counts(key: Key, when: float) -> bool:
-            # One that runs is put there again when it has ended.
+            # A running key is added again when its run ends.
             return self._due.get(key) == when and (key in self._urgent) == urgent and key not in self._running
 
         return Lane(counts)
@@ -236,7 +237,7 @@ class WorkQueue:
             self._on_done(outcome, self._loop.time() - begun)
             if again is not None:
                 self._put(key, self._loop.time() + again, urgent=True)
-            if key in self._due:  # it may have woken itself, or have been interrupted
+            if key in self._due:  # the run itself may have added it, or have been interrupted
                 when, urgent = max(self._due.pop(key), self._not_before(key)), key in self._urgent
                 self._urgent.discard(key)
                 self._put(key, when, urgent=urgent)

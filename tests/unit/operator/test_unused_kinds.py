@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.unsupported_kinds import UNUSED, status
+from penstock_operator.unsupported_kinds import UNUSED, unsupported_status
 
 NOW = 1_800_000_000.0
 
@@ -15,7 +15,7 @@ def resource(kind: str, generation: int = 3, **status: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", UNUSED)
 def test_it_is_not_ready_and_stalled_for_the_generation_that_was_seen(kind: str) -> None:
-    found = status(resource(kind), NOW)
+    found = unsupported_status(resource(kind), NOW)
     assert found is not None
     assert found["observedGeneration"] == 3
     told = {c["type"]: (c["status"], c["reason"], c["observedGeneration"]) for c in found["conditions"]}
@@ -24,15 +24,15 @@ def test_it_is_not_ready_and_stalled_for_the_generation_that_was_seen(kind: str)
 
 
 def test_what_is_said_already_is_not_said_again() -> None:
-    found = status(resource("PluginVersion"), NOW)
+    found = unsupported_status(resource("PluginVersion"), NOW)
     assert found is not None
-    assert status(resource("PluginVersion", **found, classes=[]), NOW + 60) is None
+    assert unsupported_status(resource("PluginVersion", **found, classes=[]), NOW + 60) is None
 
 
 def test_another_generation_is_told_and_the_time_of_a_condition_stays() -> None:
-    first = status(resource("PluginVersion"), NOW)
+    first = unsupported_status(resource("PluginVersion"), NOW)
     assert first is not None
-    found = status(resource("PluginVersion", 4, **first), NOW + 60)
+    found = unsupported_status(resource("PluginVersion", 4, **first), NOW + 60)
     assert found is not None
     assert found["observedGeneration"] == 4
     assert found["conditions"][0]["lastTransitionTime"] == first["conditions"][0]["lastTransitionTime"]

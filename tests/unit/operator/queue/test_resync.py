@@ -18,7 +18,7 @@ from penstock_operator.kubernetes.kinds import CONNECTOR, NODE, POD, SECRET, kin
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import ConnectorFigures, Metrics, QueueFigures
 from penstock_operator.operator import identity
-from penstock_operator.probes import Heart, Server, metrics_page, probe_page
+from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.key import Key
 from penstock_operator.queue.resync import spread
 from penstock_operator.queue.workqueue import current_key
@@ -137,7 +137,7 @@ def test_a_stream_without_a_sign_of_life_is_told() -> None:
 
 def test_a_heart_that_stands_still_is_told_but_not_before_its_first_beat() -> None:
     clock = Clock()
-    heart = Heart("event loop", 30.0, clock)
+    heart = Heartbeat("event loop", 30.0, clock)
     clock.now = 100.0
     assert heart.check() is None
     heart.beat()

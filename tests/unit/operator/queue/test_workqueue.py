@@ -421,13 +421,13 @@ def test_a_key_that_somebody_waits_for_goes_before_a_thousand_others() -> None:
     worked = Worked()
 
     async def test(queue: WorkQueue) -> None:
-        queue.hurry(A)
+        queue.add_urgent(A)
         await asyncio.sleep(5)
         for key in MANY:
             queue.add(key)
         queue.add(A)  # and also as one of them
         await asyncio.sleep(3.5)
-        queue.hurry(A)
+        queue.add_urgent(A)
         await asyncio.sleep(1000)
 
     with_queue(worked, test)
@@ -441,7 +441,7 @@ def test_a_key_that_is_new_takes_its_turn_whoever_is_in_a_hurry() -> None:
     async def test(queue: WorkQueue) -> None:
         for key in MANY[:20]:
             queue.add(key)
-        queue.hurry(B)
+        queue.add_urgent(B)
         await asyncio.sleep(100)
 
     with_queue(worked, test)
@@ -452,12 +452,12 @@ def test_a_key_that_was_forgotten_is_new_again() -> None:
     worked = Worked()
 
     async def test(queue: WorkQueue) -> None:
-        queue.hurry(A)
+        queue.add_urgent(A)
         await asyncio.sleep(5)
         queue.forget(A)
         for key in MANY[:4]:
             queue.add(key)
-        queue.hurry(A)
+        queue.add_urgent(A)
         await asyncio.sleep(100)
 
     with_queue(worked, test)
@@ -469,13 +469,13 @@ def test_keys_that_can_wait_get_their_part_while_others_hurry_without_an_end() -
 
     async def test(queue: WorkQueue) -> None:
         for key in (A, B, C):
-            queue.hurry(key)
+            queue.add_urgent(key)
         await asyncio.sleep(5)
         for key in MANY[:10]:
             queue.add(key)
         for _ in range(100):
             for key in (A, B, C):
-                queue.hurry(key)
+                queue.add_urgent(key)
             await asyncio.sleep(1)
 
     with_queue(worked, test)
@@ -490,7 +490,7 @@ def test_a_key_that_waits_for_its_turn_is_worked_on_once_when_somebody_comes_to_
         queue.add(A)
         await asyncio.sleep(5)
         queue.add(A, 50.0)
-        queue.hurry(A)
+        queue.add_urgent(A)
         await asyncio.sleep(100)
         queue.add(A, 20.0)
         await asyncio.sleep(100)
@@ -508,7 +508,7 @@ def test_a_namespace_whose_keys_are_changed_without_an_end_holds_up_no_other(*, 
     async def then(key: Key, run: int) -> float | None:
         await asyncio.sleep(1)
         if key.namespace == "noisy":
-            (queues[0].hurry if urgent else queues[0].add)(key)
+            (queues[0].add_urgent if urgent else queues[0].add)(key)
         return None
 
     worked = Worked(then)
@@ -520,7 +520,7 @@ def test_a_namespace_whose_keys_are_changed_without_an_end_holds_up_no_other(*, 
         await asyncio.sleep(600)
         for _ in range(3):
             for key in quiet:
-                (queue.hurry if urgent else queue.add)(key)
+                (queue.add_urgent if urgent else queue.add)(key)
             begun = asyncio.get_running_loop().time()
             before = len(worked.runs)
             await asyncio.sleep(30)
@@ -554,7 +554,7 @@ def test_a_key_that_is_put_again_while_it_runs_is_worked_on_once_more_in_its_lan
         await asyncio.sleep(0.2)
         queue.add(A, 0.5)  # its time comes while it runs
         await asyncio.sleep(0.2)
-        queue.hurry(A)
+        queue.add_urgent(A)
         await asyncio.sleep(20)
 
     with_queue(worked, test)
