@@ -7,6 +7,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_kafka.diagnosis import CHECK_CREDENTIALS
 
 __all__ = ["AUTHORIZATION", "REFUSED", "Fenced", "TransactionAborted", "TransactionExpired", "kafka_error_of",
            "passing", "translated", "translating"]  # fmt: skip
@@ -115,7 +116,7 @@ def _translated(error: KafkaError, doing: str) -> ConnectError:
         right = _right(code, doing)
         return ConnectError(f"{text}. Grant the principal of this connector the missing ACL{right}, then restart it.")
     if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):  # noqa: SLF001
-        return ConnectError(f"{text}. Check user name, password and mechanism of the client properties.")
+        return ConnectError(f"{text}. {CHECK_CREDENTIALS}")
     if code in REFUSED:
         return ConnectError(f"{text}. {_TOO_LARGE}" if code == KafkaError.MSG_SIZE_TOO_LARGE else text)
     if error.fatal() or code == KafkaError._FATAL:  # noqa: SLF001

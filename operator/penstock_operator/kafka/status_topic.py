@@ -21,7 +21,7 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Claim, Control, Report
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.clients import reader_clients
-from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, sentence
+from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, trouble_sentence
 from penstock_operator.kafka.records import ActiveTopic, Records
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
@@ -341,7 +341,7 @@ class StatusTopic:
         self._turned = time.monotonic()
 
     def _sentence(self, error: KafkaError) -> str:
-        return sentence(error, self._servers, self._topic, self._settings.at_start.redact)
+        return trouble_sentence(error, self._servers, self._topic, self._settings.at_start.redact)
 
 
 def _put(records: Records, key: bytes, value: bytes | None) -> str | None:

@@ -11,7 +11,7 @@ from penstock_kafka.errors import kafka_error_of
 from penstock_kafka.records import Entry
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.clients import producer_properties
-from penstock_operator.kafka.connectivity import credentials_refused
+from penstock_operator.kafka.connectivity import needs_other_settings
 from penstock_operator.settings import Worker
 
 __all__ = ["Writer"]
@@ -59,7 +59,7 @@ class Writer:
         except ConnectError as e:
             error = self._error or kafka_error_of(e)
             message = str(e) if error is None else self._message(error)
-            if self._error is not None and credentials_refused(self._error):
+            if self._error is not None and needs_other_settings(self._error):
                 self.close()
             raise Unavailable(message) from e
         self._error = None

@@ -15,7 +15,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.fencing.prepare import prepare
-from penstock_runtime.kafka.connectivity import reach
+from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import Setup
 
@@ -78,7 +78,7 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, complaints: Com
     """
     outcome: Future[T] = Future()
     try:
-        reach(*settings, seconds=_REACH)
+        await_kafka(*settings, seconds=_REACH)
         threading.Thread(target=_into, args=(outcome, work), daemon=True).start()
         begun = time.monotonic()
         while not outcome.done():

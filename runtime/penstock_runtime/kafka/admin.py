@@ -14,7 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.errors import translated, translating
-from penstock_runtime.kafka.connectivity import connecting
+from penstock_runtime.kafka.connectivity import connection_properties
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Admin", "batch_limits", "cluster_id", "topic_ids"]
@@ -74,7 +74,7 @@ def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]
         ConnectError: no client can be made.
     """
     with translating("Asking for the ids of topics"):
-        client = AdminClient({**settings.for_admin(), **connecting(settings.consumer)})
+        client = AdminClient({**settings.for_admin(), **connection_properties(settings.consumer)})
         asked = client.describe_topics(TopicCollection(list(topics)), request_timeout=_SHORTLY)
     found: dict[str, str] = {}
     for topic, answer in asked.items():

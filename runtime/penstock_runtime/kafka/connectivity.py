@@ -1,137 +1,76 @@
-"""Whether Kafka can be reached, and if not, why not: one sentence that names the servers, the cause, and what to do.
+"""Checks that Kafka can be reached, before the work begins.
 
-librdkafka tries again in silence, and a call that waits for an answer says only that none came. The cause it tells in the
-background, through the error callback, and only to whoever polls: so this is asked before the work, not after it.
+librdkafka tries again without a word, and a call that waits for an answer says only that none came. The cause is reported
+in the background, through the error callback, and only to a thread that polls. So this is checked before the work.
 """
 
-import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_kafka.diagnosis import CONNECTION_ERRORS, ClientError, connection_sentence, is_of_settings
 from penstock_kafka.errors import translated
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.liveness import LOOP
 
-__all__ = ["Heard", "connecting", "distinct", "reach", "sentence"]
+__all__ = ["await_kafka", "connection_properties", "distinct_connections"]
 
 _SLICE: Final = 0.5  # seconds
-_CLEAR: Final = 3.0
-"""Seconds after which a cause that waiting does not mend is told: a broker that is just starting may refuse, too."""
-_LONGEST: Final = 400  # characters of the client's own words
+_CERTAIN: Final = 3.0
+"""Seconds after which a cause that waiting does not mend is an error: a broker that is just starting may refuse, too."""
+_MOST_ERRORS: Final = 200
 _CONNECTING: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.", "socket.", "client.dns.lookup",
                       "broker.address.family", "enable.ssl.")  # fmt: skip
+_UNINFORMATIVE: Final = frozenset(("_TRANSPORT", "_TIMED_OUT"))
+"""Answers of a request that say nothing that the error callback does not say better."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """An error that a client told in the background: librdkafka's name of it, and its words."""
-
-    name: str
-    text: str
-
-
-_SHOULD: Final[tuple[tuple[frozenset[str], str, str], ...]] = (
-    (
-        frozenset(("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM",
-                   "ILLEGAL_SASL_STATE")),
-        "refuses who we are",
-        "Check user name, password and sasl.mechanism, and the Secret that they come from.",
-    ),
-    (
-        frozenset(("_SSL", "_SSL_CERT_VERIFY")),
-        "cannot be spoken to over TLS",
-        "Check the trusted certificates (ssl.truststore.location, ssl.ca.location), the host name in the brokers' "
-        "certificate, and that this listener speaks TLS.",
-    ),
-    (
-        frozenset(("_RESOLVE",)),
-        "cannot be found: a host name does not resolve",
-        "Check the host names in bootstrap.servers, and the cluster's DNS.",
-    ),
-)  # fmt: skip
-_HANDSHAKE: Final = "SSL handshake failed"
-"""Also where the other side only hangs up, which has the name of any lost connection."""
-_REFUSED: Final = (
-    "Check the ports in bootstrap.servers, that the brokers run, and that no network policy stands between."
-)
-_OTHERWISE: Final = (
-    "Check bootstrap.servers, that its listener speaks what security.protocol says, and that no network policy stands "
-    "between."
-)
+def distinct_connections(*clients: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The connection properties of these clients' properties, without duplicates. Pure."""
+    connections: list[dict[str, Any]] = []
+    for properties in map(connection_properties, clients):
+        if properties not in connections:
+            connections.append(properties)
+    return connections
 
 
-def sentence(servers: str, heard: Iterable[Heard], seconds: float) -> str:
-    """Why Kafka cannot be reached. Pure.
-
-    Args:
-        servers: `bootstrap.servers`.
-        heard: what the client told meanwhile, in any order.
-        seconds: how long it was tried.
-    """
-    told = [h for h in heard if h.name != "_ALL_BROKERS_DOWN"]
-    for names, cause, advice in _SHOULD:
-        if found := [h for h in told if h.name in names or ("_SSL" in names and _HANDSHAKE in h.text)]:
-            return f"Kafka at {servers} {cause} ({_words([*found, *told])}). {advice}"
-    if refused := [h for h in told if "refused" in h.text.lower()]:
-        return f"Kafka at {servers} cannot be reached: nobody listens there ({_words(refused)}). {_REFUSED}"
-    detail = f" ({_words(told)})" if told else ""
-    return f"Kafka at {servers} has not answered for {seconds:.0f} s{detail}. {_OTHERWISE}"
-
-
-def distinct(*each: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of these clients' properties, what tells how to connect; the same way once only. Pure."""
-    ways: list[dict[str, Any]] = []
-    for way in map(connecting, each):
-        if way not in ways:
-            ways.append(way)
-    return ways
-
-
-def connecting(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a client's properties, those that tell how to connect, which every kind of client takes. Pure."""
+def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a client's properties that say how to connect, which every kind of client takes. Pure."""
     return {n: v for n, v in properties.items() if n.startswith(_CONNECTING)}
 
 
-def reach(
-    *all_settings: ClientSettings, seconds: float, stopping: Callable[[], bool] = lambda: False, patient: bool = False
-) -> None:
+def await_kafka(*all_settings: ClientSettings, seconds: float, stopping: Callable[[], bool] = lambda: False) -> None:
     """Return once the brokers have answered clients of every kind that these settings make, or `stopping` holds.
 
     Args:
-        all_settings: each is tried in every way of connecting that it has.
+        all_settings: each is tried with each of its distinct connection properties.
         seconds: for all of them.
-        stopping: no need any more.
-        patient: wait the whole time also for what waiting hardly mends (a wrong password).
+        stopping: the answer is no longer needed.
 
     Raises:
-        RetriableError: not in that time; the message is `sentence`'s.
+        RetriableError: not in that time; the message is `connection_sentence`'s.
         ConnectError: a client cannot be made (a file of certificates is not there).
     """
     deadline = time.monotonic() + seconds
-    for way in distinct(*(p for s in all_settings for p in (s.producer, s.consumer, s.admin))):
-        _reach(way, deadline, seconds, stopping, patient=patient)
+    for connection in distinct_connections(*(p for s in all_settings for p in (s.producer, s.consumer, s.admin))):
+        _await_answer(connection, deadline, stopping)
 
 
-def _reach(
-    way: dict[str, Any], deadline: float, seconds: float, stopping: Callable[[], bool], *, patient: bool
-) -> None:
-    heard: list[Heard] = []
+def _await_answer(connection: dict[str, Any], deadline: float, stopping: Callable[[], bool]) -> None:
+    errors: list[ClientError] = []
 
-    def error(e: KafkaError) -> None:
-        heard.append(Heard(e.name(), e.str()))
-        del heard[:-200]
+    def take_error(error: KafkaError) -> None:
+        errors.append(ClientError.of(error))
+        del errors[:-_MOST_ERRORS]
 
-    servers = str(way.get("bootstrap.servers", ""))
+    servers = str(connection.get("bootstrap.servers", ""))
     begun = time.monotonic()
     try:
-        client = Producer({**way, "error_cb": error, "log_level": 0, "reconnect.backoff.ms": 100})
+        client = Producer({**connection, "error_cb": take_error, "log_level": 0, "reconnect.backoff.ms": 100})
     except KafkaException as e:
         raise translated(e.args[0], f"Starting a client for Kafka at {servers}") from e
     try:
@@ -142,29 +81,22 @@ def _reach(
             except KafkaException as e:
                 with suppress(KafkaException):
                     client.poll(0)
-                _judge(e.args[0], servers, heard)
+                _take_answer(e.args[0], servers, errors)
             else:
                 return
             waited = time.monotonic() - begun
-            hopeless = not patient and waited >= _CLEAR and any(h.name in n for h in heard for n, _, _ in _SHOULD[:2])
-            if hopeless or time.monotonic() >= deadline:
-                raise RetriableError(sentence(servers, heard, waited))
+            is_hopeless = waited >= _CERTAIN and any(map(is_of_settings, errors))
+            if is_hopeless or time.monotonic() >= deadline:
+                raise RetriableError(connection_sentence(servers, errors, waited))
     finally:
         with suppress(KafkaException):
             client.close()
 
 
-def _judge(error: KafkaError, servers: str, heard: list[Heard]) -> None:
-    """Take in what a request was answered; raise what no waiting mends."""
+def _take_answer(error: KafkaError, servers: str, errors: list[ClientError]) -> None:
+    """Add what a request was answered to the errors; raise what is no error of the connection and no waiting mends."""
     ours = translated(error, f"Asking Kafka at {servers}")
-    if not isinstance(ours, RetriableError) and error.name() not in {n for names, _, _ in _SHOULD for n in names}:
+    if not isinstance(ours, RetriableError) and error.name() not in CONNECTION_ERRORS:
         raise ConnectError(str(ours))
-    if error.name() not in ("_TRANSPORT", "_TIMED_OUT"):  # these say nothing that the callback does not
-        heard.append(Heard(error.name(), error.str()))
-
-
-def _words(heard: Iterable[Heard]) -> str:
-    """The client's words, the commonest first, without what changes from one try to the next."""
-    texts = Counter(re.sub(r" \(after [^)]*\)|, \d+ identical error\(s\) suppressed", "", h.text) for h in heard)
-    text = "; ".join(t for t, _ in texts.most_common(2))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    if error.name() not in _UNINFORMATIVE:
+        errors.append(ClientError.of(error))

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_kafka.errors import translated
-from penstock_runtime.kafka.connectivity import connecting
+from penstock_runtime.kafka.connectivity import connection_properties
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["Groups"]
@@ -24,7 +24,7 @@ class Groups:
     """The groups of the cluster that these settings' consumers read from, reached as an admin client of theirs would."""
 
     def __init__(self, settings: ClientSettings) -> None:
-        config = {**settings.for_admin(), **connecting(settings.consumer)}
+        config = {**settings.for_admin(), **connection_properties(settings.consumer)}
         self._servers = str(config.get("bootstrap.servers", ""))
         try:
             self._client = AdminClient(config)

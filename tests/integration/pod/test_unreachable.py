@@ -90,7 +90,7 @@ def test_a_file_of_certificates_that_is_not_there_is_named(pods: Pods) -> None:
 
 def test_a_wrong_password_is_named_and_is_not_told(guarded: Guarded) -> None:
     message = refused(guarded.pods, guarded.worker("wonderland-not"))
-    assert f"Kafka at {guarded.sasl} refuses who we are" in message
+    assert f"Kafka at {guarded.sasl} does not accept the credentials" in message
     assert "wonderland-not" not in message
 
 
@@ -107,7 +107,7 @@ def test_a_missing_permission_is_named(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize(
-    ("password", "told"), [("wonderland-not", "refuses who we are"), ("wonderland", "the missing ACL")]
+    ("password", "told"), [("wonderland-not", "does not accept the credentials"), ("wonderland", "the missing ACL")]
 )
 def test_a_task_that_is_refused_at_its_start_says_so_within_30_s(guarded: Guarded, password: str, told: str) -> None:
     pods = guarded.pods

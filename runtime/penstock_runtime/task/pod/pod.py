@@ -13,7 +13,7 @@ from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE, METRICS_PORT, POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.kafka.connectivity import reach
+from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.task.pod.control import Controls
 from penstock_runtime.task.pod.reports import PodReports
@@ -97,7 +97,7 @@ class Connection:
         """
         deadline = time.monotonic() + seconds
         try:
-            reach(setup.shared, setup.settings, seconds=seconds, stopping=stopping.is_set)
+            await_kafka(setup.shared, setup.settings, seconds=seconds, stopping=stopping.is_set)
             self._controls.begin(max(deadline, time.monotonic() + _LEAST), stopping)
         except ConnectError as e:
             raise Unreached(str(e)) from e

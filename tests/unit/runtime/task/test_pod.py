@@ -10,7 +10,6 @@ from penstock_model.contracts.task_reports import Control, Report, TerminationMe
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.kafka.connectivity import Heard, distinct, sentence
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.task import cgroup
 from penstock_runtime.task.pod import termination_message
@@ -203,34 +202,6 @@ def test_without_kubernetes_nothing_is_written(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv(TERMINATION_LOG_VARIABLE, raising=False)
     termination_message.leave(TerminationMessage(exit_code=0))
     assert not Path("/dev/termination-log").exists()
-
-
-# Why Kafka cannot be reached
-
-
-@pytest.mark.parametrize(
-    ("heard", "told"),
-    [
-        (Heard("_AUTHENTICATION", "SASL authentication error"), "refuses who we are"),
-        (Heard("_SSL", "certificate verify failed"), "over TLS"),
-        (Heard("_TRANSPORT", "SSL handshake failed: Disconnected"), "over TLS"),
-        (Heard("_RESOLVE", "Failed to resolve 'kafka:9092'"), "a host name does not resolve"),
-        (Heard("_TRANSPORT", "Connect failed: Connection refused"), "nobody listens there"),
-        (Heard("_TRANSPORT", "Disconnected"), "has not answered for 10 s (Disconnected)"),
-        (Heard("_ALL_BROKERS_DOWN", "1/1 brokers are down"), "has not answered for 10 s."),
-    ],
-)
-def test_the_cause_is_told_with_the_servers(heard: Heard, told: str) -> None:
-    text = sentence("kafka:9092", [Heard("_TRANSPORT", "Disconnected"), heard], 10)
-    if heard.name != "_ALL_BROKERS_DOWN":
-        assert told in text
-    assert text.startswith("Kafka at kafka:9092 ")
-
-
-def test_the_same_way_of_connecting_is_tried_once() -> None:
-    common = {"bootstrap.servers": "a", "sasl.password": "x"}
-    ways = distinct({**common, "acks": "all"}, {**common, "group.id": "g"}, {**common, "bootstrap.servers": "b"})
-    assert [w["bootstrap.servers"] for w in ways] == ["a", "b"]
 
 
 # Limits

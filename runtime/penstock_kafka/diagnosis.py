@@ -1,0 +1,127 @@
+"""Why Kafka cannot be reached: one sentence that names the servers, the cause, and what to do. Pure.
+
+It stays the same while the cause does, so what changes from one try to the next is taken out of the client's words.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import KafkaError
+
+__all__ = ["CHECK_CREDENTIALS", "CONNECTION_ERRORS", "ClientError", "connection_sentence", "is_of_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientError:
+    """An error that a client reported in the background: librdkafka's name of it, and its words."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def of(cls, error: KafkaError) -> "ClientError":
+        """The error that librdkafka gave to the error callback, or answered a request with."""
+        return cls(error.name(), error.str())
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """A cause by which Kafka cannot be reached.
+
+    Attributes:
+        names: librdkafka's names of its errors.
+        marker: in the words of errors with other names; "": none.
+        cause: follows "Kafka at <servers>" in the sentence.
+        advice: what to do.
+        of_settings: whether waiting hardly helps, but other settings may.
+    """
+
+    names: frozenset[str]
+    marker: str
+    cause: str
+    advice: str
+    of_settings: bool = False
+
+    def fits(self, error: ClientError) -> bool:
+        return error.name in self.names or bool(self.marker and self.marker in error.text.lower())
+
+
+CHECK_CREDENTIALS: Final = "Check user name, password and sasl.mechanism, and the Secret that they come from."
+_CAUSES: Final = (
+    _Cause(
+        frozenset(("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")),
+        "", "does not accept the credentials", CHECK_CREDENTIALS, of_settings=True,
+    ),
+    _Cause(
+        frozenset(("_SSL", "_SSL_CERT_VERIFY")),
+        "ssl handshake failed",  # also if the other side only hangs up, which has the name of any lost connection
+        "cannot be spoken to over TLS",
+        "Check the trusted certificates (ssl.truststore.location, ssl.ca.location), the host name in the brokers' "
+        "certificate, and that this listener speaks TLS.",
+        of_settings=True,
+    ),
+    _Cause(
+        frozenset(("_RESOLVE",)), "", "cannot be reached: a host name does not resolve",
+        "Check the host names in bootstrap.servers, and the cluster's DNS.",
+    ),
+    _Cause(
+        frozenset(), "refused", "cannot be reached: nobody listens there",
+        "Check the ports in bootstrap.servers, that the brokers run, and that no network policy stands between.",
+    ),
+)  # fmt: skip
+_OTHERWISE: Final = (
+    "Check bootstrap.servers, that its listener speaks what security.protocol says, and that no network policy stands "
+    "between."
+)
+_CONSEQUENCE: Final = "_ALL_BROKERS_DOWN"
+CONNECTION_ERRORS: Final = frozenset(
+    {name for cause in _CAUSES for name in cause.names} | {"_TIMED_OUT", "_TRANSPORT", _CONSEQUENCE}
+)
+"""librdkafka's names of the errors for which `connection_sentence` has words."""
+_NOISE: Final = (
+    re.compile(r",? ?\d+ identical error\(s\) suppressed"),  # first: it has brackets within those of the others
+    re.compile(r"\s*\(after [^)]*\)"),
+    re.compile(r"\s*\(\d+ms[^)]*\)"),
+    re.compile(r"^\S+?://|/(bootstrap|\d+)(?=: )"),
+)
+_LONGEST: Final = 400
+"""Characters of the client's own words."""
+
+
+def connection_sentence(servers: str, errors: Iterable[ClientError], seconds: float | None = None) -> str:
+    """Why Kafka cannot be reached.
+
+    Args:
+        servers: `bootstrap.servers`.
+        errors: what the client reported meanwhile, in any order.
+        seconds: how long it was tried, if that is known.
+    """
+    reported = [e for e in errors if e.name != _CONSEQUENCE]
+    for cause in _CAUSES:
+        if fitting := [e for e in reported if cause.fits(e)]:
+            return f"Kafka at {servers} {cause.cause} ({_words([*fitting, *reported])}). {cause.advice}"
+    duration = "" if seconds is None else f" for {seconds:.0f} s"
+    detail = f" ({_words(reported)})" if reported else ""
+    return f"Kafka at {servers} has not answered{duration}{detail}. {_OTHERWISE}"
+
+
+def is_of_settings(error: ClientError) -> bool:
+    """Whether waiting hardly helps against an error, but other settings may: credentials, certificates."""
+    return any(cause.of_settings and error.name in cause.names for cause in _CAUSES)
+
+
+def _words(errors: Iterable[ClientError]) -> str:
+    """The client's words, the commonest first."""
+    texts = Counter(map(_without_noise, errors))
+    text = "; ".join(t for t, _ in texts.most_common(2))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _without_noise(error: ClientError) -> str:
+    text = error.text
+    for noise in _NOISE:
+        text = noise.sub("", text)
+    return text.strip()
