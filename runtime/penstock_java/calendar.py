@@ -1,4 +1,4 @@
-"""Java's dates, UTC: Julian before 15 October 1582, Gregorian from then on, any year that 64 bits of millis reach."""
+"""Java's dates in UTC: Julian before 15 October 1582, Gregorian from then on, in the range of 64 bits of milliseconds."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -73,7 +73,7 @@ def civil(millis: int) -> CivilTime:
 def civil_day(days: int) -> CivilDay:
     """The calendar's fields of a day since 1970-01-01.
 
-    In 1582 only the days that were there count: 15 October is the 278th of the year and the fifth of its month.
+    In 1582 only existing days count: 15 October is the 278th of the year and the fifth of its month.
     """
     year, month, day = _from_days(days)
     new_year = _first_of(year, 1)
@@ -84,7 +84,7 @@ def civil_day(days: int) -> CivilDay:
         following = _first_of(year + 1, 1)
         if days >= following - weekday(following):
             week = 1
-        # Before Christ, Java looks at the weekday of another New Year: it counts that year up in the wrong direction.
+        # Before Christ, Java takes the weekday of another New Year, because it increments the year of the era.
         if days >= following - weekday(following if year > 0 else _first_of(-year, 1)):
             week_year = year + 1
     return CivilDay(
@@ -106,7 +106,7 @@ def weekday(days: int) -> int:
 
 
 def millis_of(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0, milli: int = 0) -> int:
-    """The moment of these fields, leniently: whatever is out of range rolls over, as in `GregorianCalendar`."""
+    """The moment of these fields. A field that is out of range rolls over, as in a lenient `GregorianCalendar`."""
     carried, rest = divmod(hour * 3_600_000 + minute * 60_000 + second * 1000 + milli, DAY)
 
     def count(gregorian: bool) -> int:
@@ -116,12 +116,12 @@ def millis_of(year: int, month: int, day: int, hour: int = 0, minute: int = 0, s
 
 
 def calendar_days(year: int, count: Callable[[bool], int], *, of_year: bool = False) -> int:
-    """The day that `count` finds (asked with True for the Gregorian calendar), by the calendar that Java takes.
+    """The day by the calendar that Java uses for it.
 
     Args:
-        year: the year before anything rolled over into it.
-        count: the day by one calendar.
-        of_year: days or weeks are counted from New Year, which in 1582 was Julian.
+        year: before any field rolled over.
+        count: returns the day by one calendar; its argument is True for the Gregorian one.
+        of_year: whether days or weeks are counted from New Year, which was Julian in 1582.
     """
     if year > 1582 or (year == 1582 and not of_year):
         days = count(True)

@@ -1,7 +1,7 @@
-"""The text of doubles and floats as Java 17 prints them (`Double.toString`, `Float.toString`).
+"""Doubles and floats as Java 17 prints them (`Double.toString`, `Float.toString`).
 
-Java before 19 does not print the shortest digits that name a number: 2e23 is 1.9999999999999998E23 there. What it prints
-follows from the algorithm of `jdk.internal.math.FloatingDecimal.dtoa`, which is repeated here with Python's integers.
+Java before 19 does not print the shortest digits that identify a number: 2e23 is 1.9999999999999998E23 there. This module
+repeats its algorithm, `jdk.internal.math.FloatingDecimal.dtoa`, with Python's integers.
 """
 
 import math
@@ -35,7 +35,7 @@ def plain_range(number: float) -> bool:
 
 
 def plain_ranges(numbers: Sequence[float]) -> bool:
-    """Whether `plain_range` holds for all of these, told by the least and the greatest; no for some that would do."""
+    """Whether `plain_range` holds for all of these. It compares least and greatest, so it may be False though it holds."""
     return min(numbers) >= 1e-3 and max(numbers) < 1e7 and not any(map(math.isnan, numbers))
 
 
@@ -49,10 +49,10 @@ def double_text(number: float) -> str:
 def _e_range(number: float) -> bool:
     """Whether Java's digits are the shortest in its E form too.
 
-    Whole numbers it prints in full. Else it stops at a decimal as near as Python does, for a midpoint between two doubles
-    has too many digits to be one below 2^51, and what it adds to a single digit is a zero. Where its sums have fewer bits
-    than 64 they may overflow near the end: not here, given the bits that are asked for. They exclude powers of two as well,
-    to which the neighbours are not equally near.
+    Java prints whole numbers in full. Other numbers it ends at the same decimal as Python, because a midpoint between two
+    doubles below 2^51 has too many digits, and to a single digit it adds a zero. Sums of fewer than 64 bits may overflow
+    near the end; the bits that are required here exclude that. They also exclude powers of two, whose two neighbours are not
+    equally near.
     """
     size = abs(number)
     if size >= 1e7:
@@ -92,7 +92,7 @@ def _double_text(number: float) -> str:
 
 def float_text(number: float) -> str:
     """`Float.toString` of the nearest float."""
-    # The zeros are equal, so that one would be found in the place of the other.
+    # The two zeros are equal, so the cache would return one in place of the other.
     return _float_text(number) if number else repr(float(number))
 
 
@@ -121,7 +121,7 @@ def _float_text(number: float) -> str:
 
 
 def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
-    """Digits and the place of the point after them; `dtoa` with names of its own kept short."""
+    """The digits, and the place of the decimal point in them; the names are those of `dtoa`, shortened."""
     tail = (fraction & -fraction).bit_length() - 1
     used = _EXP_SHIFT + 1 - tail
     tiny = max(0, used - exponent - 1)
@@ -166,7 +166,7 @@ def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
 
 
 def _wrapped(number: int, half: int) -> int:
-    """What Java's arithmetic leaves of a number: overflow decides digits around 1e25."""
+    """A number after Java's overflow, which decides digits around 1e25."""
     return (number + half) % (2 * half) - half if half else number
 
 

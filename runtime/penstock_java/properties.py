@@ -18,10 +18,10 @@ _SEPARATOR: Final = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""The properties, in the order of the file; the last of a name counts.
+    r"""The properties, in the order of the file. Of several with one name, the last one counts.
 
     Raises:
-        ValueError: a `\u` without four hexadecimal digits; says on which line the property begins.
+        ValueError: a `\u` has not four hexadecimal digits; the message names the line where the property begins.
     """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
@@ -37,7 +37,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines put together, comments and empty lines left out, each with the number of its first line."""
+    """Joined lines without comments and empty lines, each with the number of its first line."""
     lines = iter(enumerate(re.split(r"\r\n|\r|\n", text), start=1))
     for number, raw in lines:
         line = raw.lstrip(_BLANK)

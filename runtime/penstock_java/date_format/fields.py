@@ -1,4 +1,4 @@
-"""What was read from a text, and the moment that it means: `CalendarBuilder` and a lenient `GregorianCalendar`."""
+"""The fields that were read from a text, and their moment: Java's `CalendarBuilder` and a lenient `GregorianCalendar`."""
 
 from enum import IntEnum, auto
 from typing import Final
@@ -38,18 +38,18 @@ _OF_DAY: Final = (Name.MINUTE, 60_000), (Name.SECOND, 1000), (Name.MILLI, 1)
 
 
 class ReadFields:
-    """Fields in the order in which they were set: where they contradict each other, the latest count."""
+    """Fields in the order in which they were set. Of contradicting ones, the latest count."""
 
     def __init__(self) -> None:
         self._values: dict[Name, int] = {}
 
     def set(self, name: Name, value: int) -> None:
-        """Set a field, as the latest one."""
+        """Set a field and make it the latest one."""
         self._values.pop(name, None)
         self._values[name] = value
 
     def clear(self, name: Name) -> None:
-        """Forget a field."""
+        """Remove a field."""
         self._values.pop(name, None)
 
     def a_century_later(self) -> None:
@@ -59,7 +59,7 @@ class ReadFields:
                 self._values[name] = int32(self._values[name] + 100)
 
     def millis(self, zone: Zone) -> int:
-        """The moment; numbers out of range roll over, and what is beyond 64 bits wraps."""
+        """The moment. Numbers out of range roll over, and those beyond 64 bits wrap."""
         values = self._values
         wall = _wall(values)
         if Name.WEEK_YEAR in values and [n for n in values if n in _YEARS][-1] is Name.WEEK_YEAR:
@@ -76,7 +76,7 @@ class ReadFields:
 
 
 def _wall(values: dict[Name, int]) -> int:
-    """What calendar and clock on the wall show, in millis as if they hung in UTC."""
+    """The local date and time, in milliseconds as if they were in UTC."""
     year = values.get(Name.YEAR, 1970)
     if values.get(Name.ERA) == 0:
         year = int32(1 - year)
@@ -103,7 +103,7 @@ def _hours(values: dict[Name, int], stamps: dict[Name, int]) -> int:
 
 
 def _day_field(stamps: dict[Name, int]) -> Name:
-    """Which field tells the day: of those that are complete, the group with the latest member; then any."""
+    """The field that decides the day: of the complete groups the one with the latest member, otherwise any."""
     if Name.DAY in stamps and _OTHER_DAYS.isdisjoint(stamps):
         return Name.DAY
 
@@ -133,7 +133,7 @@ def _day_field(stamps: dict[Name, int]) -> Name:
 
 
 def _days(values: dict[Name, int], day_field: Name, year: int, *, gregorian: bool) -> int:
-    """The day that the fields tell in a calendar, as days since 1970-01-01."""
+    """The day of the fields in one calendar, in days since 1970-01-01."""
     if day_field is Name.DAY_OF_YEAR:
         return first_of_month(year, 1, gregorian=gregorian) + values[Name.DAY_OF_YEAR] - 1
     wanted = values.get(Name.WEEKDAY, 1)

@@ -1,4 +1,4 @@
-"""The format itself: one pattern, printing and parsing, and the zone that it is in."""
+"""`SimpleDateFormat`: prints and parses by one pattern, in its current time zone."""
 
 import time
 from collections.abc import Sequence
@@ -19,21 +19,21 @@ _YEARS_BACK: Final = 80
 class SimpleDateFormat:
     """A pattern of Java 17's `java.text.SimpleDateFormat`, locale en_US, zone UTC, lenient.
 
-    As there, an object changes: when a text names a time zone (fields `z` and `Z`), later texts are in that zone, and are
-    printed in it, until another one is named.
+    As in Java, an object has state: after a text with a time zone (fields `z` and `Z`), later texts are read and printed in
+    that zone, until a text has another one.
 
     Args:
         pattern: see `pattern`.
         now: millis; two-digit years are those from 80 years before to 20 years after it. The current time when None.
 
     Raises:
-        PatternError: there is something wrong with the pattern.
+        PatternError: the pattern is wrong.
     """
 
     def __init__(self, pattern: str, now: int | None = None) -> None:
         pieces = compile_pattern(pattern)
         self.zone: Zone = UTC
-        """The zone that the next text is in. Set it back where texts are read again after an error."""
+        """The zone of the next text. Set it back before texts are read again after an error."""
         self.reads_zone_names: Final = any(isinstance(p, Field) and p.letter in "zZ" for p in pieces)
         """Whether the pattern has fields that take names of zones."""
         self._printer = Printer(pieces)

@@ -35,7 +35,7 @@ _NUMBERS: Final[Mapping[str, Name]] = {
 
 
 class _Words:
-    """Names that a field may have, without regard to case; of two that fit, the longer one counts."""
+    """Names of the values of a field, in any case. Of two that match, the longer one counts."""
 
     def __init__(self, field: Name, *of_value: tuple[int, str]) -> None:
         self.field = field
@@ -43,9 +43,9 @@ class _Words:
         self._any = re.compile("|".join(sorted(self._values, key=len, reverse=True)))
 
     def at(self, folded_text: str, start: int) -> tuple[int, int] | None:
-        """The value of the name there, and where it ends."""
-        found = self._any.match(folded_text, start)
-        return None if found is None else (self._values[found.group()], found.end())
+        """The value of the name at `start`, and where the name ends."""
+        match = self._any.match(folded_text, start)
+        return None if match is None else (self._values[match.group()], match.end())
 
 
 _MONTH_NAMES: Final = _Words(Name.MONTH, *((i, n) for i, m in enumerate(MONTHS) for n in (m, m[:3])))
@@ -67,7 +67,7 @@ def _is_number(piece: Piece) -> bool:
 
 
 class _Reading:
-    """One text on its way."""
+    """The state of reading one text."""
 
     def __init__(self, text: str, zone: Zone) -> None:
         self.text = text
@@ -88,7 +88,7 @@ class Parser:
 
     def __init__(self, pieces: Sequence[Piece], window: int) -> None:
         after = (*pieces[1:], "")
-        # A number that another one follows directly takes no more characters than it has letters.
+        # A number that another one follows directly has at most as many characters as the pattern has letters.
         self._pieces = [(p, _is_number(p), _is_number(following)) for p, following in zip(pieces, after, strict=False)]
         self._window = window
         self._window_year = civil(window).year_of_era
@@ -97,12 +97,12 @@ class Parser:
         """The moment in millis.
 
         Args:
-            text: may go on after what the pattern describes.
-            zone: what fields without a zone are in.
-            keep: told of a zone that is named in the text, also where the rest of the text then fails.
+            text: may be longer than the pattern describes.
+            zone: of a text that names none.
+            keep: called with a zone that the text names, also if the rest of the text is wrong.
 
         Raises:
-            TextError: it does not fit.
+            TextError: the text does not match the pattern.
         """
         reading = _Reading(text, zone)
         at = 0
@@ -155,18 +155,18 @@ class Parser:
 
 
 def _other(reading: _Reading, field: Field, start: int, at: int) -> int:
-    """Read a field that is no number; the place after it. `at` is behind the blanks at `start`."""
+    """Read a field that is no number, and return the place after it. `at` is the place after the blanks at `start`."""
     letter, width = field
     if letter in "zZ":
         return _zone(reading, start, at)
     if letter == "X":
         return _iso_zone(reading, at, width)
     words = _WORDS[letter]
-    found = words.at(reading.folded, start)  # blanks before names are not passed over
-    if found is None:
+    word = words.at(reading.folded, start)  # blanks before names are not skipped
+    if word is None:
         raise TextError
-    reading.fields.set(words.field, found[0])
-    return found[1]
+    reading.fields.set(words.field, word[0])
+    return word[1]
 
 
 def _zone(reading: _Reading, start: int, at: int) -> int:
@@ -187,7 +187,7 @@ def _zone(reading: _Reading, start: int, at: int) -> int:
     reading.zone = zone
     names = zone.names
     saving = zone.saving * 60_000 if name >= 2 else 0
-    # One name for both seasons leaves the season to the calendar; so does a summer that is no more.
+    # The calendar decides the season if both have one name, or if the zone has no summer time any more.
     if saving or (name < 2 and folded(names[name]) != folded(names[name + 2])):
         reading.fields.clear(Name.OFFSET)
         reading.fields.set(Name.SUMMER, saving)

@@ -8,18 +8,18 @@ _LETTERS: Final = frozenset("GyMdkHmsSEDFwWahKzZYuXL")
 
 
 class PatternError(ValueError):
-    """The pattern is none (Java: `IllegalArgumentException`)."""
+    """The pattern is wrong (Java: `IllegalArgumentException`)."""
 
 
 class Field(NamedTuple):
-    """A pattern letter, and how often it stands there."""
+    """A pattern letter, and how often it is repeated."""
 
     letter: str
     width: int
 
 
 Piece = Field | str
-"""A field, or text that stands for itself."""
+"""A field, or literal text."""
 
 
 def compile_pattern(pattern: str) -> tuple[Piece, ...]:

@@ -15,11 +15,11 @@ from penstock_java.date_format.zone_names import ZONES
 __all__ = ["UTC", "Zone", "named_zone", "rules_are_there"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=DATETIME_UTC)
-_WALL_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (a reading of a clock on the wall, wherever it hangs)
+_WALL_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (a local time in any zone)
 _MILLI: Final = timedelta(milliseconds=1)
-_FIRST: Final = -2_208_988_800_000  # 1900: Java knows no rules before
-_LAST: Final = 253_370_764_800_000  # the year 9999, the last one of `datetime`
-_CYCLE: Final = 146_097 * DAY  # 400 years, after which weekdays and leap years come again
+_FIRST: Final = -2_208_988_800_000  # 1900: Java has no rules before
+_LAST: Final = 253_370_764_800_000  # the year 9999, the last of `datetime`
+_CYCLE: Final = 146_097 * DAY  # 400 years, after which weekdays and leap years repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Zone:
 
     key: str
     names: tuple[str, str, str, str]
-    """Long and short, then both again for summer."""
+    """The long and the short name, then both for summer."""
     saving: int = 0
     """Minutes that summer adds today."""
     _folded: tuple[str, ...] = field(init=False)
@@ -41,7 +41,7 @@ class Zone:
         return self.names[2 * summer + (not long)]
 
     def named_at(self, text: str, start: int) -> int:
-        """Which of the names (0 to 3) a folded text has there; -1 for none."""
+        """The index (0 to 3) of the name at a place of a folded text; -1 for none."""
         return next((i for i, name in enumerate(self._folded) if text.startswith(name, start)), -1)
 
     def offset_at(self, millis: int) -> tuple[int, int]:
@@ -51,7 +51,7 @@ class Zone:
         return self._split((_EPOCH + timedelta(milliseconds=_within(millis))).astimezone(_rules(self.key)))
 
     def offset_by_wall(self, millis: int) -> tuple[int, int]:
-        """As `offset_at` for what the clock on the wall shows; the later offset where it shows a time twice or never."""
+        """As `offset_at`, for a local time; the later offset if the local time occurs twice or never."""
         if millis - self._before_rules()[0] < _FIRST:
             return self._before_rules()
         wall = (_WALL_EPOCH + timedelta(milliseconds=_within(millis))).replace(tzinfo=_rules(self.key))
@@ -67,7 +67,7 @@ class Zone:
             return 0, 0
         whole, part = offset // _MILLI, (summer or timedelta()) // _MILLI
         if self.key == "Europe/Dublin" and whole >= 0 and moment.year > 1967:
-            part = whole  # the database has summer as the norm there, and a winter that takes from it
+            part = whole  # the database has summer time as the standard of this zone, and a negative winter time
         return whole, part
 
 
@@ -96,7 +96,7 @@ def rules_are_there() -> bool:
 
 
 def named_zone(text: str, start: int, current: Zone) -> tuple[Zone, int] | None:
-    """The zone whose name stands there, and which of its names; None when there is none.
+    """The zone whose name is at a place of a text, and the index of the name; None if there is none.
 
     Args:
         text: folded.

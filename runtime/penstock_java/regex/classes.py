@@ -113,11 +113,11 @@ _EITHER_CASE: Final = {
 
 
 class PatternError(ValueError):
-    """Java refuses this pattern, or it cannot be given here (`PatternSyntaxException`)."""
+    """Java refuses the pattern (`PatternSyntaxException`), or it cannot be translated."""
 
 
 class PropertyFlags(NamedTuple):
-    """The flags of a pattern that change what a set means: i, u and U."""
+    """The flags of a pattern that change the meaning of a set: i, u and U."""
 
     ignore_case: bool
     unicode_case: bool
@@ -146,7 +146,7 @@ def shorthand(char: str, flags: PropertyFlags) -> str:
 
 
 def property_set(name: str, flags: PropertyFlags) -> str | None:
-    r"""What `\p{name}` means; None when Java knows no such property."""
+    r"""The set of `\p{name}`; None if Java has no such property."""
     if not _NAME.fullmatch(name):
         return None
     key, equals, value = name.partition("=")

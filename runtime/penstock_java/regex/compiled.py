@@ -42,12 +42,12 @@ class JavaPattern:
             ValueError: the replacement is malformed or names a group that is not there (IllegalArgumentException).
             IndexError: it has the number of a group that is not there (IndexOutOfBoundsException).
         """
-        found = self.compiled.search(text)
-        if found is None:
+        match = self.compiled.search(text)
+        if match is None:
             return text
-        return text[: found.start()] + self._expanded(found, replacement) + text[found.end() :]
+        return text[: match.start()] + self._expanded(match, replacement) + text[match.end() :]
 
-    def _expanded(self, found: Any, replacement: str) -> str:
+    def _expanded(self, match: Any, replacement: str) -> str:
         pieces: list[str] = []
         at = 0
         while at < len(replacement):
@@ -62,13 +62,13 @@ class JavaPattern:
                 number, at = self._reference(replacement, at)
                 if number > self.compiled.groups:
                     raise IndexError(f"No group {number}")
-                pieces.append(found[number] or "")
+                pieces.append(match[number] or "")
             else:
                 pieces.append(char)
         return "".join(pieces)
 
     def _reference(self, text: str, at: int) -> tuple[int, int]:
-        """The number of the group that is named after a dollar sign, and where the text goes on."""
+        """The number of the group after a dollar sign, and the place after it."""
         if at == len(text):
             raise ValueError("Illegal group reference: group index is missing")
         if text[at] == "{":

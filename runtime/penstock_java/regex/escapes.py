@@ -1,4 +1,4 @@
-r"""Escapes in Java patterns: those that name a character, and those that name a set of them."""
+r"""Escapes in Java patterns, of characters and of sets."""
 
 import unicodedata
 from typing import Final
@@ -12,7 +12,7 @@ _CONTROLS: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t"
 
 
 class Escapes(Scanner):
-    """Reads what stands after a backslash."""
+    """Reads escapes after a backslash."""
 
     def _class_escape(self) -> str | None:
         r"""What stands between the brackets of a set for `\d`, `\p{..}` and the like; None for one character."""

@@ -1,4 +1,4 @@
-"""Reading a Java pattern character by character, with the flags that hold where the reader stands."""
+"""Reads a Java pattern character by character, with the flags that apply at the current place."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,12 +25,12 @@ class Flags:
 
     @property
     def classes(self) -> PropertyFlags:
-        """Those that change what a set means."""
+        """The flags that change the meaning of a set."""
         return PropertyFlags(ignore_case=self.i, unicode_case=self.u or self.U, unicode_classes=self.U)
 
 
 def unquoted(text: str) -> str:
-    r"""The pattern with `\Q..\E` written as escapes, as Java does before it reads on."""
+    r"""The pattern with `\Q..\E` written as escapes, as Java does first."""
     pieces: list[str] = []
     at = 0
     while at < len(text):
@@ -53,7 +53,7 @@ def unquoted(text: str) -> str:
 
 
 class Scanner:
-    """A pattern, and a place in it."""
+    """A pattern, and the current place in it."""
 
     def __init__(self, text: str, original: str) -> None:
         self._text = text
@@ -63,11 +63,11 @@ class Scanner:
 
     @property
     def more(self) -> bool:
-        """Whether something is left to read."""
+        """Whether characters are left."""
         return self._at < len(self._text)
 
     def failed(self, what: str) -> PatternError:
-        """The error for what stands here."""
+        """An error at the current place."""
         return PatternError(f"Invalid regex: {what} near index {self._at}\n{self._original}")
 
     def _peek(self) -> str:

@@ -31,7 +31,7 @@ class _Node:
     text: str
     longest: int
     bounded: bool = True
-    single: bool = False  # one character, whose greedy repetition Java takes in a lookbehind
+    single: bool = False  # one character, whose greedy repetition Java accepts in a lookbehind
 
 
 def translate(text: str) -> tuple[str, dict[str, int]]:
@@ -138,7 +138,7 @@ class _Reader(Sets):
         if node.single and char in "*+" and not mode:
             longest, bounded = _MOST, True
         else:
-            # Java's own overflow decides what it finds too long for a lookbehind.
+            # Java's overflow decides which length is too long for a lookbehind.
             total = _wrapped(node.longest * high + before)
             longest, bounded = _wrapped(total - before), node.bounded and total >= before
         body = node.text if node.text.startswith("(?") and node.text.endswith(")") else f"(?:{node.text})"

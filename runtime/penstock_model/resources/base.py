@@ -1,4 +1,4 @@
-"""What the resources share: how their parts are read, names of objects, Kubernetes' metadata and conditions. Pure."""
+"""Base classes and field types of all resources: parts, object names, Kubernetes' metadata and conditions. Pure."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -35,26 +35,26 @@ _IS_SUBDOMAIN: Final = Matches(
 
 
 class Part(BaseModel):
-    """A part of a resource that users write: unknown fields are refused, names are Kubernetes' camelCase."""
+    """A part of a resource that users write. Unknown fields are refused; names are in camelCase, as in Kubernetes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
 class StatusPart(BaseModel):
-    """A part of a status: a newer operator may have written more fields than this one reads."""
+    """A part of a status. Unknown fields are ignored, since a newer operator may have written them."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
     def to_manifest(self) -> dict[str, Any]:
-        """As it stands in the resource: no field without a value."""
+        """The part as a mapping of the manifest, without fields that have no value."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def label(name: str) -> str:
-    """The name, which is a DNS label.
+    """Check that a name is a DNS label, and return it.
 
     Raises:
-        ValueError: it is not; says what it must be.
+        ValueError: the name is none; the message says what it must be.
     """
     return _IS_LABEL.check(name)
 
@@ -62,20 +62,20 @@ def label(name: str) -> str:
 Flag = Annotated[bool, Field(strict=True)]
 
 ObjectName = Annotated[str, AtMost(253, least=1), _IS_SUBDOMAIN]
-"""The name of an object of Kubernetes."""
+"""The name of a Kubernetes object."""
 
 Text = Annotated[str, Matches(r"\S", "must not be empty"), AfterValidator(str.strip)]
-"""A text that is more than blanks; blanks around it are taken away."""
+"""A text that holds more than blanks. Blanks around it are removed."""
 
 Time = Annotated[str, Mark(format="date-time")]
-"""A time as Kubernetes writes it: `2026-01-31T12:00:00Z`."""
+"""A time in Kubernetes' form: `2026-01-31T12:00:00Z`."""
 
 ConfigMapping = Annotated[dict[str, ConfigText], Mark(additionalProperties=SCALAR_SCHEMA)]
-"""Flat properties: strings, numbers and booleans, read as the texts that Kubernetes' JSON makes of them."""
+"""Flat properties: strings, numbers and booleans, which are read as the texts that Kubernetes' JSON prints."""
 
 
 class ObjectMeta(BaseModel):
-    """Kubernetes' metadata, as far as Penstock reads it; the rest is left alone."""
+    """The fields of Kubernetes' metadata that Penstock reads. Others are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -88,7 +88,7 @@ class ObjectMeta(BaseModel):
 
 
 class Condition(StatusPart):
-    """One thing that is true or not of the resource, as Kubernetes' own conditions."""
+    """A condition of a resource, with the fields of Kubernetes' own conditions."""
 
     type: str = Field(
         min_length=1,

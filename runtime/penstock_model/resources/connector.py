@@ -1,4 +1,4 @@
-"""The `Connector` resource (`penstock.dev/v1alpha1`), the same for the operator and for `penstock run`. Pure."""
+"""The `Connector` resource (`penstock.dev/v1alpha1`), which the operator and `penstock run` read alike. Pure."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 NAME_LENGTH: Final = 45
-"""So that pod names `<connector>-<task>-<incarnation>` and labels keep to Kubernetes' 63."""
+"""The most characters: pod names `<connector>-<task>-<incarnation>` and labels must not exceed Kubernetes' 63."""
 
 UNNAMED: Final = "unnamed"
-"""In a draft, of a resource without a name, or with a wrong one."""
+"""The name of a draft whose resource has no name, or a wrong one."""
 
 
 def _connector_name(name: str) -> str:
@@ -40,13 +40,13 @@ def _connector_name(name: str) -> str:
 
 
 class Metadata(ObjectMeta):
-    """A connector's metadata."""
+    """The metadata of a Connector."""
 
     name: Annotated[str, AfterValidator(_connector_name)] = Field(examples=["orders-in"])
 
 
 class Connector(Part):
-    """One connector."""
+    """A Connector resource."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
@@ -76,58 +76,59 @@ class Connector(Part):
         """The resource in a parsed document.
 
         Raises:
-            ConfigError: every problem at once, each under its field path (`spec.config.file`).
+            ConfigError: holds all problems, each with its field path (`spec.config.file`).
         """
-        found = cls.draft(document)
-        if found.reading.problems:
-            raise ConfigError(found.reading.problems)
-        return found
+        draft = cls.draft(document)
+        if draft.reading.problems:
+            raise ConfigError(draft.reading.problems)
+        return draft
 
     @classmethod
     def draft(cls, document: Mapping[str, Any]) -> Self:
-        """The resource as far as it can be read: what is wrong is left out, and stands in `reading.problems`.
+        """The resource without the fields that are wrong; their problems are in `reading.problems`.
 
-        For a check that is to tell everything at once (`penstock_runtime.plan` refuses a draft with flaws, with what it
-        finds in the rest).
+        A check uses it to report all problems at once: `penstock_runtime.plan` refuses a draft with problems, and adds those
+        that it finds in the rest.
 
         Raises:
-            ConfigError: nothing can be made of it.
+            ConfigError: the document cannot be read at all.
         """
-        owned = _owned(document)
+        owned = _owned_properties(document)
         config = document["spec"]["config"] if owned else {}
         class_name = config.get("connector.class")
-        needed = {
+        placeholders = {
             ("metadata",): {"name": UNNAMED},
             ("metadata", "name"): UNNAMED,
             ("spec",): {"class": PLACEHOLDER},
             ("spec", "class"): class_name if isinstance(class_name, str) and class_name.strip() else PLACEHOLDER,
         }
-        found, flaws = read_partially(cls, document, needed)
+        draft, problems = read_partially(cls, document, placeholders)
         if owned:
-            rest = {name: text for name, text in found.spec.config.items() if name not in OWNED}
-            found = found.model_copy(update={"spec": found.spec.model_copy(update={"config": rest})})
-        return found.with_reading(Reading(problems=(*flaws, *owned)))
+            rest = {name: text for name, text in draft.spec.config.items() if name not in OWNED}
+            draft = draft.model_copy(update={"spec": draft.spec.model_copy(update={"config": rest})})
+        return draft.with_reading(Reading(problems=(*problems, *owned)))
 
     @property
     def reading(self) -> Reading:
-        """What is known of the text that this was read from."""
+        """Problems, warnings and names of the text from which the resource was read."""
         return self._reading
 
     def with_reading(self, reading: Reading) -> Self:
-        """The same resource, with this in the place of what was known."""
+        """The same resource with another `reading`."""
         other = self.model_copy()
         other._reading = reading  # noqa: SLF001 (its own class)
         return other
 
     @property
     def connect_name(self) -> str:
-        """The name in Kafka: of the consumer group, of status and offsets keys."""
+        """The Connect name: of the consumer group, and in the keys of status and offsets."""
         if self.spec.connect_name is not None:
             return self.spec.connect_name
         return f"{self.metadata.namespace}.{self.metadata.name}" if self.metadata.namespace else self.metadata.name
 
 
-def _owned(document: Mapping[str, Any]) -> list[Problem]:
+def _owned_properties(document: Mapping[str, Any]) -> list[Problem]:
+    """Problems of properties in `spec.config` that a field of the resource owns."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     names = [name for name in config if name in OWNED] if isinstance(config, Mapping) else []

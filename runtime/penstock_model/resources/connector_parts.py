@@ -1,4 +1,4 @@
-"""The parts of a Connector's spec: what follows failures, changes of version, deletion; Spark; other objects. Pure."""
+"""The parts of a Connector's spec: restarts, rollout, deletion, Spark, references to other objects. Pure."""
 
 from typing import Final, Literal
 
@@ -11,11 +11,11 @@ from penstock_model.resources.values import Duration
 __all__ = ["MOST", "Backoff", "Deletion", "Offsets", "Reference", "Restart", "Rollout", "Spark"]
 
 MOST: Final = 2**31 - 1
-"""The greatest number: Kubernetes' scale and Connect's INT have no greater one."""
+"""The greatest number: that of Kubernetes' scale and of Connect's INT."""
 
 
 class Backoff(Part):
-    """How long to wait before restart n: `initial * factor^(n-1)`, at most `max`."""
+    """The wait before restart n: `initial * factor^(n-1)`, at most `max`."""
 
     initial: Duration = Field("10s", validate_default=True, description="The wait before the first restart.")
     factor: float = Field(
@@ -25,13 +25,7 @@ class Backoff(Part):
 
 
 class Restart(Part):
-    """What follows a task's failure.
-
-    Attributes:
-        on_failure: whether it is restarted at all.
-        max_restarts: how often in a row.
-        reset_after: how long a task must run for the count to begin anew.
-    """
+    """What follows the failure of a task."""
 
     on_failure: Flag = Field(True, description="Whether a task that failed is started again at all.")
     max_restarts: int = Field(
@@ -51,7 +45,7 @@ class Restart(Part):
 
 
 class Rollout(Part):
-    """A change of versions: that many tasks first, the rest when they run."""
+    """How a change of versions is rolled out: `canary` tasks first, the rest once those run."""
 
     canary: int = Field(
         1,
@@ -68,7 +62,7 @@ class Rollout(Part):
 
 
 class Deletion(Part):
-    """What becomes of the offsets when the connector is deleted."""
+    """Whether offsets are kept when the connector is deleted."""
 
     offsets: Literal["Keep", "Reset"] = Field(
         "Keep",
@@ -101,13 +95,13 @@ class Spark(Part):
 
 
 class Reference(Part):
-    """Another resource of the same namespace."""
+    """A reference to another resource of the same namespace."""
 
     name: ObjectName = Field(description="Its name.")
 
 
 class Offsets(Part):
-    """Where offsets are listed to and altered from; None: `<connector>-offsets`."""
+    """The ConfigMap to which offsets are listed and from which they are altered; None for `<connector>-offsets`."""
 
     config_map: ObjectName | None = Field(
         None, description="The ConfigMap's name. When absent, the connector's name followed by -offsets."

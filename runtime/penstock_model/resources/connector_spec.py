@@ -1,4 +1,4 @@
-"""The spec of a Connector: what a user asks for. Pure."""
+"""The spec of a Connector. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -19,11 +19,11 @@ OWNED: Final[Mapping[str, str]] = {
     "name": "metadata.name (or spec.connectName, to keep a name of Kafka Connect)",
     "tasks.max": "spec.tasksMax",
 }
-"""Properties of Kafka Connect that a field of the resource owns."""
+"""Properties of Kafka Connect for which the resource has a field, with that field."""
 
 
 class State(StrEnum):
-    """What a connector is meant to be."""
+    """The target state of a connector."""
 
     RUNNING = "Running"
     PAUSED = "Paused"
@@ -37,7 +37,7 @@ def _version(value: Any) -> Any:
 
 
 class ConnectorSpec(Part):
-    """What a user asks for."""
+    """The spec of a Connector."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(

@@ -1,7 +1,7 @@
-"""What a resource's model says to pydantic and to Kubernetes at once: limits with sentences, rules in CEL, list keys.
+"""Constraints of fields for pydantic and Kubernetes alike: limits with messages, rules in CEL, list keys.
 
-Annotations of pydantic's fields check a value and put the same limit into the JSON schema, under the names that CRDs use
-and `penstock_model.resources.crds` takes over. Pure.
+Annotations of pydantic's fields check a value and add the same limit to the JSON schema, under the names of CRDs, from which
+`penstock_model.resources.crds` makes the definitions. Pure.
 """
 
 import re
@@ -23,14 +23,13 @@ SCALAR_SCHEMA: Final[dict[str, Any]] = {
 }
 """A string, a number or a boolean.
 
-A structural schema has no type for several types, so this one has none, and limits that no list and no mapping can keep.
-CEL does not see such values, nor the mapping that they stand in; how the API server comes to the sentence is told at
-`required_name`.
+A structural schema cannot allow several types, so this one has no type, and limits that lists and mappings exceed. CEL does
+not see such values, nor the mapping that holds them; `required_name` says how the API server answers with a sentence.
 """
 
 
 class Mark:
-    """Adds to the JSON schema of what it annotates; checks nothing."""
+    """Adds to the JSON schema of a field. It checks nothing."""
 
     def __init__(self, **schema: Any) -> None:
         self.schema = schema
@@ -41,16 +40,19 @@ class Mark:
 
 @dataclass(frozen=True)
 class Matches:
-    """A text of this form, which RE2, Python and ECMAScript read alike; the sentence says what it must be."""
+    """Requires that a text matches a pattern, which must mean the same in RE2, Python and ECMAScript.
+
+    The sentence says what the text must be.
+    """
 
     pattern: str
     sentence: str
 
     def check(self, text: str) -> str:
-        """The text.
+        """Return the text.
 
         Raises:
-            ValueError: it has another form.
+            ValueError: it does not match.
         """
         if not re.search(self.pattern.replace("$", r"\Z"), text):
             raise ValueError(self.sentence)
@@ -65,16 +67,16 @@ class Matches:
 
 @dataclass(frozen=True)
 class AtMost:
-    """A text or list that has so many characters or entries, at least and at most."""
+    """Limits the characters of a text or the entries of a list."""
 
     most: int
     least: int = 0
 
     def check(self, value: Sequence[Any]) -> Sequence[Any]:
-        """The text or list.
+        """Return the text or list.
 
         Raises:
-            ValueError: it is longer or shorter.
+            ValueError: it is too long or too short.
         """
         what = "characters" if isinstance(value, str) else "entries"
         if len(value) > self.most:
@@ -87,52 +89,52 @@ class AtMost:
         return core_schema.no_info_after_validator_function(self.check, handler(source))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        found = handler(core)
-        unit = "Items" if found.get("type") == "array" else "Length"
+        schema = handler(core)
+        unit = "Items" if schema.get("type") == "array" else "Length"
         limits = {f"max{unit}": self.most} | ({f"min{unit}": self.least} if self.least else {})
-        return {**found, **limits}
+        return {**schema, **limits}
 
 
 def rule(text: str, message: str, *, path: str | None = None, reason: str | None = None) -> dict[str, Any]:
     """One of `x-kubernetes-validations`.
 
     Args:
-        text: the CEL expression that must be true; with `oldSelf` it is asked when an object changes.
-        message: what is wrong where it is false, and what to do.
-        path: the field below that the message belongs to, `.name`.
-        reason: Kubernetes' word for it (`FieldValueForbidden`); FieldValueInvalid when None. Not FieldValueDuplicate:
-            the API server leaves the message out of it.
+        text: the CEL expression that must be true. One with `oldSelf` is evaluated when an object changes.
+        message: what is wrong if it is false, and what to do.
+        path: of the inner field to which the message belongs, `.name`.
+        reason: Kubernetes' reason (`FieldValueForbidden`); None is FieldValueInvalid. Do not use FieldValueDuplicate, for
+            which the API server omits the message.
     """
-    made = {"rule": text, "message": message}
+    validation = {"rule": text, "message": message}
     if path is not None:
-        made["fieldPath"] = path
+        validation["fieldPath"] = path
     if reason is not None:
-        made["reason"] = reason
-    return made
+        validation["reason"] = reason
+    return validation
 
 
 def ruled(*rules: dict[str, Any]) -> dict[str, Any]:
-    """Rules, as part of a schema."""
+    """These rules as a part of a schema."""
     return {"x-kubernetes-validations": list(rules)}
 
 
 def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
-    """How server-side apply merges a list: `map`, entry by entry under these keys; `atomic`, as a whole."""
-    made: dict[str, Any] = {"x-kubernetes-list-type": kind}
+    """How server-side apply merges a list: `map` is entry by entry under these keys, `atomic` as a whole."""
+    schema: dict[str, Any] = {"x-kubernetes-list-type": kind}
     if keys:
-        made["x-kubernetes-list-map-keys"] = list(keys)
-    return made
+        schema["x-kubernetes-list-map-keys"] = list(keys)
+    return schema
 
 
 def open_object() -> dict[str, Any]:
-    """A mapping whose fields are Kubernetes' own and are not repeated here."""
+    """A mapping with fields of Kubernetes, which the schema does not repeat."""
     return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def required_name(absent: str, sentence: str) -> dict[str, Any]:
-    """A mapping must not have the property `absent`; the sentence is what the API server answers.
+    """Requires that a mapping does not have the property `absent`. The API server answers with the sentence.
 
-    For mappings that CEL does not see. OpenAPI has no messages of its own, but it prints the name of a property that is
-    missing: where `absent` is there, a property with the sentence for its name would have to be there too.
+    It is for mappings that CEL does not see. OpenAPI has no messages of its own, but it prints the names of missing
+    properties: if `absent` is set, the schema requires another property whose name is the sentence.
     """
     return {"anyOf": [{"required": [sentence]}, {"not": {"required": [absent]}}]}

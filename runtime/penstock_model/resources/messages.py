@@ -1,6 +1,6 @@
-"""What is wrong with the fields of a resource, in sentences of our own: what must stand there, what does, an example.
+"""Messages for wrong fields of a resource: the value that is required, the value that is given, an example.
 
-Values are shown only where they cannot be a secret: never below `_HOLDS_SECRETS`, and never a long text. Pure.
+A value is shown only where it cannot be a secret: not below `_HOLDS_SECRETS`, and not if it is long. Pure.
 """
 
 import json
@@ -23,15 +23,15 @@ _HOLDS_SECRETS: Final = (
     ("metadata", "annotations"),
 )  # fmt: skip
 _LONGEST_SHOWN: Final = 60
-_WANTED: Final[Mapping[str, str]] = {
+_REQUIRED: Final[Mapping[str, str]] = {
     "int": "a whole number", "float": "a number", "finite": "a finite number", "bool": "true or false",
     "string": "a text", "dict": "a mapping", "mapping": "a mapping", "model": "a mapping", "list": "a list",
 }  # fmt: skip
-"""By the first word of pydantic's name of an error (`int_parsing`, `model_type`)."""
+"""By the first word of the type of pydantic's error (`int_parsing`, `model_type`)."""
 
 
 def field_problems(model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
-    """One problem for each thing that is wrong, under its field path."""
+    """One problem for each error, with its field path."""
     for e in error.errors(include_url=False):
         path = [str(part) for part in e["loc"] if part != "[key]"]
         yield Problem(".".join(path), _message(model, path, e))
@@ -51,19 +51,19 @@ def _message(model: type[BaseModel], path: list[str], e: ErrorDetails) -> str:
             hint = f"; did you mean {near}?" if near else ""
             return f"must be {context['expected']}, not {_shown(path, value)}{hint}"
         case "value":
-            return _of_our_own(path, value, str(context["error"]))
+            return _validator_message(path, value, str(context["error"]))
         case "greater":
             return f"must be at least {context['ge']}, not {_shown(path, value)}"
         case "less":
             return f"must be at most {context['le']}, not {_shown(path, value)}"
-        case kind if kind in _WANTED:
-            return f"must be {_WANTED[kind]}, not {_shown(path, value)}{_hint(kind, path, value, info)}"
+        case kind if kind in _REQUIRED:
+            return f"must be {_REQUIRED[kind]}, not {_shown(path, value)}{_hint(kind, path, value, info)}"
         case _:
             return f"cannot be {_shown(path, value)}{_example(path, info)}"
 
 
-def _of_our_own(path: list[str], value: object, text: str) -> str:
-    """The sentence of a validator of ours, with what was given where it says what must be."""
+def _validator_message(path: list[str], value: object, text: str) -> str:
+    """The message of a Penstock validator, with the given value if the message says what it must be."""
     if tuple(path[:2]) == ("spec", "config") and isinstance(value, Mapping):
         inner = next(map(str, value), "name")
         name = ".".join([*path[2:], inner])
@@ -110,7 +110,7 @@ def _shown(path: list[str], value: object) -> str:
 
 
 def _may_be_secret(path: list[str]) -> bool:
-    # A whole part that was written as a text may be one too (`config: ...`).
+    # A part that should be a mapping but is a text may be a secret too (`config: ...`).
     return any(tuple(path[: len(p)]) == p for p in _HOLDS_SECRETS)
 
 
@@ -141,17 +141,17 @@ def _not_a_field(model: type[BaseModel], path: list[str]) -> str:
     known = _names(_part(model, parent))
     if near := nearest(name, known) or _same_letters(name, known):
         return f"is not a field; did you mean {near}?"
-    if home := _home(model, name, parent):
-        return f"is not a field here but of {home}: put it there (is it indented as it should be?)"
+    if part := _part_with_field(model, name, parent):
+        return f"is not a field here but of {part}: put it there (is it indented as it should be?)"
     if parent == ["spec"]:
         return "is not a field of spec; if it is a property of the connector, put it under spec.config"
     return f"is not a field; fields are {', '.join(known)}" if known else "is not a field; remove it"
 
 
-def _home(model: type[BaseModel], name: str, besides: Sequence[str]) -> str | None:
-    """The part of the resource that has a field of this name; the outermost of several."""
+def _part_with_field(model: type[BaseModel], name: str, besides: Sequence[str]) -> str | None:
+    """The part of the resource with a field of this name; the outermost, if there are several."""
     parts: list[tuple[list[str], type[BaseModel]]] = [([], model)]
-    for path, part in parts:  # grows meanwhile: outer parts come first
+    for path, part in parts:  # the loop appends inner parts, so outer ones come first
         if path and path != list(besides) and name in _names(part):
             return ".".join(path)
         for field, info in part.model_fields.items():
@@ -186,6 +186,6 @@ def _model(annotation: Any) -> type[BaseModel] | None:
 
 
 def _same_letters(name: str, known: Sequence[str]) -> str | None:
-    """`tasks.max`, `tasks_max` and `TasksMax` for `tasksMax`."""
+    """The known name with the same letters: `tasksMax` for `tasks.max`, `tasks_max` and `TasksMax`."""
     plain = "".join(filter(str.isalnum, name)).lower()
     return next((k for k in known if k.lower() == plain), None)

@@ -1,4 +1,4 @@
-"""Reads a resource as far as it can be read, so that what is wrong with one field hides nothing of the others. Pure."""
+"""Reads a resource without its wrong fields, so that a problem of one field does not hide those of others. Pure."""
 
 import copy
 from collections.abc import Mapping
@@ -12,21 +12,21 @@ from penstock_model.resources.messages import field_problems
 
 __all__ = ["PLACEHOLDER", "Reading", "read_partially"]
 
-M = TypeVar("M", bound=BaseModel)
+_M = TypeVar("_M", bound=BaseModel)
 PLACEHOLDER: Final = "-"
-"""Stands for a text that is missing or wrong, where the resource must have one."""
+"""Replaces a required text that is missing or wrong."""
 _ROUNDS: Final = 8
-"""How often a resource is read anew without what was wrong: a part that is left out may leave another one missing."""
+"""How often to repeat reading without the wrong parts: without one part, another may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader knows of the text of a resource.
+    """Problems, warnings and names of the text of a resource.
 
     Attributes:
-        problems: what is wrong with it.
-        warnings: what its author should know.
-        names: by field path, what the author calls it, where that is not the field path itself (`connector.class`).
+        problems: keep the resource from running.
+        warnings: do not.
+        names: by field path, the name that the author used, if it is another (`connector.class`).
     """
 
     problems: tuple[Problem, ...] = ()
@@ -34,22 +34,22 @@ class Reading:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def named(self, problem: Problem) -> Problem:
-        """The problem under the name that the author knows."""
+        """The problem with the name that the author used."""
         return Problem(self.names.get(problem.property, problem.property), problem.message)
 
 
 def read_partially(
-    model: type[M], document: Mapping[str, Any], needed: Mapping[tuple[str, ...], Any]
-) -> tuple[M, list[Problem]]:
-    """The resource without what is wrong in it, and everything that is.
+    model: type[_M], document: Mapping[str, Any], placeholders: Mapping[tuple[str, ...], Any]
+) -> tuple[_M, list[Problem]]:
+    """The resource without its wrong parts, and the problems of those.
 
     Args:
         model: of the resource.
-        document: as it was parsed; stays as it is.
-        needed: by path, what stands for a part that the model cannot do without.
+        document: as parsed; it is not changed.
+        placeholders: by path, replacements for parts that the model requires.
 
     Raises:
-        ConfigError: nothing can be made of it; holds every problem.
+        ConfigError: the document cannot be read at all; holds all problems.
     """
     rest = copy.deepcopy(dict(document))
     problems: dict[tuple[str, ...], Problem] = {}
@@ -62,7 +62,7 @@ def read_partially(
                 if not any(path[: len(known)] == known for known in problems):
                     problems[path] = problem
                 if error["type"] == "missing":
-                    _put(rest, path, copy.deepcopy(needed.get(path)))
+                    _put(rest, path, copy.deepcopy(placeholders.get(path)))
                 else:
                     _remove(rest, path)
     raise ConfigError(problems.values())
@@ -77,13 +77,13 @@ def _put(document: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 def _remove(document: dict[str, Any], path: tuple[str, ...]) -> None:
     """Remove the innermost mapping entry on this path."""
-    found: tuple[dict[Any, Any], Any] | None = None
+    innermost: tuple[dict[Any, Any], Any] | None = None
     inner: Any = document
     for part in path:
         key = next((k for k in inner if str(k) == part), None) if isinstance(inner, dict) else None
         if key is None:
             break
-        found, inner = (inner, key), inner[key]
-    if found is not None:
-        parent, key = found
+        innermost, inner = (inner, key), inner[key]
+    if innermost is not None:
+        parent, key = innermost
         del parent[key]

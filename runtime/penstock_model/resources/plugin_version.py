@@ -128,7 +128,7 @@ class PluginVersion(Part):
         """The resource in a parsed document.
 
         Raises:
-            ConfigError: every problem at once, each under its field path (`spec.image`).
+            ConfigError: holds all problems, each with its field path (`spec.image`).
         """
         try:
             return cls.model_validate(document)

@@ -38,7 +38,7 @@ _REFUSED: Final = {
 
 
 class PodTemplate(Part):
-    """The fields of the template; a part that is absent adds nothing, so none has a default of its own."""
+    """The fields of the template. None has a default, since a field that is absent adds nothing to the pod."""
 
     model_config = ConfigDict(title="PodTemplate")
 
@@ -97,7 +97,7 @@ class PodTemplate(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _possible(cls, value: Any) -> Any:
+    def _refuse_fields(cls, value: Any) -> Any:
         refused = (
             [f"{name} ({_REFUSED[name]})" for name in value if name in _REFUSED] if isinstance(value, dict) else []
         )
@@ -106,9 +106,9 @@ class PodTemplate(Part):
         return value
 
     def to_manifest(self) -> dict[str, Any]:
-        """As it stands in the resource: what the user wrote, nulls inside of it included, which remove."""
-        found = ((info.alias or name, getattr(self, name)) for name, info in type(self).model_fields.items())
-        return {name: value for name, value in found if value is not None}
+        """The mapping that the user wrote, with nulls inside of it, which remove fields of the pod."""
+        fields = ((info.alias or name, getattr(self, name)) for name, info in type(self).model_fields.items())
+        return {name: value for name, value in fields if value is not None}
 
 
 class _AsManifest:
@@ -121,4 +121,4 @@ class _AsManifest:
 
 
 Template = Annotated[dict[str, Any], _AsManifest()]
-"""A pod template as the mapping that it was written as, once it was found good."""
+"""A valid pod template, as the mapping that the user wrote."""

@@ -38,7 +38,7 @@ _COUNT: Final = Mark(**ruled(rule("self != 0", _NONE_OR_POSITIVE)))
 Partitions = Annotated[int, Field(ge=-1, le=_MOST, strict=True), AfterValidator(_not_zero), _COUNT]
 Replicas = Annotated[int, Field(ge=-1, le=_MOST_REPLICAS, strict=True), AfterValidator(_not_zero), _COUNT]
 TopicPattern = Annotated[str, AtMost(1024, least=1), java_regex]
-"""A Java regular expression, or simply a name; a topic matches as a whole."""
+"""A Java regular expression, or a plain name. It must match the whole name of a topic."""
 
 _PATTERN: Final = "Java regular expressions (or plain names) that a topic's whole name is matched with"
 
@@ -75,7 +75,7 @@ class TopicGroup(Part):
 
 
 class TopicLimits(Part):
-    """Rails for the connectors that the policy applies to."""
+    """Limits for the connectors that the policy applies to."""
 
     max_partitions: int | None = Field(None, ge=1, le=_MOST, strict=True, description="The most partitions of a topic.")
     min_replication_factor: int | None = Field(
@@ -170,7 +170,7 @@ class TopicCreationPolicy(Part):
         """The resource in a parsed document.
 
         Raises:
-            ConfigError: every problem at once, each under its field path (`spec.groups.0.include`).
+            ConfigError: holds all problems, each with its field path (`spec.groups.0.include`).
         """
         try:
             return cls.model_validate(document)

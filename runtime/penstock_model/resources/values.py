@@ -18,10 +18,10 @@ _MOST_PLAIN: Final = 1e21
 
 
 def text_of(value: Any) -> str:
-    """A configuration value as the text that plugins get: `true`, `1`, `0.5`.
+    """A configuration value as a text for plugins: `true`, `1`, `0.5`.
 
     Raises:
-        ValueError: null, a list or a mapping; says what to write.
+        ValueError: the value is null, a list or a mapping; the message says what to write.
     """
     match value:
         case str():
@@ -48,7 +48,7 @@ def text_of(value: Any) -> str:
 
 
 def _json_number(value: float) -> str:
-    """As Go's encoding/json, which kubectl and the API server use: 1 for 1.0, no exponent from 1e-6 to 1e21."""
+    """A number as Go's encoding/json prints it in kubectl and the API server: 1 for 1.0, no exponent from 1e-6 to 1e21."""
     if value == 0:
         return "0"
     if _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:

@@ -1,8 +1,8 @@
-"""The CustomResourceDefinitions of the three resources, made from their models; `scripts/generate-crds` writes `crds/`.
+"""The CustomResourceDefinitions of the three resources. `scripts/generate-crds` makes `crds/` from them.
 
 schema         a pydantic model as a structural schema
 definition     the whole definitions: names, columns, subresources
-compatibility  whether resources that fit one definition fit a newer one too
+compatibility  whether a newer definition accepts the resources of an older one
 """
 
 from penstock_model.resources.crds.compatibility import incompatibilities

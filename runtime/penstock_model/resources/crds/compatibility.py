@@ -1,6 +1,7 @@
-"""Whether resources that fit one definition fit a newer one too: definitions are upgraded under running connectors. Pure.
+"""Whether a newer definition accepts the resources of an older one, since CRDs are upgraded while connectors run. Pure.
 
-A newer definition may add optional fields, words and room. It may not take a field away, nor refuse what was accepted.
+A newer definition may add optional fields and words, and widen limits. It must not remove a field or refuse a value that was
+accepted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ _SAME: Final = (
     "x-kubernetes-int-or-string", "x-kubernetes-embedded-resource",
 )  # fmt: skip
 _ADDED: Final = ("pattern", "format", "allOf", "anyOf", "oneOf", "not")
-"""What refuses more when it is added or changed; dropping it is fine."""
+"""Constraints that refuse more values when they are added or changed. Removing one is compatible."""
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 _MISSING: Final[Mapping[str, Any]] = {}
 
@@ -23,11 +24,11 @@ Json = Mapping[str, Any]
 
 
 def incompatibilities(old: Json, new: Json) -> list[str]:
-    """What a resource that fits `old` could trip over in `new`: sentences, each with its place; none when all is well.
+    """Incompatible changes from one definition to another: sentences, each with its place.
 
     Args:
         old: a CustomResourceDefinition as a JSON object.
-        new: the one that takes its place.
+        new: the definition that replaces it.
     """
     return list(_definition(old["spec"], new["spec"]))
 

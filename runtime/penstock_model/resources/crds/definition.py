@@ -27,11 +27,11 @@ class CustomResource:
     Attributes:
         model: the resource; its title or name is the kind.
         status: the model of its status.
-        text: what it is, for `kubectl explain`.
-        spec_text: what its spec is.
-        plural: its name in URLs and for kubectl.
-        short_name: for kubectl; begins with p, so that it meets none of Kubernetes or other connector operators.
-        columns: what `kubectl get` shows before the age.
+        text: the description of the resource, for `kubectl explain`.
+        spec_text: the description of its spec.
+        plural: the name in URLs and for kubectl.
+        short_name: for kubectl; with a p in front, it differs from those of Kubernetes and other connector operators.
+        columns: of `kubectl get`, before the age.
         scale: paths of the scale subresource.
     """
 
@@ -46,18 +46,17 @@ class CustomResource:
 
     @property
     def kind(self) -> str:
-        """As manifests write it."""
         return self.model.__name__
 
     @property
     def name(self) -> str:
-        """Of the definition."""
+        """The name of the definition."""
         return f"{self.plural}.{GROUP}"
 
 
 def _column(name: str, path: str, text: str, *, kind: str = "string", wide: bool = False) -> Json:
-    made: Json = {"name": name, "type": kind, "jsonPath": path, "description": text}
-    return {**made, "priority": 1} if wide else made
+    column: Json = {"name": name, "type": kind, "jsonPath": path, "description": text}
+    return {**column, "priority": 1} if wide else column
 
 
 def _condition(name: str, part: str, text: str, *, of: str = "Ready") -> Json:
@@ -129,7 +128,7 @@ RESOURCES: Final = (
 
 
 def definition(resource: CustomResource) -> Json:
-    """The definition, as the API server returns it: with all that it would fill in, without a status."""
+    """The definition as the API server returns it: with all defaults, without a status."""
     version: Json = {
         "name": VERSION,
         "served": True,
@@ -162,15 +161,15 @@ def definition(resource: CustomResource) -> Json:
 
 
 def _schema(resource: CustomResource) -> Json:
-    made = structural(resource.model)
-    fields = made["properties"]
+    schema = structural(resource.model)
+    fields = schema["properties"]
     fields |= {
         "apiVersion": {"type": "string", "description": f"{API_VERSION}."},
         "kind": {"type": "string", "description": f"{resource.kind}."},
-        # A rule can point to the name only where the schema names it.
+        # A rule can refer to the name only if the schema has the field.
         "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
         "spec": {**fields["spec"], "description": resource.spec_text},
-        # Flux and kubectl wait ask for this before the operator has seen a new resource: -1 is "not yet".
+        # Flux and kubectl wait read it before the operator has handled a new resource; -1 means that it has not.
         "status": {**structural(resource.status), "default": {"observedGeneration": -1}},
     }
-    return {**made, "description": resource.text, "required": ["spec"]}
+    return {**schema, "description": resource.text, "required": ["spec"]}

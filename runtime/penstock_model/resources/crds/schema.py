@@ -1,7 +1,7 @@
 """A pydantic model as a structural OpenAPI v3 schema, the form that a CustomResourceDefinition needs. Pure.
 
-What the API server leaves out when it returns a definition (false, empty lists) is left out here too, so that a file and
-what a cluster holds of it are equal, and GitOps tools see no drift.
+The API server omits false and empty lists when it returns a definition. They are omitted here too, so that a file equals
+the definition in the cluster, and GitOps tools see no difference.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 __all__ = ["DURATION_PATTERN", "structural"]
 
 DURATION_PATTERN: Final = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
-"""`penstock_model.resources.values.Duration`, for Kubernetes."""
+"""The form of `penstock_model.resources.values.Duration`, for Kubernetes."""
 _LONGEST_DURATION: Final = 64
 
 _KEPT: Final = frozenset(
