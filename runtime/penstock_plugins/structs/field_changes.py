@@ -69,8 +69,8 @@ class FieldValueTransform(KeyValueTransform):
             if schema.type is not Type.STRUCT:
                 return None
             copy = self.copies[schema]
-            made = copy.rows(values)
-            return None if made is None else (copy.schema, made, True)
+            copied = copy.rows(values)
+            return None if copied is None else (copy.schema, copied, True)
         if isinstance(values, Fields):
             columns = dict(values.columns)
             for name, change in self._of_maps.items():

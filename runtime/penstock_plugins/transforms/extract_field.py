@@ -124,7 +124,7 @@ class ExtractField(KeyValueTransform):
         for name in self._names:
             if schema.type is not Type.STRUCT:
                 raise DataError(
-                    f"Cannot look up fields on non-struct type: '{name}' of the path '{self._field}' is asked of "
+                    f"Cannot look up fields on non-struct type: field '{name}' of the path '{self._field}' in a "
                     f"{schema.type}"
                 )
             field = schema.field(name)
@@ -146,7 +146,7 @@ def _read(steps: tuple[_Step, ...], item: Any) -> Any:
             return None
         if depth and not isinstance(item, dict):
             raise DataError(
-                f"Only Map and Struct objects supported for [nested field access]: '{name}' is asked of a "
+                f"Only Map and Struct objects supported for [nested field access]: field '{name}' in a "
                 f"{java_class(None, item)}"
             )
         item = item.get(name)

@@ -37,7 +37,7 @@ class LineFile:
             size = status.st_size
             if size and os.pread(self._fd, 1, size - 1) != b"\n":
                 log.warning(
-                    "File %s ends in the middle of a line: its writer was killed, or somebody else writes to it. "
+                    "File %s ends in the middle of a line: its writer was killed, or another process writes to it. "
                     "The line is ended; its record comes again if it was not committed.", path,
                 )  # fmt: skip
                 self.append(b"\n")

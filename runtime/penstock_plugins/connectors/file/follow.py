@@ -212,7 +212,7 @@ class Follower:
             content.lost = True
             log.warning(
                 "File %s is not the one that was read to byte %d, and that one does not lie beside it: it was truncated, "
-                "deleted, moved away or compressed while the task did not look. What it held from that byte on is missing.",
+                "deleted, moved away or compressed between two checks. Its content from that byte on is missing.",
                 self._path, mark.position,
             )  # fmt: skip
         elif file is newest:
@@ -220,7 +220,7 @@ class Follower:
                 self._after_its_copies(content)
         else:
             log.info(
-                "File %s was rotated while the task did not look; %s is read on from byte %d.",
+                "File %s was rotated between two checks; %s is read on from byte %d.",
                 self._path, file.path, mark.position,
             )  # fmt: skip
             if newest is not None:
@@ -306,11 +306,11 @@ class Follower:
             log.info("File %s was rotated; the old one is read to its end first.", self._path)
         if missed.handles:
             log.info(
-                "Between two looks %s had the name %s; read in this order.", _name_list(missed.handles), self._path
+                "Between two checks %s had the path %s; read in this order.", _name_list(missed.handles), self._path
             )
         if missed.unread:
             log.warning(
-                "File %s may have been rotated more than once since it was last looked at: %s may have had its name in "
+                "File %s may have been rotated more than once since the last check: %s may have had its path in "
                 "between, and is not read. If it holds lines that are missing, read it with a connector of its own.",
                 self._path, ", ".join(f"{b.path} ({b.size} bytes)" for b in missed.unread),
             )  # fmt: skip

@@ -58,7 +58,7 @@ def find_missed(
         missed = _find_once(path, last, known, ends, since, most, until)
         if missed is not None:
             return missed
-    raise RetriableError(f"The files beside {path} are renamed again and again; they are looked through later.")
+    raise RetriableError(f"The files beside {path} are renamed again and again; they are checked again later.")
 
 
 def _find_once(

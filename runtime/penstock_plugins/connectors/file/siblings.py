@@ -104,10 +104,10 @@ def list_siblings(path: str, inodes: Iterable[int] = ()) -> list[Sibling]:
 
     If files are renamed during the listing, the folder is listed again. A folder that cannot be listed counts as empty.
     """
-    wanted = frozenset(inodes)
+    known_inodes = frozenset(inodes)
     for _ in range(_MAX_LISTINGS):
         before = folder_times(path)
-        siblings = [b for folder, names in folders_of(path) for b in _list_folder(folder, names, wanted)]
+        siblings = [b for folder, names in folders_of(path) for b in _list_folder(folder, names, known_inodes)]
         if folder_times(path) == before:
             break
     return list({(b.device, b.inode): b for b in reversed(siblings)}.values())

@@ -125,7 +125,7 @@ def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> 
             data = mmap.mmap(staged.fileno(), size, _AT_ONCE, mmap.PROT_READ)
     except (OSError, ValueError) as e:
         raise ConnectError(
-            f"Lines that were kept in {name} cannot be read: {e}. Somebody has removed them; nothing is lost: their "
+            f"Lines that were kept in {name} cannot be read: {e}. Another process has removed them; nothing is lost: their "
             f"records are not committed and come again after a restart."
         ) from e
     append(data)

@@ -85,7 +85,7 @@ class StdinSource(PollingSource):
             raise RetriableError(f"Cannot read standard input: {e.strerror}.") from e
         if not data and not self._ended:
             self._ended = True
-            log.info("Standard input is at its end; the task goes on, and reads what may come yet")
+            log.info("Standard input is at its end; the task goes on and reads later input")
         return data
 
     def _split(self, data: bytes) -> None:

@@ -73,8 +73,8 @@ class _Parser:
         if sign is None and self._at == len(self._tokens):
             return
         if sign is None or self.peek() != sign:
-            found = self._tokens[self._at][0] if self._at < len(self._tokens) else "the end"
-            raise ConnectError(f"Schema {self._ddl!r}: expected {sign or 'the end'}, found {found}.")
+            token = self._tokens[self._at][0] if self._at < len(self._tokens) else "the end"
+            raise ConnectError(f"Schema {self._ddl!r}: expected {sign or 'the end'}, found {token}.")
         self._at += 1
 
     def optional(self, *words: str) -> bool:

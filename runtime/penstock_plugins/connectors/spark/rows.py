@@ -95,8 +95,8 @@ def _struct(shape: "StructType") -> Callable[[Any], dict[str, Any]]:
 
 
 def _map(key: Decode | None, value: Decode | None) -> Decode:
-    def decode(found: Any) -> dict[Any, Any]:
-        pairs = found.items() if isinstance(found, dict) else found  # Arrow returns a map as a list of pairs
+    def decode(entries: Any) -> dict[Any, Any]:
+        pairs = entries.items() if isinstance(entries, dict) else entries  # Arrow returns a map as a list of pairs
         return {(key(k) if key else k): (value(v) if value else v) for k, v in pairs}
 
     return decode

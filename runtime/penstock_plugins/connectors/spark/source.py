@@ -110,15 +110,15 @@ class SparkSource(Source):
     def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
         """Passes the limit of a batch to a reader without a limit of its own: by Spark's contract it must respect that."""
         default = self._reader.getDefaultReadLimit()
-        asked = _max_rows(default, limits) if self._takes_rows else default
+        limit = _max_rows(default, limits) if self._takes_rows else default
         try:
-            latest: dict[str, Any] = self._reader.latestOffset(begin, asked)
+            latest: dict[str, Any] = self._reader.latestOffset(begin, limit)
         except Exception as e:
-            if asked is default:
+            if limit is default:
                 raise
             latest = self._reader.latestOffset(begin, default)
             self._takes_rows = False  # the limit was the cause, because this call succeeded
-            log.info("%s takes no limit of rows: %s", self._config.data_source, e)
+            log.info("%s does not support a limit of rows: %s", self._config.data_source, e)
         return latest
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:

@@ -126,7 +126,7 @@ class StagingFolder:
         with suppress(Exception):
             for left in self._files.listStatus(self._task_folder):
                 if left.getPath().getName() < self._life:
-                    log.info("Removing what an earlier life has left: %s", left.getPath().toString())
+                    log.info("Removing the files of an earlier start of the task: %s", left.getPath().toString())
                     self._delete(left.getPath())
 
     def _delete(self, life: Any) -> None:

@@ -22,16 +22,9 @@ _TEXTS: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.BYTES: bytes}
 
 
 class SchemaShape:
-    """The msgspec type for values of one schema.
-
-    Attributes:
-        type: the msgspec type of one value.
-        fields: the field names of a struct, in order; empty for other types.
-    """
+    """The msgspec type for values of one schema."""
 
     def __init__(self, schema: Schema, kind: Any) -> None:
-        self.type = kind
-        self.fields = tuple(f.name for f in schema.fields)
         self._many: Any = list[kind]
         self._schema = schema
         self._numeric = _has_numbers(schema)
