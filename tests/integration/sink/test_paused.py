@@ -17,7 +17,7 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.sink import task as sink_task
+from penstock_runtime.sink import stall_detector
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.task import SinkTask
@@ -158,7 +158,7 @@ def test_what_was_written_is_committed_before_a_pause_is_told_and_nothing_is_los
 def test_records_that_the_client_does_not_bring_are_asked_for_anew(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sink_task, "_SILENCE", 1.0)
+    monkeypatch.setattr(stall_detector, "_SILENCE", 1.0)
     topic = lab.topic()
     spec = lab.spec(lab.sink_manifest(topic))
     with Task(spec, tmp_path) as task:
@@ -172,8 +172,8 @@ def test_records_that_the_client_does_not_bring_are_asked_for_anew(
 def test_records_that_a_client_does_not_bring_when_its_brokers_are_back_are_soon_asked_for(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sink_task, "_RETURN", 1.0)
-    monkeypatch.setattr(sink_task, "_SILENCE", 3600.0)
+    monkeypatch.setattr(stall_detector, "_RETURN", 1.0)
+    monkeypatch.setattr(stall_detector, "_SILENCE", 3600.0)
     topic = lab.topic()
     with Task(lab.spec(lab.sink_manifest(topic)), tmp_path) as task:
         lab.produce(topic, "a")

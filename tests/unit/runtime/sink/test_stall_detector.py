@@ -12,7 +12,7 @@ from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.offsets import SinkOffsets
-from penstock_runtime.sink.stall_detector import Missed
+from penstock_runtime.sink.stall_detector import StallDetector
 
 P, Q = Partition("t", 0), Partition("t", 1)
 
@@ -32,7 +32,7 @@ class Brokers:
         return {of: self.ends_of[of] for of in partitions}
 
 
-def looking(brokers: Brokers, **positions: int | None) -> tuple[Missed, SinkOffsets]:
+def looking(brokers: Brokers, **positions: int | None) -> tuple[StallDetector, SinkOffsets]:
     consumer = cast("RecordConsumer", brokers)
     offsets = SinkOffsets(
         cast("Sink", None),
@@ -44,7 +44,7 @@ def looking(brokers: Brokers, **positions: int | None) -> tuple[Missed, SinkOffs
         longest=60.0,
     )
     offsets.positions.update({P: positions["p"], Q: positions["q"]})
-    return Missed(consumer, offsets), offsets
+    return StallDetector(consumer, offsets), offsets
 
 
 def test_records_that_waited_at_two_looks_are_missed() -> None:

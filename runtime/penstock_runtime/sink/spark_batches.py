@@ -1,0 +1,185 @@
+"""A sink's backlog in batches that Spark's workers read and write: what each does, and what counts of it."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from penstock.errors import ConnectError, RetriableError
+from penstock.sink import TopicPartition
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.pipeline.batch_sizing import PutSize
+from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.splits import Range, bounded, cut, dealt, reached
+from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.offsets import SinkOffsets
+from penstock_runtime.spark import worker
+from penstock_runtime.spark.session import Spark, WorkerLost
+
+__all__ = ["SparkBatch", "SparkBatches"]
+
+log = logging.getLogger(__name__)
+_REST: Final = 60.0
+"""Seconds for which a sink that asked to wait is written to by the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkBatch:
+    """What the workers have done together.
+
+    Attributes:
+        summary: of the workers that count.
+        complete: nothing that a worker did lies behind a gap, and none has failed.
+        errors: of the workers.
+    """
+
+    summary: Summary
+    complete: bool
+    errors: Sequence[ConnectError]
+
+    def raise_first_error(self) -> NoReturn:
+        """Raise an error that ends the task, or the first one, and log the others."""
+        first = next((e for e in self.errors if not isinstance(e, RetriableError)), self.errors[0])
+        for other in self.errors:
+            if other is not first:
+                log.warning("Another worker has met this: %s", other)
+        raise first
+
+
+class SparkBatches:
+    """The Spark half of a sink task.
+
+    Args:
+        setup: of the task.
+        spark: its session.
+        consumer: knows the bounds of partitions.
+        offsets: knows the positions.
+        size: of puts; learns from what workers have learnt.
+        ending: whether workers are to end after the puts that they are at.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self, setup: Setup, spark: Spark, consumer: RecordConsumer, offsets: SinkOffsets, size: PutSize, *,
+        ending: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._setup = setup
+        self._spark = spark
+        self._consumer = consumer
+        self._offsets = offsets
+        self._size = size
+        self._ending = ending
+        self._clock = clock
+        self._end_file = worker.end_file(setup.slots_dir)
+        self._turns: dict[TopicPartition, int] = {}
+        """When each partition was last in a batch: one that comes too short in one is among the first in the next."""
+        self._turn = 0
+        self._rests_until = 0.0
+
+    @property
+    def resting(self) -> bool:
+        """Whether the driver writes for a while, as the sink has asked to wait: it waits as long as the user says."""
+        return self._clock() < self._rests_until
+
+    def rest(self) -> None:
+        """Leave the sink to the driver for a minute."""
+        self._rests_until = self._clock() + _REST
+
+    def start(self) -> bool:
+        """Start the session unless that is done; whether it is ready."""
+        self._spark.start()
+        return self._spark.ready
+
+    def splits(self) -> list[list[Range]]:
+        """What each worker is to do; nothing when the consumer must find positions first."""
+        setup = self._setup
+        cores = self._spark.cores if setup.staged or not setup.single_writer else 1
+        ranges = self._ranges()
+        if not ranges:
+            return []
+        limits, record_bytes = self._size.batch(cores, staged=setup.staged), self._size.record_bytes
+        most = min(limits.records, int(limits.bytes / max(1.0, record_bytes)))
+        least = max(1, min(self._size.put().records if setup.staged else setup.put_records, most // cores))
+        batch = bounded(ranges, limits, record_bytes=record_bytes, least=least)
+        if setup.staged:
+            return cut(batch, cores, least=least)
+        return dealt(batch, cores)
+
+    def run(self, splits: list[list[Range]], *, meanwhile: Callable[[], None] | None) -> SparkBatch:
+        """Have workers read and write these. Each ends when its time is over, and reports how far it has come.
+
+        Args:
+            splits: one for each worker.
+            meanwhile: is done here while they work.
+
+        Raises:
+            RetriableError: a worker, or Spark, is lost: how much is written is not known.
+        """
+        begun = self._clock()
+        limits = self._range_limits(len(splits))
+        payloads = [worker.range_payload(self._setup, split, limits) for split in splits]
+        self._end_file.unlink(missing_ok=True)
+        try:
+            results = self._spark.run(
+                worker.consume, payloads, timeout=self._setup.batch_timeout, meanwhile=meanwhile, watching=self._watch
+            )
+        except WorkerLost as e:
+            self._size.lost()
+            raise self._explained(e, self._clock() - begun) from e
+        parts = [worker.part(result) for result in results]
+        errors = [part.error for part in parts if part.error is not None]
+        total, gaps = self._joined(splits, [part.summary for part in parts])
+        sizes = [part.size for part in parts if part.size is not None]
+        self._size.learn(sizes, total.read, total.bytes, sum(total.seconds.values()))
+        return SparkBatch(total, not gaps and not errors, errors)
+
+    def _watch(self) -> None:
+        if self._ending():
+            with suppress(OSError):
+                self._end_file.touch()
+
+    def _joined(self, splits: list[list[Range]], parts: list[Summary]) -> tuple[Summary, bool]:
+        """What the workers have done together, and whether some of it does not count, since it lies behind a gap."""
+        good, ends = reached(splits, [{TopicPartition(t, p): o for t, p, o in part.offsets} for part in parts])
+        total = Summary()
+        for number in good:
+            total.add(parts[number])
+        total.offsets = [(*of, offset) for of, offset in ends.items()]
+        gaps = any(parts[number].offsets for number in range(len(parts)) if number not in good)
+        if gaps:
+            log.info("Workers had no time for all of their parts: what was staged behind them is staged again")
+        self._turn += 1
+        self._turns.update(dict.fromkeys(ends, self._turn))
+        return total, gaps
+
+    def _explained(self, error: WorkerLost, seconds: float) -> WorkerLost:
+        if seconds < self._setup.put_seconds:
+            return error
+        return WorkerLost(
+            f"A worker of Spark was given up: one write has taken longer than consumer.override.max.poll.interval.ms "
+            f"({self._setup.put_seconds:g} s), or the worker did not answer: {error}",
+            "raise it, or lower consumer.override.max.poll.records",
+        )
+
+    def _range_limits(self, workers: int) -> worker.RangeLimits:
+        setup = self._setup
+        return worker.RangeLimits(
+            size=self._size, workers=workers, room=2 * self._size.put(workers).bytes, seconds=setup.range_seconds,
+            put_seconds=setup.put_seconds,
+        )  # fmt: skip
+
+    def _ranges(self) -> list[Range]:
+        """What lies ahead, the partitions first that have waited longest; none when the consumer must find positions."""
+        ranges = []
+        bounds = self._consumer.bounds(self._offsets.positions)
+        for of, position in self._offsets.positions.items():
+            low, high = bounds[of]
+            if position is None and (low == high or self._consumer.from_beginning):
+                position = low
+            if position is None or not low <= position <= high:
+                return []
+            if position < high:
+                ranges.append((of, position, high))
+        return sorted(ranges, key=lambda r: self._turns.get(r[0], 0))

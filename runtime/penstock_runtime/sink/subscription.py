@@ -1,0 +1,116 @@
+"""The topics and partitions that a sink task reads: which are new, gone, or made anew since the last look."""
+
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.sink import TopicPartition
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.sink.assignment import assigned
+
+__all__ = ["Change", "Subscription"]
+
+_SOON: Final = 5.0
+"""How often a topic that is listed and does not exist is looked for, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs from the last look.
+
+    Attributes:
+        added: partitions to begin with.
+        gone: partitions to let go of: deleted, or of a topic that was made anew.
+        recreated: topics that were deleted and made anew.
+        first: those of `added` whose topic was made anew.
+        grown: those of `added` whose topic had fewer partitions at the last look.
+        topic_ids: of the topics that this task has partitions of.
+        partition_counts: of every topic.
+    """
+
+    added: list[TopicPartition]
+    gone: list[TopicPartition]
+    recreated: set[str]
+    first: set[TopicPartition]
+    grown: set[TopicPartition]
+    topic_ids: Mapping[str, str]
+    partition_counts: Mapping[str, int]
+
+
+class Subscription:
+    """Looks for topics and partitions every `metadata.max.age.ms`.
+
+    Args:
+        setup: of the task.
+        consumer: asks the brokers.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, setup: Setup, consumer: RecordConsumer, clock: Callable[[], float] = time.monotonic) -> None:
+        self._setup = setup
+        self._consumer = consumer
+        self._clock = clock
+        self._next_look = 0.0
+        self._topic_ids: dict[str, str] = {}
+        """Of topics that are gone, too: one that comes back is another."""
+        self._partition_counts: Mapping[str, int] = {}
+        self.waiting_for: str | None = None
+        """What the task waits for, as its trouble."""
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to look."""
+        return self._clock() >= self._next_look
+
+    def hurry(self) -> None:
+        """Look at the next occasion: something has failed, perhaps as a partition is gone."""
+        self._next_look = 0.0
+
+    def look(self, current: Collection[TopicPartition]) -> Change:
+        """What differs from the partitions that the task has at present. To be confirmed by `changed`.
+
+        Raises:
+            RetriableError, ConnectError: Kafka does not answer, or refuses.
+        """
+        setup = self._setup
+        counts = self._consumer.partitions()
+        mine = assigned(
+            counts, topics=setup.topics, matches=setup.topic_matches, task=setup.spec.task, tasks=setup.spec.tasks
+        )
+        topics = {tp.topic for tp in mine}
+        ids = self._consumer.topic_ids(topics) if topics else {}
+        recreated = {topic for topic, id_ in ids.items() if self._topic_ids.get(topic, id_) != id_}
+        self._next_look = self._clock() + setup.metadata_seconds
+        kept = {tp for tp in current if tp.topic not in recreated}
+        added = [tp for tp in mine if tp not in kept]
+        return Change(
+            added=added,
+            gone=sorted(set(current) - kept | kept - set(mine)),
+            recreated=recreated,
+            first={tp for tp in added if tp.topic in recreated},
+            grown={tp for tp in added if tp.partition >= self._partition_counts.get(tp.topic, sys.maxsize)},
+            topic_ids=ids,
+            partition_counts=counts,
+        )
+
+    def changed(self, change: Change, current: Collection[TopicPartition]) -> None:
+        """The task has let go of what is gone and begun with what was added.
+
+        Args:
+            change: as `look` gave it.
+            current: the partitions that the task has now.
+        """
+        setup = self._setup
+        self._topic_ids.update(change.topic_ids)
+        self._partition_counts = change.partition_counts
+        missing = sorted(set(setup.topics) - set(change.partition_counts))
+        if missing or not current:
+            self._next_look = self._clock() + min(setup.metadata_seconds, _SOON)
+        self.waiting_for = None
+        if missing:
+            self.waiting_for = f"Waiting for topics that do not exist, or that may not be read: {', '.join(missing)}"
+        elif not current:
+            self.waiting_for = f"Waiting: no partition of {setup.topics_text} falls to this task"

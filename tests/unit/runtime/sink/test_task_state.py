@@ -1,0 +1,53 @@
+"""A sink task knows after every failure whether its positions still hold."""
+
+import pytest
+
+from penstock import TopicPartition as Partition
+from penstock_runtime.sink import task_state
+from penstock_runtime.sink.task_state import Detached, OnSpark, Paused, Reading, State, Unknown, Writing
+
+READING = Reading({Partition("t", 0): (0, 5)})
+RESTING: list[Reading | Detached | Unknown] = [READING, Detached(), Unknown()]
+
+
+@pytest.mark.parametrize("state", [Writing(READING), OnSpark(), Unknown()])
+def test_after_a_batch_that_was_begun_and_failed_only_the_sink_knows_its_positions(state: State) -> None:
+    assert task_state.failed(state) == Unknown()
+
+
+@pytest.mark.parametrize("state", [READING, Detached()])
+def test_after_a_failure_between_batches_the_consumer_is_assigned_the_positions_anew(state: State) -> None:
+    assert task_state.failed(state) == Detached()
+
+
+@pytest.mark.parametrize("resting", [READING, Detached()])
+def test_a_batch_written_here_leaves_what_was_fetched_behind_it(resting: Reading | Detached) -> None:
+    assert task_state.ended(task_state.writing(resting)) is resting
+
+
+def test_a_batch_on_spark_with_a_gap_has_the_sink_asked_for_its_positions() -> None:
+    assert task_state.ended(OnSpark()) == Detached()
+    assert task_state.ended(OnSpark(), complete=False) == Unknown()
+
+
+@pytest.mark.parametrize("state", RESTING)
+def test_no_pause_failure_or_assignment_hides_that_positions_are_unknown(state: State) -> None:
+    unknown = isinstance(state, Unknown)
+    paused = task_state.paused(state)
+    assert paused == Paused(Unknown() if unknown else Detached())
+    for fetching in (False, True):
+        later = task_state.assigned(task_state.reported(task_state.failed(paused)), fetching=fetching)
+        resumes = Unknown() if unknown else Reading() if fetching else Detached()
+        assert later == Paused(resumes, reported=True)
+        assert task_state.resumed(later) == resumes
+        assert task_state.assigned(state, fetching=fetching) == resumes
+
+
+def test_each_assignment_asks_anew_for_the_bounds_of_partitions() -> None:
+    assert task_state.assigned(READING, fetching=True) == Reading({})
+
+
+@pytest.mark.parametrize("state", [Unknown(), OnSpark(), Writing(READING), Paused(Detached())])
+def test_nothing_is_written_before_the_positions_are_known(state: State) -> None:
+    with pytest.raises(AssertionError, match="nothing is written in state"):
+        task_state.writing(state)
