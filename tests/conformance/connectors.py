@@ -11,11 +11,12 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.manifests.connect_forms import connector
 from penstock_runtime.manifests.worker_file import worker_from
 from penstock_runtime.pipeline.chain import Step, transform
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
 from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.task.context import task_context
 
 __all__ = ["PLUGINS", "Place", "consumed", "outcomes", "outgoing", "planned", "set_up"]
 
@@ -37,7 +38,7 @@ def planned(config: Mapping[str, Any], worker: WorkerConfig = _WORKER) -> Plan:
     return plan(connector(config), worker, PLUGINS)
 
 
-def set_up(config: Mapping[str, Any], *, sink: bool = False) -> Setup:
+def set_up(config: Mapping[str, Any], *, sink: bool = False) -> TaskContext:
     """What a task works with, given what a case says of its configuration; a file connector stands around it.
 
     Raises:
@@ -47,7 +48,7 @@ def set_up(config: Mapping[str, Any], *, sink: bool = False) -> Setup:
     base = _SINK if sink else _SOURCE
     if "topics.regex" in given:
         base = {name: text for name, text in base.items() if name != "topics"}
-    return Setup.of(planned({**base, **given}).tasks[0], slots_dir=Path())
+    return task_context(planned({**base, **given}).tasks[0], slots_dir=Path())
 
 
 def outcomes(steps: tuple[Step, ...], records: list[Record]) -> list[Record | Exception | None]:

@@ -8,8 +8,9 @@ import pytest
 
 from penstock import Record
 from penstock.values import Instant
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.converters import Converters
+from penstock_runtime.sink.context import SinkContext
 
 from . import codec
 from .case_files import AREAS, Case, cases, every
@@ -95,7 +96,7 @@ def test_a_date_reads_and_writes_as_in_java(case: Case) -> None:
     setup = outcome(lambda: set_up(_transform(f"org.apache.kafka.connect.transforms.{case['source']}{side}", case)))
     if refused(setup, expected):
         return
-    assert isinstance(setup, Setup)
+    assert isinstance(setup, TaskContext)
     value: Any = Instant(given["millis"]) if "millis" in given else given.get("string", "v")
     record = Record(topic=given.get("topic", "t"), value=value, timestamp=given.get("timestamp"))
     (made,) = outcomes(setup.steps, [record])
@@ -122,7 +123,7 @@ def test_a_pattern_means_what_it_means_in_java(case: Case) -> None:
     setup = outcome(lambda: _with_pattern(case))
     if refused(setup, expected):
         return
-    assert isinstance(setup, Setup)
+    assert isinstance(setup, TaskContext)
     for topic, wanted in zip(case["input"]["topics"], expected["results"], strict=True):
         made = outcome(partial(_of_topic, setup, case["source"], topic))
         if isinstance(wanted, dict):
@@ -131,7 +132,7 @@ def test_a_pattern_means_what_it_means_in_java(case: Case) -> None:
             assert made == wanted
 
 
-def _with_pattern(case: Case) -> Setup:
+def _with_pattern(case: Case) -> TaskContext:
     match case["source"]:
         case "topics.regex":
             return set_up(case["config"], sink=True)
@@ -143,9 +144,10 @@ def _with_pattern(case: Case) -> Setup:
             return set_up(_transform(name, case))
 
 
-def _of_topic(setup: Setup, source: str, topic: str) -> object:
+def _of_topic(setup: TaskContext, source: str, topic: str) -> object:
     """What `RegexRouter` makes of a topic; whether the others match it."""
     if source == "topics.regex":
+        assert isinstance(setup, SinkContext)
         assert setup.topic_matches is not None
         return setup.topic_matches(topic)
     (made,) = outcomes(setup.steps, [Record(topic=topic, value=None)])

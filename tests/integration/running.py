@@ -36,9 +36,10 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_runtime.fencing.prepare import prepare
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.plan import plan
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.task.context import task_context
 
 from .machine_time import Deadline
 
@@ -83,7 +84,7 @@ def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] |
         s.model_copy(update={"worker": dict(config.raw)})
         for s in plan(Connector.model_validate(dict(resource)), config, Plugins.installed()).tasks
     ]
-    setup = Setup.of(found[0], slots_dir=Path(os.devnull))
+    setup = task_context(found[0], slots_dir=Path(os.devnull))
     standing = until(lambda: _prepared(setup), what=f"Kafka at {servers} answers")[0]
     return [
         s.for_incarnation(generation=standing.generation, plan=standing.plan, incarnation=1, token=uuid.uuid4().hex)
@@ -91,7 +92,7 @@ def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] |
     ]
 
 
-def _prepared(setup: Setup) -> list[Standing]:
+def _prepared(setup: TaskContext) -> list[Standing]:
     try:
         return [prepare(setup)]
     except RetriableError:  # of a broker that has just started

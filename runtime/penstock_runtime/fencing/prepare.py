@@ -21,7 +21,8 @@ from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_since, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks, named_ids
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.source.context import SourceContext
 
 __all__ = ["Place", "announce", "fence", "prepare"]
 
@@ -50,17 +51,17 @@ class Place:
     owner: str = ""
 
     @classmethod
-    def of(cls, setup: Setup, owner: str = "") -> "Place":
+    def of(cls, context: TaskContext, owner: str = "") -> "Place":
         """Of a task's."""
-        spec, worker = setup.spec, setup.worker
-        return cls(spec.connector, worker.group_id, setup.settings, setup.shared, setup.status_topic, owner)
+        spec, worker = context.spec, context.worker
+        return cls(spec.connector, worker.group_id, context.settings, context.shared, context.status_topic, owner)
 
 
-def prepare(setup: Setup, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
+def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
     """Make ready what the tasks of one connector need.
 
     Args:
-        setup: of one of its tasks.
+        context: of one of its tasks.
         known: what the operator has read of the status topic about it.
         owner: the mark of the Connector that it is done for (`Standing.owner`); empty: of no Connector.
 
@@ -72,10 +73,10 @@ def prepare(setup: Setup, known: StatusSnapshot | None = None, owner: str = "") 
         RetriableError: Kafka is away.
         ConnectError: a topic cannot be made, or is not what it must be.
     """
-    worker = setup.worker
-    admin = Admin(setup.shared)
-    servers = setup.settings.bootstrap
-    target = admin if servers == setup.shared.bootstrap else Admin(setup.settings, servers=servers)
+    worker = context.worker
+    admin = Admin(context.shared)
+    servers = context.settings.bootstrap
+    target = admin if servers == context.shared.bootstrap else Admin(context.settings, servers=servers)
     raw = worker.raw
     for topic, partitions, factor, prefix in (
         (worker.status_storage_topic, worker.status_storage_partitions, worker.status_storage_replication_factor,
@@ -90,29 +91,29 @@ def prepare(setup: Setup, known: StatusSnapshot | None = None, owner: str = "") 
             settings={k: v for k, v in more.items() if k not in own},
         )  # fmt: skip
         if made:
-            _appear(setup.shared, topic)
-    if setup.spec.kind == "source" and setup.own_offsets:
+            _appear(context.shared, topic)
+    if isinstance(context, SourceContext) and context.own_offsets:
         made = target.ensure_compacted(
-            setup.offsets_topic, partitions=worker.offset_storage_partitions,
+            context.offsets_topic, partitions=worker.offset_storage_partitions,
             settings=worker.topic_settings("offset.storage."),
             replication_factor=worker.offset_storage_replication_factor, named_by="offsets.storage.topic",
         )  # fmt: skip
         if made:
-            _appear(setup.settings, setup.offsets_topic)
-    dead_letters = setup.policy.dead_letter_topic
+            _appear(context.settings, context.offsets_topic)
+    dead_letters = context.policy.dead_letter_topic
     if dead_letters is not None:
         try:
             target.ensure_exists(
-                dead_letters, partitions=1, replication_factor=setup.framework.dlq_replication_factor,
+                dead_letters, partitions=1, replication_factor=context.framework.dlq_replication_factor,
                 named_by="errors.deadletterqueue.topic.name",
             )  # fmt: skip
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
-    place = Place.of(setup, owner)
-    if setup.exactly_once:
-        return fence(place, setup.spec.tasks, known=known)
+    place = Place.of(context, owner)
+    if context.exactly_once:
+        return fence(place, context.spec.tasks, known=known)
     # By the clock: without ids that are fenced, records alone tell which plan is newer, also when the topic was lost.
-    return _supersede(place, setup.spec.tasks, least=int(time.time()), known=known).standing
+    return _supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
 
 
 def _appear(settings: ClientSettings, topic: str) -> None:
@@ -226,18 +227,18 @@ def _generation(entries: Iterable[Entry], connector: str) -> int:
     return max([*found, *(r.standing.generation for r in reports if r is not None)], default=0)
 
 
-def announce(setup: Setup, state: State, specs: Sequence[TaskSpec], *, timeout: float = 30.0) -> None:
+def announce(context: TaskContext, state: State, specs: Sequence[TaskSpec], *, timeout: float = 30.0) -> None:
     """Write the connector's state to the status topic, as Connect's herder does."""
-    writer = StatusWriter(setup.shared, client_id=f"penstock-plan-{setup.spec.connector}")
+    writer = StatusWriter(context.shared, client_id=f"penstock-plan-{context.spec.connector}")
     try:
         writer.write(
-            setup.status_topic,
+            context.status_topic,
             [
                 connector_status(
-                    setup.spec.connector,
+                    context.spec.connector,
                     state,
                     worker_id=socket.gethostname(),
-                    generation=setup.spec.generation,
+                    generation=context.spec.generation,
                     version=specs[0].plugins["connector"].version if specs else None,
                 )
             ],

@@ -17,7 +17,7 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.fencing.prepare import prepare
 from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.task.context import task_context
 
 __all__ = ["Complaints", "Unavailable", "prepared", "with_kafka"]
 
@@ -64,7 +64,7 @@ def prepared(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "
         Unavailable: Kafka is away, or refuses.
     """
     complaints = Complaints()
-    setup = Setup.of(task, slots_dir=Path(os.devnull), on_error=complaints)
+    setup = task_context(task, slots_dir=Path(os.devnull), on_error=complaints)
     setup = replace(setup, shared=replace(setup.shared, on_error=complaints))
     return with_kafka(lambda: prepare(setup, known, owner), setup.shared, setup.settings, complaints=complaints)
 

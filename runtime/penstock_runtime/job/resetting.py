@@ -26,7 +26,10 @@ from penstock_runtime.kafka import offsets_topic
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.pipeline.context import Setup, client_settings
+from penstock_runtime.pipeline.context import client_settings
+from penstock_runtime.sink.context import SinkContext
+from penstock_runtime.source.context import SourceContext
+from penstock_runtime.task.context import task_context
 
 __all__ = ["reset"]
 
@@ -164,21 +167,20 @@ def _known(request: JobRequest, complaints: Complaints) -> _Target:
     plan, _ = planned(request)
     if not plan.tasks:
         raise ConfigError("the connector asks for no task")
-    setup = Setup.of(plan.tasks[0], slots_dir=Path(os.devnull), on_error=complaints)
+    setup = task_context(plan.tasks[0], slots_dir=Path(os.devnull), on_error=complaints)
     setup = replace(setup, shared=replace(setup.shared, on_error=complaints))
     connector, parsed = setup.connector, setup.plugin_config
-    own = ((setup.settings, setup.offsets_topic),) if _elsewhere(setup) else ()
+    own = ((setup.settings, setup.offsets_topic),) if isinstance(setup, SourceContext) and _elsewhere(setup) else ()
+    group = setup.group if isinstance(setup, SinkContext) else ""
     return _Target(
         frozenset((plan.kind,)), Place.of(setup), setup.exactly_once,
-        ((setup.shared, setup.worker.offset_storage_topic), *own), setup.group,
+        ((setup.shared, setup.worker.offset_storage_topic), *own), group,
         lambda offsets: connector.alter_offsets(parsed, offsets),
     )  # fmt: skip
 
 
-def _elsewhere(setup: Setup) -> bool:
+def _elsewhere(setup: SourceContext) -> bool:
     """Whether offsets are, or ever may have been, in another topic than the worker's: read twice does no harm."""
-    if setup.spec.kind == "sink":
-        return False
     return (
         setup.offsets_topic != setup.worker.offset_storage_topic or setup.settings.bootstrap != setup.shared.bootstrap
     )

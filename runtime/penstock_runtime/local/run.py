@@ -28,9 +28,10 @@ from penstock_runtime.local.view import Lines, Table, View, present
 from penstock_runtime.logs import say
 from penstock_runtime.manifests import reader
 from penstock_runtime.manifests.worker_file import read_worker, worker_from
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.task.context import task_context
 from penstock_runtime.task.scratch import Scratch, sweep
 
 __all__ = ["RunOptions", "plans", "run"]
@@ -112,7 +113,7 @@ def run(options: RunOptions) -> ExitCode:
             return ExitCode.OK
         sweep()
         folder = stack.enter_context(Scratch()).path
-        setups: list[tuple[Setup, State, Sequence[TaskSpec]]] = []
+        setups: list[tuple[TaskContext, State, Sequence[TaskSpec]]] = []
         tasks: list[Task] = []
         is_elsewhere = False
         for one, manifest in planned:
@@ -138,7 +139,7 @@ def run(options: RunOptions) -> ExitCode:
 
 def _prepared(
     one: Plan, manifest: reader.Manifest, worker: WorkerConfig, folder: Path,
-    setups: list[tuple[Setup, State, Sequence[TaskSpec]]], signals: Signals, kafka: EmbeddedKafka | None,
+    setups: list[tuple[TaskContext, State, Sequence[TaskSpec]]], signals: Signals, kafka: EmbeddedKafka | None,
 ) -> list[Task]:  # fmt: skip
     """The tasks of one connector, ready to start: topics are there, old lives are fenced."""
     desired = manifest.connector.spec.state
@@ -146,7 +147,7 @@ def _prepared(
         say(f"Connector {one.connector} is Stopped: no task is started")
         return []
     specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in one.tasks]
-    setup = Setup.of(specs[0], slots_dir=folder)
+    setup = task_context(specs[0], slots_dir=folder)
     standing = until_kafka_answers(lambda: prepare(setup), worker, signals, kafka)
     paused = desired is DesiredState.PAUSED
     live = [
@@ -225,7 +226,7 @@ def _check_ports(first: int, count: int) -> None:
                 raise ConnectError(f"port {port} is taken ({e.strerror}): choose another --metrics-port, or 0") from e
 
 
-def _quietly(setup: Setup, specs: Sequence[TaskSpec]) -> None:
+def _quietly(setup: TaskContext, specs: Sequence[TaskSpec]) -> None:
     try:
         announce(setup, State.UNASSIGNED, specs, timeout=2.0)
     except ConnectError as e:

@@ -8,8 +8,8 @@ from penstock.sink import TopicPartition
 from penstock.source import Limits
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.batch_sizing import PutSize
-from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.task.liveness import LOOP
 
 __all__ = ["BatchReader"]
@@ -24,7 +24,7 @@ class BatchReader:
     """How much is read for the next put, and reading it.
 
     Args:
-        setup: of the task.
+        context: of the task.
         consumer: reads.
         size: of puts.
         frames: for a sink of frames, which makes files of them: a batch is all that comes within `batch.max.ms`.
@@ -33,10 +33,10 @@ class BatchReader:
     """
 
     def __init__(
-        self, setup: Setup, consumer: RecordConsumer, size: PutSize, *, frames: bool, ending: Callable[[], bool],
+        self, context: SinkContext, consumer: RecordConsumer, size: PutSize, *, frames: bool, ending: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._setup = setup
+        self._context = context
         self._consumer = consumer
         self._size = size
         self._frames = frames
@@ -48,7 +48,7 @@ class BatchReader:
         """Of the next put."""
         if not self._frames:
             return self._size.put()
-        fitting = self._size.batch(1, staged=True) if self._size.rate else Limits(_FEW, self._setup.limits.bytes)
+        fitting = self._size.batch(1, staged=True) if self._size.rate else Limits(_FEW, self._context.limits.bytes)
         return Limits(max(_FEW, min(self._most, fitting.records)), fitting.bytes)
 
     def read(self, limits: Limits) -> tuple[list[Consumed], dict[TopicPartition, int]]:
@@ -64,7 +64,7 @@ class BatchReader:
         # The first are few: before their size is known, many could be far more than `batch.max.bytes`.
         consumed, ends = self._consumer.consume(min(most, _FEW), _WAIT)
         records, size = sum(len(c.offset) for c in consumed), sum(c.size() for c in consumed)
-        deadline = self._clock() + self._setup.batch_seconds
+        deadline = self._clock() + self._context.batch_seconds
         while consumed and records < most and size < limit and not self._ending():
             left = deadline - self._clock()
             if left <= 0:
@@ -82,6 +82,6 @@ class BatchReader:
         if not self._frames:
             return
         if summary.unfinished:
-            self._most = min(self._setup.frame_records, max(_FEW, 2 * summary.written))
+            self._most = min(self._context.frame_records, max(_FEW, 2 * summary.written))
         else:
-            self._most = min(4 * self._most, self._setup.frame_records)
+            self._most = min(4 * self._most, self._context.frame_records)

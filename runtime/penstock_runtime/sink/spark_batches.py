@@ -11,9 +11,9 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline.batch_sizing import PutSize
-from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.splits import Range, bounded, cut, dealt, reached
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.spark import worker
 from penstock_runtime.spark.session import Spark, WorkerLost
@@ -52,7 +52,7 @@ class SparkBatches:
     """The Spark half of a sink task.
 
     Args:
-        setup: of the task.
+        context: of the task.
         spark: its session.
         consumer: knows the bounds of partitions.
         offsets: knows the positions.
@@ -62,17 +62,17 @@ class SparkBatches:
     """
 
     def __init__(
-        self, setup: Setup, spark: Spark, consumer: RecordConsumer, offsets: SinkOffsets, size: PutSize, *,
+        self, context: SinkContext, spark: Spark, consumer: RecordConsumer, offsets: SinkOffsets, size: PutSize, *,
         ending: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._setup = setup
+        self._context = context
         self._spark = spark
         self._consumer = consumer
         self._offsets = offsets
         self._size = size
         self._ending = ending
         self._clock = clock
-        self._end_file = worker.end_file(setup.slots_dir)
+        self._end_file = worker.end_file(context.slots_dir)
         self._turns: dict[TopicPartition, int] = {}
         """When each partition was last in a batch: one that comes too short in one is among the first in the next."""
         self._turn = 0
@@ -94,16 +94,16 @@ class SparkBatches:
 
     def splits(self) -> list[list[Range]]:
         """What each worker is to do; nothing when the consumer must find positions first."""
-        setup = self._setup
-        cores = self._spark.cores if setup.staged or not setup.single_writer else 1
+        context = self._context
+        cores = self._spark.cores if context.staged or not context.single_writer else 1
         ranges = self._ranges()
         if not ranges:
             return []
-        limits, record_bytes = self._size.batch(cores, staged=setup.staged), self._size.record_bytes
+        limits, record_bytes = self._size.batch(cores, staged=context.staged), self._size.record_bytes
         most = min(limits.records, int(limits.bytes / max(1.0, record_bytes)))
-        least = max(1, min(self._size.put().records if setup.staged else setup.put_records, most // cores))
+        least = max(1, min(self._size.put().records if context.staged else context.put_records, most // cores))
         batch = bounded(ranges, limits, record_bytes=record_bytes, least=least)
-        if setup.staged:
+        if context.staged:
             return cut(batch, cores, least=least)
         return dealt(batch, cores)
 
@@ -119,11 +119,11 @@ class SparkBatches:
         """
         begun = self._clock()
         limits = self._range_limits(len(splits))
-        payloads = [worker.range_payload(self._setup, split, limits) for split in splits]
+        payloads = [worker.range_payload(self._context, split, limits) for split in splits]
         self._end_file.unlink(missing_ok=True)
         try:
             results = self._spark.run(
-                worker.consume, payloads, timeout=self._setup.batch_timeout, meanwhile=meanwhile, watching=self._watch
+                worker.consume, payloads, timeout=self._context.batch_timeout, meanwhile=meanwhile, watching=self._watch
             )
         except WorkerLost as e:
             self._size.lost()
@@ -155,19 +155,19 @@ class SparkBatches:
         return total, gaps
 
     def _explained(self, error: WorkerLost, seconds: float) -> WorkerLost:
-        if seconds < self._setup.put_seconds:
+        if seconds < self._context.put_seconds:
             return error
         return WorkerLost(
             f"A worker of Spark was given up: one write has taken longer than consumer.override.max.poll.interval.ms "
-            f"({self._setup.put_seconds:g} s), or the worker did not answer: {error}",
+            f"({self._context.put_seconds:g} s), or the worker did not answer: {error}",
             "raise it, or lower consumer.override.max.poll.records",
         )
 
     def _range_limits(self, workers: int) -> worker.RangeLimits:
-        setup = self._setup
+        context = self._context
         return worker.RangeLimits(
-            size=self._size, workers=workers, room=2 * self._size.put(workers).bytes, seconds=setup.range_seconds,
-            put_seconds=setup.put_seconds,
+            size=self._size, workers=workers, room=2 * self._size.put(workers).bytes, seconds=context.range_seconds,
+            put_seconds=context.put_seconds,
         )  # fmt: skip
 
     def _ranges(self) -> list[Range]:

@@ -8,8 +8,8 @@ from typing import Final
 
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import RecordConsumer
-from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.sink.assignment import assigned
+from penstock_runtime.sink.context import SinkContext
 
 __all__ = ["Change", "Subscription"]
 
@@ -44,13 +44,15 @@ class Subscription:
     """Looks for topics and partitions every `metadata.max.age.ms`.
 
     Args:
-        setup: of the task.
+        context: of the task.
         consumer: asks the brokers.
         clock: seconds, monotonic.
     """
 
-    def __init__(self, setup: Setup, consumer: RecordConsumer, clock: Callable[[], float] = time.monotonic) -> None:
-        self._setup = setup
+    def __init__(
+        self, context: SinkContext, consumer: RecordConsumer, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._context = context
         self._consumer = consumer
         self._clock = clock
         self._next_look = 0.0
@@ -75,15 +77,19 @@ class Subscription:
         Raises:
             RetriableError, ConnectError: Kafka does not answer, or refuses.
         """
-        setup = self._setup
+        context = self._context
         counts = self._consumer.partitions()
         mine = assigned(
-            counts, topics=setup.topics, matches=setup.topic_matches, task=setup.spec.task, tasks=setup.spec.tasks
+            counts,
+            topics=context.topics,
+            matches=context.topic_matches,
+            task=context.spec.task,
+            tasks=context.spec.tasks,
         )
         topics = {tp.topic for tp in mine}
         ids = self._consumer.topic_ids(topics) if topics else {}
         recreated = {topic for topic, id_ in ids.items() if self._topic_ids.get(topic, id_) != id_}
-        self._next_look = self._clock() + setup.metadata_seconds
+        self._next_look = self._clock() + context.metadata_seconds
         kept = {tp for tp in current if tp.topic not in recreated}
         added = [tp for tp in mine if tp not in kept]
         return Change(
@@ -103,14 +109,14 @@ class Subscription:
             change: as `look` gave it.
             current: the partitions that the task has now.
         """
-        setup = self._setup
+        context = self._context
         self._topic_ids.update(change.topic_ids)
         self._partition_counts = change.partition_counts
-        missing = sorted(set(setup.topics) - set(change.partition_counts))
+        missing = sorted(set(context.topics) - set(change.partition_counts))
         if missing or not current:
-            self._next_look = self._clock() + min(setup.metadata_seconds, _SOON)
+            self._next_look = self._clock() + min(context.metadata_seconds, _SOON)
         self.waiting_for = None
         if missing:
             self.waiting_for = f"Waiting for topics that do not exist, or that may not be read: {', '.join(missing)}"
         elif not current:
-            self.waiting_for = f"Waiting: no partition of {setup.topics_text} falls to this task"
+            self.waiting_for = f"Waiting: no partition of {context.topics_text} falls to this task"

@@ -17,12 +17,12 @@ from penstock_kafka.watermarks import names_of
 from penstock_runtime.kafka.consumers import Consumed, OutOfRange, RecordConsumer
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.batch_sizing import PutSize
-from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done, wait
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink import task_state
 from penstock_runtime.sink.batch_reader import BatchReader
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
@@ -49,42 +49,47 @@ class SinkTask:
     """One sink task, from its start to its stop: `run`, then `close`."""
 
     def __init__(
-        self, setup: Setup, fence: SinkFence, reports: Reports, *, stopping: threading.Event,
+        self, context: SinkContext, fence: SinkFence, reports: Reports, *, stopping: threading.Event,
         paused: threading.Event, spark: Spark | None, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._setup = setup
+        self._context = context
         self._fence = fence
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
         self._spark = spark
         self._clock = clock
-        self._sink: Sink = setup.sink()
+        self._sink: Sink = context.sink()
         self._consumer = RecordConsumer(
-            setup.settings, group=setup.group, client_id=f"connector-consumer-{setup.spec.connector}-{setup.spec.task}"
+            context.settings,
+            group=context.group,
+            client_id=f"connector-consumer-{context.spec.connector}-{context.spec.task}",
         )
-        self._process: SinkProcess | FramePut = setup.sink_process(
+        self._process: SinkProcess | FramePut = context.sink_process(
             self._sink, stopping.is_set, sleep=lambda s: wait(s, stopping), trouble=self._held_up, spark=spark,
             lost=lambda summary: reports.batch(summary, seconds=0.0, on_spark=False),
         )  # fmt: skip
         frames = isinstance(self._process, FramePut)
         self._offsets = SinkOffsets(
-            self._sink, self._consumer, reports, fence=fence, stopping=stopping, interval=setup.commit_seconds,
-            longest=setup.worker.offset_flush_interval_ms / 1000, clock=clock,
+            self._sink, self._consumer, reports, fence=fence, stopping=stopping, interval=context.commit_seconds,
+            longest=context.worker.offset_flush_interval_ms / 1000, clock=clock,
         )  # fmt: skip
         self._size = PutSize(
-            setup.limits, setup.frame_records if frames else setup.put_records, setup.batch_seconds, setup.put_seconds
+            context.limits,
+            context.frame_records if frames else context.put_records,
+            context.batch_seconds,
+            context.put_seconds,
         )
-        self._subscription = Subscription(setup, self._consumer, clock)
+        self._subscription = Subscription(context, self._consumer, clock)
         self._reader = BatchReader(
-            setup, self._consumer, self._size, frames=frames, ending=self._is_interrupted, clock=clock
+            context, self._consumer, self._size, frames=frames, ending=self._is_interrupted, clock=clock
         )
         self._stalls = StallDetector(self._consumer, self._offsets, clock)
         self._spark_batches = (
             None
             if spark is None or frames
             else SparkBatches(
-                setup, spark, self._consumer, self._offsets, self._size, ending=self._is_interrupted, clock=clock
+                context, spark, self._consumer, self._offsets, self._size, ending=self._is_interrupted, clock=clock
             )
         )
         self._state: task_state.State = Reading()
@@ -206,7 +211,7 @@ class SinkTask:
         if batches.resting:
             return False
         lag = self._lag()
-        if lag is None or lag < self._setup.backlog_records:
+        if lag is None or lag < self._context.backlog_records:
             return False
         ready = batches.start()
         self._reports.spark(up=ready)
@@ -214,7 +219,7 @@ class SinkTask:
 
     def _on_spark(self, batches: SparkBatches) -> None:
         """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next."""
-        setup = self._setup
+        context = self._context
         splits = batches.splits()
         if not splits:
             self._here()
@@ -231,7 +236,7 @@ class SinkTask:
             except RetriableError as e:  # nothing that a worker met
                 failures.append(e)
 
-        meanwhile = commit if setup.staged and self._offsets.pending else None
+        meanwhile = commit if context.staged and self._offsets.pending else None
         begun = self._clock()
         self._state = task_state.on_spark(self._state)
         batch = batches.run(splits, meanwhile=meanwhile)
@@ -239,7 +244,7 @@ class SinkTask:
         if batch.errors:
             batches.rest()
             batch.raise_first_error()
-        if setup.staged:
+        if context.staged:
             if failures:
                 raise failures[0]
         else:
@@ -287,7 +292,7 @@ class SinkTask:
         self._stalls.failed()
         if isinstance(error, WorkerLost):
             self._losses += 1
-            if self._losses >= self._setup.batch_attempts:
+            if self._losses >= self._context.batch_attempts:
                 raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
         log.warning("Trying again: %s", error)
         self._reports.trouble(str(error))

@@ -11,7 +11,7 @@ from penstock_kafka.records import Entry
 from penstock_runtime.kafka import offsets_topic
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.source.context import SourceContext
 
 __all__ = ["OffsetStore"]
 
@@ -20,12 +20,12 @@ class OffsetStore:
     """Reads offsets, and writes those that no transaction carries.
 
     Args:
-        setup: names topics and clusters.
+        context: names topics and clusters.
         writer: to the worker's cluster.
     """
 
-    def __init__(self, setup: Setup, writer: StatusWriter) -> None:
-        self._setup = setup
+    def __init__(self, context: SourceContext, writer: StatusWriter) -> None:
+        self._context = context
         self._shared = writer
         self._own: StatusWriter | None = None
 
@@ -35,10 +35,10 @@ class OffsetStore:
         Raises:
             RetriableError, ConnectError: as `penstock_kafka.compacted_reader.read_to_end`.
         """
-        setup = self._setup
-        stored = offsets_topic.load(setup.shared, setup.spec.connector, topic=setup.worker.offset_storage_topic)
-        if setup.own_offsets:
-            stored.prefer(offsets_topic.load(setup.settings, setup.spec.connector, topic=setup.offsets_topic))
+        context = self._context
+        stored = offsets_topic.load(context.shared, context.spec.connector, topic=context.worker.offset_storage_topic)
+        if context.own_offsets:
+            stored.prefer(offsets_topic.load(context.settings, context.spec.connector, topic=context.offsets_topic))
         return stored
 
     def delivered(self, entries: Sequence[Entry]) -> None:
@@ -49,13 +49,13 @@ class OffsetStore:
         """
         if not entries:
             return
-        setup = self._setup
-        if setup.own_offsets and not setup.exactly_once:
+        context = self._context
+        if context.own_offsets and not context.exactly_once:
             if self._own is None:
-                self._own = StatusWriter(setup.settings, client_id=f"penstock-offsets-{setup.spec.id}")
-            self._own.write(setup.offsets_topic, entries)
-        if setup.own_offsets or not setup.exactly_once:
-            self._shared.write(setup.worker.offset_storage_topic, entries)
+                self._own = StatusWriter(context.settings, client_id=f"penstock-offsets-{context.spec.id}")
+            self._own.write(context.offsets_topic, entries)
+        if context.own_offsets or not context.exactly_once:
+            self._shared.write(context.worker.offset_storage_topic, entries)
 
     def close(self) -> None:
         """Let go of the connection that is its own."""

@@ -17,20 +17,20 @@ from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
-from penstock_runtime.kafka.status_topic import Incarnation, State
+from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.batch_sizing import Appetite, Pace
-from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.offsets import OffsetStore
 from penstock_runtime.source.uncommitted import PollBound, Uncommitted
 from penstock_runtime.spark import worker
 from penstock_runtime.spark.session import Spark, WorkerLost
 from penstock_runtime.task.liveness import LOOP
 
-__all__ = ["SourceTask", "at_least_once"]
+__all__ = ["SourceTask"]
 
 T = TypeVar("T")
 
@@ -46,32 +46,33 @@ class SourceTask:
     """One source task, from its start to its stop: `run`, then `close`.
 
     Args:
-        setup: the configured objects.
-        life: which incarnation this is; None delivers at least once.
+        context: the configured objects.
+        fence: of a task that writes in transactions; None delivers at least once.
         writer: for offsets (at least once) and incarnation records.
-        reports: who is told.
-        control: `stopping` ends the loop after the batch; `paused` holds it.
-        spark: runs backlogs; None never.
+        reports: takes states, troubles and counts.
+        stopping: ends the loop after the batch.
+        paused: holds it.
+        spark: runs backlogs; without it the driver does.
     """
 
     def __init__(
-        self, setup: Setup, life: TaskFence | None, writer: StatusWriter, reports: Reports, *, stopping: threading.Event,
-        paused: threading.Event, spark: Spark | None,
+        self, context: SourceContext, fence: TaskFence | None, writer: StatusWriter, reports: Reports, *,
+        stopping: threading.Event, paused: threading.Event, spark: Spark | None,
     ) -> None:  # fmt: skip
-        self._setup = setup
-        self._source = setup.source()
-        self._life = life
-        self._present = life if life is not None else at_least_once(setup)
+        self._context = context
+        self._source = context.source()
+        self._transactional_fence = fence
+        self._fence = fence or context.at_least_once_fence()
         self._next_look = 0.0
         self._writer = writer
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
         # A source partition stays with one process for as long as a transaction is open.
-        self._spark = spark if setup.boundary is None else None
-        self._store = OffsetStore(setup, writer)
-        self._stored = StoredOffsets(setup.spec.connector)
-        self._process = setup.source_process(setup.ids.driver if life is not None else None, stopping.is_set)
+        self._spark = spark if context.boundary is None else None
+        self._store = OffsetStore(context, writer)
+        self._stored = StoredOffsets(context.spec.connector)
+        self._process = context.source_process(context.ids.driver if fence is not None else None, stopping.is_set)
         self._pace = Pace()
         self._uncommitted = Uncommitted()
         self._answer_seconds = 0.0
@@ -79,7 +80,7 @@ class SourceTask:
         self._unknown = False
         """Something was begun, and Kafka alone knows what became of it: fence, and read the offsets."""
         self._not_before = 0.0
-        self._appetite = Appetite(setup.limits, setup.batch_seconds)
+        self._appetite = Appetite(context.limits, context.batch_seconds)
         self._failures = 0
         self._losses = 0
         self._expiries = 0
@@ -117,11 +118,11 @@ class SourceTask:
             Exception: whatever the plugin raises.
         """
         with ExitStack() as closing:
-            for close in (self._present.close, self._store.close, self._process.close, self._source.stop):
+            for close in (self._fence.close, self._store.close, self._process.close, self._source.stop):
                 closing.callback(close)
 
     def _once(self, source: Source | PollingSource) -> None:
-        boundary, now = self._setup.boundary, time.monotonic()
+        boundary, now = self._context.boundary, time.monotonic()
         if boundary is not None and boundary.over(self._uncommitted, now + self._answer_seconds):
             self._try(lambda: self._commit(source))
         elif now < self._not_before:
@@ -154,7 +155,7 @@ class SourceTask:
         if time.monotonic() < self._next_look:
             return
         try:
-            self._present.look(self._writer)
+            self._fence.look(self._writer)
         except Superseded:
             raise
         except ConnectError as e:  # no reason to stop what can go on
@@ -223,8 +224,8 @@ class SourceTask:
 
     def _bound(self, begun: float) -> PollBound | None:
         """Where a batch ends whose source does not end it."""
-        setup, since = self._setup, self._uncommitted.since if self._uncommitted.batches else begun
-        return PollBound(self._appetite.limits, since + setup.transaction_timeout / 2) if setup.repeatable else None
+        context, since = self._context, self._uncommitted.since if self._uncommitted.batches else begun
+        return PollBound(self._appetite.limits, since + context.transaction_timeout / 2) if context.repeatable else None
 
     def _reached(self) -> Offsets:
         """Up to where the source was read."""
@@ -242,7 +243,7 @@ class SourceTask:
         seconds = time.monotonic() - begun
         self._appetite.done(summary.read, summary.bytes, seconds)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
-        if self._setup.boundary is None or self._process.isolating:
+        if self._context.boundary is None or self._process.isolating:
             self._commit(source, on_spark=on_spark)
 
     def _commit(self, source: Source | PollingSource, *, on_spark: bool = False) -> None:
@@ -272,10 +273,11 @@ class SourceTask:
 
     def _on_spark(self, parts: Sequence[InputPartition]) -> Summary:
         assert self._spark is not None
-        timeout = self._setup.batch_timeout
+        timeout = self._context.batch_timeout
+        incarnation = None if self._transactional_fence is None else self._transactional_fence.current
         # One transaction for each worker, not for each part: there may be thousands.
         payloads = [
-            worker.payload(self._setup, self._life, [(p, self._stored.entries(p.offsets)) for p in group])
+            worker.payload(self._context, incarnation, [(p, self._stored.entries(p.offsets)) for p in group])
             for group in dealt_evenly(parts, self._spark.cores)
         ]
         total = Summary()
@@ -285,15 +287,15 @@ class SourceTask:
 
     def _recover(self, *, first: bool = False) -> None:
         """Fence, then read the offsets."""
-        if self._life is not None:
+        if self._transactional_fence is not None:
             self._process.drop_producer()
             if first:
-                self._life.begin(self._writer)
+                self._transactional_fence.begin(self._writer)
             else:
-                self._life.refence(self._writer)
-            self._process.take_over(self._life)
+                self._transactional_fence.refence(self._writer)
+            self._process.take_over(self._transactional_fence)
         elif first:
-            self._present.begin(self._writer)
+            self._fence.begin(self._writer)
         self._stored = self._store.load()
         self._uncommitted, self._unknown = Uncommitted(), False
 
@@ -309,7 +311,7 @@ class SourceTask:
             return
         if isinstance(error, WorkerLost):
             self._losses += 1
-            if self._losses >= self._setup.batch_attempts:
+            if self._losses >= self._context.batch_attempts:
                 raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
         if isinstance(error, TransactionExpired) and self._appetite.scale <= 0:
             self._expiries += 1
@@ -326,7 +328,7 @@ class SourceTask:
 
     def _tell_of_a_stranger(self) -> None:
         """The task was fenced, and recovery has found no later life of it on record."""
-        spec, group, own = self._setup.spec, self._setup.worker.group_id, self._setup.ids.driver
+        spec, group, own = self._context.spec, self._context.worker.group_id, self._context.ids.driver
         text = (
             f"A producer that is no later life of this task took its transactional id {own} (or one of its workers', "
             f"{own}/<slot>), or the brokers had forgotten it. Where a Kafka Connect worker with group.id {group} still runs "
@@ -337,7 +339,7 @@ class SourceTask:
         self._reports.trouble(text)
 
     def _does_not_fit(self, error: TransactionExpired) -> ConnectError:
-        limits, plugin = self._appetite.limits, self._setup.spec.plugins["connector"].alias
+        limits, plugin = self._appetite.limits, self._context.spec.plugins["connector"].alias
         return ConnectError(
             f"Batches do not fit into a transaction, {self._expiries} times in a row: {error}. {plugin} was asked for "
             f"{limits.records} records or {limits.bytes} bytes at most; where it read more it ignores these limits, and "
@@ -385,15 +387,8 @@ class SourceTask:
 
     @property
     def _where(self) -> str:
-        return f"source {self._setup.spec.connector}"
+        return f"source {self._context.spec.connector}"
 
 
 def _changed(start: Offsets, end: OffsetUpdates) -> dict[SourcePartition, Offset | None]:
     return {p: o for p, o in end.items() if start.get(p) != o}
-
-
-def at_least_once(setup: Setup) -> TaskFence:
-    """Of a task that writes in no transactions, as sinks do, too."""
-    spec = setup.spec
-    own = Incarnation(spec.incarnation, 0, spec.token, 0, generation=spec.generation, plan=spec.plan)
-    return TaskFence(setup.settings, setup.shared, setup.status_topic, setup.ids, own, fences=False, known=spec.status)

@@ -14,9 +14,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,11 +31,13 @@ from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.record_errors import printable
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offset_ranges import RangeReader, puts
 from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.process import SourceProcess, Work
 from penstock_runtime.task.stdio_capture import become_log_lines, last_lines
 
@@ -53,12 +54,13 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+C = TypeVar("C", bound=TaskContext)
 
 
 class _Payload(msgspec.Struct):
     spec: str
     slots: str
-    life: tuple[int, int, str, int, int, str] | None
+    incarnation: Incarnation | None
     work: list[
         tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any] | None]], list[tuple[bytes, bytes | None]]]
     ]
@@ -105,14 +107,13 @@ _KINDS: Final[dict[str, type[ConnectError]]] = {
 }  # fmt: skip
 
 
-def payload(setup: Setup, life: TaskFence | None, work: Sequence[Work]) -> bytes:
-    """What a worker needs to deliver these parts."""
-    current = None if life is None else life.current
+def payload(setup: SourceContext, incarnation: Incarnation | None, work: Sequence[Work]) -> bytes:
+    """What a worker needs to deliver these parts; without an incarnation it writes in no transaction."""
     return msgspec.msgpack.encode(
         _Payload(
             spec=setup.spec_text,
             slots=str(setup.slots_dir),
-            life=None if current is None else astuple(current),
+            incarnation=incarnation,
             work=[(dict(part.data), _plain(part.offsets), list(entries)) for part, entries in work],
         )
     )
@@ -166,13 +167,14 @@ def deliver_on_worker(data: bytes) -> bytes:
     try:
         task = msgspec.msgpack.decode(data, type=_Payload)
         process, setup = _process(task)
-        if task.life is not None:
-            own = Incarnation(*task.life)
-            life = TaskFence(setup.settings, setup.shared, setup.status_topic, setup.ids, own, known=setup.spec.status)
+        if task.incarnation is not None:
+            fence = TaskFence(
+                setup.settings, setup.shared, setup.status_topic, setup.ids, task.incarnation, known=setup.spec.status
+            )
             try:
-                process.take_over(life)
+                process.take_over(fence)
             finally:
-                life.close()
+                fence.close()
         work = [
             (InputPartition(part, {SourcePartition(p): o for p, o in offsets}), entries)
             for part, offsets, entries in task.work
@@ -184,7 +186,7 @@ def deliver_on_worker(data: bytes) -> bytes:
         return msgspec.msgpack.encode(failure(e, _redact))
 
 
-def range_payload(setup: Setup, ranges: Sequence[tuple[TopicPartition, int, int]], limits: RangeLimits) -> bytes:
+def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int, int]], limits: RangeLimits) -> bytes:
     """What a worker needs to read and write these ranges of offsets."""
     return msgspec.msgpack.encode(
         _Ranges(
@@ -309,9 +311,9 @@ def _redact(text: str) -> str:
     return text
 
 
-def _setup(spec: str, slots: str) -> Setup:
-    """This worker's setup; from here on its log, its errors and what Python code prints are without the setup's secrets."""
-    setup = Setup.of(TaskSpec.from_json(spec), slots_dir=Path(slots))
+def _context(kind: type[C], spec: str, slots: str) -> C:
+    """This worker's context; from here on its log, its errors and what Python code prints are without its secrets."""
+    setup = kind.of(TaskSpec.from_json(spec), slots_dir=Path(slots))
     _redactors[:] = [setup.redactor]
     context = {"connector": setup.spec.connector, "task": setup.spec.task, "worker": os.getpid()}
     logs.configure(stream=sys.__stderr__, context=lambda: context, redact=setup.redactor)
@@ -341,7 +343,7 @@ def _let_go() -> None:
 def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
     found = _sinks.get(task.spec)
     if found is None:
-        setup = _setup(task.spec, task.slots)
+        setup = _context(SinkContext, task.spec, task.slots)
         client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
         consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client, hurried=True)
         found = _sinks[task.spec] = (
@@ -352,18 +354,18 @@ def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
     return found
 
 
-_processes: dict[str, tuple[SourceProcess, Setup]] = {}
+_processes: dict[str, tuple[SourceProcess, SourceContext]] = {}
 _slot: dict[str, IO[str]] = {}
 
 
-def _process(task: _Payload) -> tuple[SourceProcess, Setup]:
+def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
     """This process's end of the task: made once, kept for its life."""
     found = _processes.get(task.spec)
     if found is None:
-        setup = _setup(task.spec, task.slots)
+        setup = _context(SourceContext, task.spec, task.slots)
         transactional_id = None
-        if task.life is not None:
-            transactional_id = setup.ids.slot(_take_slot(task.slots, task.life[3]))
+        if task.incarnation is not None:
+            transactional_id = setup.ids.slot(_take_slot(task.slots, task.incarnation.slots))
         found = _processes[task.spec] = (setup.source_process(transactional_id, _waited), setup)
         atexit.register(found[0].close)
     return found

@@ -22,17 +22,19 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
-from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.kafka.status_topic import Incarnation, State
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
 from penstock_runtime.pipeline.record_errors import printable
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.task import SinkTask
-from penstock_runtime.source.task import SourceTask, at_least_once
+from penstock_runtime.source.context import SourceContext
+from penstock_runtime.source.task import SourceTask
 from penstock_runtime.spark.session import Spark, SparkLost
 from penstock_runtime.task.children import die_with_parent, kill_children
+from penstock_runtime.task.context import task_context
 from penstock_runtime.task.liveness import LOOP
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.pod import termination_message
@@ -168,7 +170,7 @@ class _Process:
         return end
 
     def _work(self, closing: ExitStack) -> None:
-        setup = Setup.of(self._spec, slots_dir=self._scratch.slots, on_error=self._trouble)
+        setup = task_context(self._spec, slots_dir=self._scratch.slots, on_error=self._trouble)
         self._learn(setup)
         self._allow(setup)
         writer = StatusWriter(setup.shared, client_id=f"penstock-status-{self._spec.id}")
@@ -195,23 +197,23 @@ class _Process:
         self._reports.state(State.UNASSIGNED)
         self._flush(_LEAVING)
 
-    def _allow(self, setup: Setup) -> None:
+    def _allow(self, setup: SourceContext | SinkContext) -> None:
         """How long the loop may not turn: for a call of the plugin, and for what Kafka is asked beside it."""
         options = self._options
-        if self._spec.kind == "source":
-            call, rule = options.source_seconds, "an hour for a call of a source"
-        else:
+        if isinstance(setup, SinkContext):
             call, rule = setup.put_seconds, "max.poll.interval.ms of consumers"
+        else:
+            call, rule = options.source_seconds, "an hour for a call of a source"
         LOOP.allow(call + options.answer_seconds, f"{rule}, and two minutes for Kafka's answers")
 
-    def _learn(self, setup: Setup) -> None:
+    def _learn(self, setup: TaskContext) -> None:
         """What the setup knows: more secrets, and how long a stop may take."""
         known, found = self._redact, setup.redactor
         self._redact = lambda text: found(known(text))
         self._grace = max(0.0, setup.worker.task_shutdown_graceful_timeout_ms / 1000 - _LAST_WORD)
         self._stopping.within(self._grace, self._abandon)
 
-    def _made_reports(self, setup: Setup, writer: StatusWriter) -> TaskReports:
+    def _made_reports(self, setup: TaskContext, writer: StatusWriter) -> TaskReports:
         spec = self._spec
         metrics = TaskMetrics(spec, {f"{place}.plugin": f"{p.alias} {p.version}" for place, p in spec.plugins.items()})
         port = serve(
@@ -351,19 +353,12 @@ def _quietly(close: Callable[[], None]) -> None:
 
 
 def _task(
-    setup: Setup, reports: TaskReports, writer: StatusWriter, spark: Spark, stopping: threading.Event,
+    setup: SourceContext | SinkContext, reports: TaskReports, writer: StatusWriter, spark: Spark, stopping: threading.Event,
     paused: threading.Event,
 ) -> SourceTask | SinkTask:  # fmt: skip
-    spec = setup.spec
-    if spec.kind == "sink":
-        fence = SinkFence(at_least_once(setup), writer)
+    if isinstance(setup, SinkContext):
+        fence = SinkFence(setup.at_least_once_fence(), writer)
         return SinkTask(setup, fence, reports, stopping=stopping, paused=paused, spark=spark)
-    life = None
-    if setup.exactly_once:
-        incarnation = Incarnation(
-            spec.incarnation, 0, spec.token, setup.cores + 1, generation=spec.generation, plan=spec.plan
-        )
-        life = TaskFence(
-            setup.settings, setup.shared, setup.status_topic, setup.ids, incarnation, known=spec.status
-        )  # fmt: skip
-    return SourceTask(setup, life, writer, reports, stopping=stopping, paused=paused, spark=spark)
+    return SourceTask(
+        setup, setup.transactional_fence(), writer, reports, stopping=stopping, paused=paused, spark=spark
+    )

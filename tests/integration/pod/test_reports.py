@@ -10,7 +10,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import report_key
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.fencing.prepare import prepare
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.task.context import task_context
 
 from ..journal import Journal
 from ..lab import Lab
@@ -82,7 +82,7 @@ def test_trouble_is_reported_while_it_lasts(pods: Pods) -> None:
 def test_a_life_that_was_superseded_leaves_without_a_report(pods: Pods, tmp_path: Path) -> None:
     task = pods.start(pods.lab.source_manifest([["a"]], pods.lab.topic()))
     task.await_report("RUNNING")
-    prepare(Setup.of(task.spec, slots_dir=tmp_path))  # a newer plan
+    prepare(task_context(task.spec, slots_dir=tmp_path))  # a newer plan
     assert task.process.await_exit() == ExitCode.SUPERSEDED
     assert task.last_word().exit_code == ExitCode.SUPERSEDED
     assert [r.state for r in task.reports()] == ["RUNNING"]

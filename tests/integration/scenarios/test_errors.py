@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.task.context import task_context
 
 from ..lab import LOG, Lab, failed
 from ..reading import Read
@@ -321,7 +321,7 @@ def test_a_source_has_a_dead_letter_queue_too(lab: Lab, guarantee: str, polling:
 @pytest.mark.parametrize("properties", [{}, {"errors.tolerance": "all"}])
 def test_a_source_has_no_dead_letter_queue_unless_it_is_asked_for(lab: Lab, properties: dict[str, str]) -> None:
     resource = lab.source_manifest([["a"]], lab.topic(), **properties)
-    assert Setup.of(lab.spec(resource), slots_dir=Path()).policy.dead_letter_topic is None
+    assert task_context(lab.spec(resource), slots_dir=Path()).policy.dead_letter_topic is None
 
 
 @pytest.mark.parametrize("kind", ["sink", "exactly-once", "at-least-once"])

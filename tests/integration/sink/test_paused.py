@@ -15,13 +15,12 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.pipeline.context import Setup
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink import stall_detector
 from penstock_runtime.sink.commit_schedule import CommitSchedule
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.task import SinkTask
-from penstock_runtime.source.task import at_least_once
 
 from ..lab import Lab
 from ..reading import create, delete
@@ -63,8 +62,8 @@ class Task:
     def __init__(self, spec: TaskSpec, folder: Path) -> None:
         self.news = News()
         self.paused, self._stopping = threading.Event(), threading.Event()
-        setup = Setup.of(spec, slots_dir=folder)
-        fence = SinkFence(at_least_once(setup), StatusWriter(setup.shared, client_id="test-status"))
+        setup = SinkContext.of(spec, slots_dir=folder)
+        fence = SinkFence(setup.at_least_once_fence(), StatusWriter(setup.shared, client_id="test-status"))
         self._task = SinkTask(setup, fence, self.news, stopping=self._stopping, paused=self.paused, spark=None)
         self._thread = threading.Thread(target=self._live, daemon=True)
 

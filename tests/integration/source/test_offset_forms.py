@@ -6,7 +6,7 @@ from pathlib import Path
 from penstock import SourcePartition
 from penstock_kafka.murmur2 import partition_of
 from penstock_runtime.kafka import offsets_topic
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.source.context import SourceContext
 
 from ..lab import Lab
 from ..reading import create
@@ -42,7 +42,7 @@ def test_the_newest_form_of_a_partition_holds_wherever_it_lies(lab: Lab, tmp_pat
                         timestamp=1_700_000_000_000 + i)  # fmt: skip
         expected[SourcePartition(json.loads(forms[0])[1])] = {"i": 1}
     spec = lab.spec(manifest(name, "scripted_sources:ScriptedSource", {"topic": "t"}))
-    stored = offsets_topic.load(Setup.of(spec, slots_dir=tmp_path).settings, name, topic=topic)
+    stored = offsets_topic.load(SourceContext.of(spec, slots_dir=tmp_path).settings, name, topic=topic)
     assert stored.offsets == expected
 
 

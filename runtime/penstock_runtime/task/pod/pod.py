@@ -14,7 +14,7 @@ from penstock_model.contracts.pod_layout import LIFE_VARIABLE, METRICS_PORT, POD
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.connectivity import await_kafka
-from penstock_runtime.pipeline.context import Setup
+from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.task.pod.control import Controls
 from penstock_runtime.task.pod.reports import PodReports
 from penstock_runtime.task.pod.status_writer import Background
@@ -76,7 +76,7 @@ class Connection:
         stopping: set when a later life of this task is at work.
     """
 
-    def __init__(self, pod: Pod, setup: Setup, *, paused: threading.Event, stopping: threading.Event) -> None:
+    def __init__(self, pod: Pod, setup: TaskContext, *, paused: threading.Event, stopping: threading.Event) -> None:
         self._pod = pod
         self._stopping = stopping
         self._superseded = False
@@ -89,7 +89,7 @@ class Connection:
             superseded=self._leave,
         )  # fmt: skip
 
-    def begin(self, setup: Setup, seconds: float, stopping: threading.Event) -> None:
+    def begin(self, setup: TaskContext, seconds: float, stopping: threading.Event) -> None:
         """Reach Kafka, and do what the control records say now, before anything else is done.
 
         Raises:

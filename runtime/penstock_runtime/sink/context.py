@@ -1,0 +1,158 @@
+"""What a process of a sink task works with: beside what both kinds have, its group, topics and limits of puts."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, cast
+
+from penstock.errors import ConfigError
+from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext
+from penstock_java.regex import compile_java
+from penstock_model.connect.connector_config import SinkConfig
+from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.sink.process import PutRetries, SinkProcess
+from penstock_runtime.spark.frames import FramePut
+from penstock_runtime.spark.session import Spark
+
+__all__ = ["SinkContext"]
+
+_BACKLOG_RECORDS: Final = 100_000
+"""A sink that is this far behind is worth a Spark job (some 100 ms)."""
+_STAGED: Final = 6
+"""How many times `batch.max.ms` a part may take that is staged."""
+_READING: Final = 60.0
+"""Seconds for which a worker of Spark waits for records (`RangeReader`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class SinkContext(TaskContext):
+    """The context of a sink task."""
+
+    framework: SinkConfig
+
+    @staticmethod
+    def parse_framework(config: Mapping[str, str]) -> SinkConfig:
+        """As `TaskContext.parse_framework`."""
+        return SinkConfig.parse(config)
+
+    @cached_property
+    def connector(self) -> SinkConnector:
+        """The connector plugin."""
+        return cast("SinkConnector", self.plugin())
+
+    @property
+    def batch_timeout(self) -> float:
+        """When a batch on Spark counts as lost.
+
+        Then its time is over, or nothing has come to be read for a minute, and the last write takes too long. A worker that
+        still answers notices that itself, earlier.
+        """
+        return max(_READING, self.range_seconds) + self.put_seconds
+
+    @property
+    def group(self) -> str:
+        """`connect-<connector>`, or its override."""
+        return str(self.settings.consumer.get("group.id", f"connect-{self.spec.connector}"))
+
+    @property
+    def topics(self) -> list[str]:
+        """`topics`."""
+        return self.framework.topics
+
+    @cached_property
+    def topic_matches(self) -> Callable[[str], object] | None:
+        """Whether a name matches `topics.regex`; None with `topics`."""
+        pattern = self.framework.topics_regex
+        return compile_java(pattern).matches if pattern else None
+
+    @property
+    def topics_text(self) -> str:
+        """What the sink reads, for messages."""
+        if self.topics:
+            return "topics " + ", ".join(f"'{t}'" for t in self.topics)
+        return f"topics.regex '{self.framework.topics_regex}'"
+
+    @property
+    def put_records(self) -> int:
+        """How many records one `write` gets at most: `max.poll.records`."""
+        return self.followed.get("max.poll.records", 5_000)
+
+    @property
+    def range_seconds(self) -> float:
+        """After how long a worker of Spark ends its part of a batch, wherever it is.
+
+        What is staged behind a part that has ended early is done again, so a machine that is busy for a while gets more
+        time.
+        """
+        return self.batch_seconds * (_STAGED if self.staged else 1)
+
+    @property
+    def put_seconds(self) -> float:
+        """How long one `write` may take in a worker of Spark before that counts as lost: `max.poll.interval.ms`."""
+        return self.followed.get("max.poll.interval.ms", 300_000) / 1000
+
+    @property
+    def frame_records(self) -> int:
+        """How many records one frame holds at most: as `put_records`, but each costs a Spark job, and files."""
+        return self.followed.get("max.poll.records", min(self.limits.records, 100_000))
+
+    @property
+    def backlog_records(self) -> int:
+        """From this lag on Spark does the work."""
+        return _BACKLOG_RECORDS
+
+    @property
+    def metadata_seconds(self) -> float:
+        """How often new topics and partitions are looked for: `metadata.max.age.ms`."""
+        return self.followed.get("metadata.max.age.ms", 300_000) / 1000
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long written records may wait for their offsets to be committed."""
+        return min(1.0, self.worker.offset_flush_interval_ms / 1000)
+
+    @property
+    def single_writer(self) -> bool:
+        """Whether the sink writes in one place only."""
+        return self.connector.single_writer
+
+    @property
+    def staged(self) -> bool:
+        """Whether the sink's writers stage a backlog, in several processes at once."""
+        return self.connector.staged
+
+    def sink(self) -> Sink:
+        """The driver half of the sink."""
+        spec, sink = self.spec, self.connector.sink(self.plugin_config)
+        life = f"{spec.generation:012d}-{spec.incarnation:06d}-{uuid.uuid4().hex[:12]}"
+        sink.initialize(SinkTaskContext(spec.connector, spec.task, life))
+        return sink
+
+    def writing_process(self, stopping: Callable[[], bool], **more: Any) -> SinkProcess:
+        """This process's end of a sink task that has writers."""
+        f = self.framework
+        return SinkProcess(
+            self.settings,
+            connector=self.spec.connector,
+            task=self.spec.task,
+            steps=self.steps,
+            converters=self.converters,
+            policy=self.policy,
+            retries=PutRetries(f.sink_retry_timeout_ms / 1000, f.sink_retry_delay_max_ms / 1000),
+            writer=lambda: self.connector.writer(self.plugin_config),
+            stopping=stopping,
+            redact=self.redactor,
+            **more,
+        )
+
+    def sink_process(
+        self, sink: Sink, stopping: Callable[[], bool], *, spark: Spark | None, **more: Any
+    ) -> SinkProcess | FramePut:
+        """The driver's end of a sink task."""
+        process = self.writing_process(stopping, **more)
+        if not isinstance(sink, FrameSink):
+            return process
+        if spark is None:
+            raise ConfigError("This sink takes Spark DataFrames and needs Spark")
+        return FramePut(process, sink, spark, seconds=self.batch_seconds, stopping=stopping)

@@ -1,0 +1,139 @@
+"""What a process of a source task works with: beside what both kinds have, its offsets, transactions and topics."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Final, cast
+
+from penstock.source import PollingSource, Source, SourceConnector
+from penstock_model.connect.connector_config import SinkConfig, SourceConfig
+from penstock_model.connect.topic_creation import TopicRules
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_runtime.fencing.incarnation import TaskFence
+from penstock_runtime.kafka.admin import cluster_id
+from penstock_runtime.kafka.producer import write_alone
+from penstock_runtime.kafka.topic_creation import RuledTopics
+from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.source.delivery import Delivery
+from penstock_runtime.source.process import SourceProcess
+from penstock_runtime.source.uncommitted import Boundary
+
+__all__ = ["SourceContext"]
+
+_DAY: Final = 86_400.0  # seconds
+
+
+@dataclass(frozen=True, eq=False)
+class SourceContext(TaskContext):
+    """The context of a source task."""
+
+    framework: SourceConfig
+
+    @staticmethod
+    def parse_framework(config: Mapping[str, str]) -> SourceConfig:
+        """As `TaskContext.parse_framework`."""
+        return SourceConfig.parse(config)
+
+    @staticmethod
+    def is_exactly_once(framework: SourceConfig | SinkConfig, worker: WorkerConfig) -> bool:
+        """As the worker allows, unless the connector asks for less."""
+        return (
+            isinstance(framework, SourceConfig)
+            and worker.exactly_once
+            and framework.delivery_guarantee != "at-least-once"
+        )
+
+    @cached_property
+    def connector(self) -> SourceConnector:
+        """The connector plugin."""
+        return cast("SourceConnector", self.plugin())
+
+    @property
+    def batch_timeout(self) -> float:
+        """When a batch on Spark counts as lost: a transaction would have timed out by then.
+
+        At least once no transaction sets a limit, and Spark itself sees a worker that dies.
+        """
+        return self.transaction_timeout + 5 if self.exactly_once else _DAY
+
+    def transactional_fence(self) -> TaskFence | None:
+        """The fence of a task that writes in transactions; None at least once."""
+        if not self.exactly_once:
+            return None
+        incarnation = replace(self.incarnation, slots=self.cores + 1)
+        return TaskFence(self.settings, self.shared, self.status_topic, self.ids, incarnation, known=self.spec.status)
+
+    @property
+    def offsets_topic(self) -> str:
+        """Where this connector's offsets are written: its own topic, or the worker's."""
+        return self.framework.offsets_storage_topic or self.worker.offset_storage_topic
+
+    @cached_property
+    def own_offsets(self) -> bool:
+        """Whether offsets live elsewhere than in the worker's topic: under another name, or on another cluster.
+
+        Raises:
+            RetriableError, ConnectError: as `cluster_id`, which is asked where addresses differ: both may be one cluster's.
+        """
+        if self.offsets_topic != self.worker.offset_storage_topic:
+            return True
+        elsewhere = self.exactly_once and self.settings.bootstrap != self.shared.bootstrap
+        return elsewhere and cluster_id(self.settings) != cluster_id(self.shared)
+
+    @cached_property
+    def boundary(self) -> Boundary | None:
+        """`transaction.boundary=interval`: when a transaction ends; None where each batch is one, or there are none.
+
+        A connector that cannot read again from an offset is not asked for more before a batch is committed.
+        """
+        f = self.framework
+        if not self.exactly_once or f.transaction_boundary != "interval" or not self.repeatable:
+            return None
+        given = f.transaction_boundary_interval_ms
+        interval = self.worker.offset_flush_interval_ms if given is None else given
+        return Boundary(min(interval / 1000, self.transaction_timeout / 2), self.limits)
+
+    @cached_property
+    def repeatable(self) -> bool:
+        """Whether the connector reads the same records again from an offset."""
+        return self.connector.exactly_once(self.plugin_config)
+
+    @property
+    def transaction_timeout(self) -> float:
+        """Seconds after which the brokers end a transaction: `transaction.timeout.ms`."""
+        return float(self.settings.producer.get("transaction.timeout.ms", 60_000)) / 1000
+
+    @cached_property
+    def topic_rules(self) -> TopicRules | None:
+        """How this source's topics are created; None leaves it to the brokers."""
+        return TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
+
+    def source(self) -> Source | PollingSource:
+        """The driver half of the source."""
+        return self.connector.source(self.plugin_config)
+
+    def source_process(self, transactional_id: str | None, stopping: Callable[[], bool]) -> SourceProcess:
+        """This process's end of a source task."""
+        delivery = Delivery(
+            connector=self.spec.connector,
+            task=self.spec.task,
+            steps=self.steps,
+            converters=self.converters,
+            policy=self.policy,
+            forbidden=self.offsets_topic if self.exactly_once else None,
+            stopping=stopping,
+            redact=self.redactor,
+            create_topics=None if self.topic_rules is None else RuledTopics(self.settings, self.topic_rules).ensure,
+            bury_alone=partial(
+                write_alone, self.settings, f"connector-dlq-producer-{self.spec.connector}-{self.spec.task}"
+            ),
+        )
+        return SourceProcess(
+            self.settings,
+            delivery,
+            lambda: self.connector.reader(self.plugin_config),
+            read_ahead=self.connector.read_ahead,
+            offsets_topic=self.offsets_topic,
+            transactional_id=transactional_id,
+            client_id=f"connector-producer-{self.spec.connector}-{self.spec.task}",
+        )

@@ -1,0 +1,22 @@
+"""The context that a task spec asks for: of a source, or of a sink."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock_model.contracts.task_spec import TaskSpec
+from penstock_runtime.sink.context import SinkContext
+from penstock_runtime.source.context import SourceContext
+
+__all__ = ["task_context"]
+
+
+def task_context(
+    spec: TaskSpec, *, slots_dir: Path, on_error: Callable[[str], None] = lambda text: None
+) -> SourceContext | SinkContext:
+    """The context of a spec.
+
+    Raises:
+        ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
+    """
+    kind = SourceContext if spec.kind == "source" else SinkContext
+    return kind.of(spec, slots_dir=slots_dir, on_error=on_error)
