@@ -7,9 +7,9 @@ from math import inf
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer import LAST_WORDS, PlainProducer
-from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, context_headers
+from penstock_runtime.pipeline.dead_letters import FailedRecord, dead_letter
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure
 from penstock_runtime.pipeline.summary import Summary
 
 __all__ = ["DeadLetters"]
@@ -35,8 +35,8 @@ class DeadLetters:
         self._settings = settings
         self._connector = connector
         self._task = task
+        self._policy = policy
         self._topic = policy.dead_letter_topic
-        self._with_headers = policy.dead_letter_headers
         self._redact = redact
         self._lost = lost
         self._producer: PlainProducer | None = None
@@ -53,32 +53,25 @@ class DeadLetters:
         if self._producer is None:
             client = f"connector-dlq-producer-{self._connector}-{self._task}"
             self._producer = PlainProducer(self._settings, client_id=client, keep=True)
-        row = failure.position
-        headers = list(consumed.headers[row]) if consumed.headers is not None else []
-        if self._with_headers:
-            coordinates = {
-                "topic": consumed.source.topic, "partition": consumed.source.partition, "offset": consumed.offset[row],
-                "connector.name": self._connector, "task.id": self._task,
-            }  # fmt: skip
-            headers += context_headers(failure, coordinates, self._redact)
-        outgoing = Outgoing(
-            length=1,
-            topic=self._topic,
-            key=None if consumed.key is None else [consumed.key[row]],
-            value=[consumed.value[row]],
-            headers=[headers],
+        row, (topic, partition) = failure.position, consumed.source
+        record = FailedRecord(
+            self._connector, self._task, topic, partition, consumed.offset[row],
+            key=None if consumed.key is None else consumed.key[row],
+            value=consumed.value[row],
+            headers=() if consumed.headers is None else consumed.headers[row],
             timestamp=consumed.timestamp[row],
-        )
+        )  # fmt: skip
+        letter = dead_letter(record, failure, self._policy, self._redact)
         try:
-            refused = self._producer.send(outgoing)
+            refused = self._producer.send(letter)
         except RetriableError:
             self._drop()
             raise
         if refused:
             self._tell_lost(1, summary)
             raise ConnectError(
-                f"Record at {consumed.source.topic}-{consumed.source.partition} offset {consumed.offset[row]} could "
-                f"not be written to the dead letter queue '{self._topic}': {refused[0].error}"
+                f"Record at {topic}-{partition} offset {record.offset} could not be written to the dead letter queue "
+                f"'{self._topic}': {refused[0].error}"
             )
 
     def bury_last(self, failure: Failure, consumed: Consumed) -> None:

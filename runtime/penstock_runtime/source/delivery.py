@@ -12,12 +12,12 @@ from penstock.record import Record
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_outgoing
+from penstock_runtime.pipeline.dead_letters import FailedRecord, dead_letter
 from penstock_runtime.pipeline.record_errors import (
     ErrorPolicy,
     Failure,
     RetryWithToleranceOperator,
     Stage,
-    context_headers,
     fatal,
 )
 from penstock_runtime.pipeline.summary import Summary, error_line
@@ -153,20 +153,14 @@ class Delivery:
 
     def _letter(self, failure: Failure, record: Record) -> Outgoing | None:
         """The dead letter of a record: what the source gave, since it has no bytes of Kafka."""
-        topic = self.policy.dead_letter_topic
-        if topic is None:
+        if self.policy.dead_letter_topic is None:
             return None
-        headers = _raw_headers(record)
-        if self.policy.dead_letter_headers:
-            coordinates = {
-                "topic": record.topic, "partition": record.partition, "offset": None,
-                "connector.name": self.connector, "task.id": self.task,
-            }  # fmt: skip
-            headers += context_headers(failure, coordinates, self.redact)
-        return Outgoing(
-            length=1, topic=topic, key=[_raw(record.key)], value=[_raw(record.value)], headers=[headers],
+        failed = FailedRecord(
+            self.connector, self.task, record.topic, record.partition, None, _raw(record.key), _raw(record.value),
+            _raw_headers(record),
             timestamp=record.timestamp if (record.timestamp or 0) >= 0 else None,  # Kafka takes no negative one
         )  # fmt: skip
+        return dead_letter(failed, failure, self.policy, self.redact)
 
     def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> None:
         """Write a failed record to the dead letter queue, with the records of its own batch."""

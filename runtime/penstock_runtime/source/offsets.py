@@ -41,6 +41,11 @@ class OffsetStore:
             stored.prefer(offsets_topic.load(context.settings, context.spec.connector, topic=context.offsets_topic))
         return stored
 
+    @property
+    def writes(self) -> bool:
+        """Whether some of what is delivered has offsets that no transaction carries."""
+        return self._context.own_offsets or not self._context.exactly_once
+
     def delivered(self, entries: Sequence[Entry]) -> None:
         """Write what the transaction did not carry, once the records are there.
 
@@ -54,7 +59,7 @@ class OffsetStore:
             if self._own is None:
                 self._own = StatusWriter(context.settings, client_id=f"penstock-offsets-{context.spec.id}")
             self._own.write(context.offsets_topic, entries)
-        if context.own_offsets or not context.exactly_once:
+        if self.writes:
             self._shared.write(context.worker.offset_storage_topic, entries)
 
     def close(self) -> None:

@@ -252,7 +252,8 @@ class SourceTask:
         if not done.batches:
             return
         self._unknown = True
-        entries = self._stored.entries(done.offsets)
+        # Workers of Spark have written the offsets of their parts, unless these belong into another topic, too.
+        entries = self._stored.entries(done.offsets) if self._store.writes or not on_spark else ()
         if not on_spark:
             self._process.commit(entries, done.summary)
         self._store.delivered(entries)
@@ -275,11 +276,9 @@ class SourceTask:
         assert self._spark is not None
         timeout = self._context.batch_timeout
         incarnation = None if self._transactional_fence is None else self._transactional_fence.current
-        # One transaction for each worker, not for each part: there may be thousands.
-        payloads = [
-            worker.payload(self._context, incarnation, [(p, self._stored.entries(p.offsets)) for p in group])
-            for group in dealt_evenly(parts, self._spark.cores)
-        ]
+        # One transaction for each worker, not for each part: there may be thousands. At least once it carries no offsets.
+        work = [(p, () if incarnation is None else self._stored.entries(p.offsets)) for p in parts]
+        payloads = [worker.payload(self._context, incarnation, g) for g in dealt_evenly(work, self._spark.cores)]
         total = Summary()
         for result in self._spark.run(worker.deliver_on_worker, payloads, timeout=timeout):
             total.add(worker.unwrap(result))
