@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from penstock_operator.connector.decide.api_failures import over
+from penstock_operator.connector.decide.api_failures import reported_verdict
 from penstock_operator.connector.decide.decision import CreateJob, Decision, soonest
 from penstock_operator.connector.kafka_writes import remove_records, write_claim, write_control, write_states
 from penstock_operator.connector.kubernetes_writes import delete_plan, save_plan, write_finalizer, write_status
@@ -69,7 +69,7 @@ async def apply(
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)
     states_again = await write_states(observed, decision, context)
-    reported = replace(decision, verdict=over(decision.verdict, remembered.trouble.verdict))
+    reported = replace(decision, verdict=reported_verdict(decision.verdict, remembered.trouble.verdict))
     for plan in decision.save:
         if not await save_plan(key, plan, observed, decision, maker, context, remembered):
             return Applied(0.0)  # decided once more, without that plan

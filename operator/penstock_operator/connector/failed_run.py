@@ -1,10 +1,10 @@
-"""Has a Connector's status say why a run failed: the run itself may not have come to its own status."""
+"""Reports in a Connector's status why a run failed, since the run may have failed before it wrote the status."""
 
 import logging
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_operator.connector.decide.api_failures import with_trouble
+from penstock_operator.connector.decide.api_failures import status_with_trouble
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.observe.connector_cache import Remembered
 from penstock_operator.connector.render.metrics import undecided
@@ -14,37 +14,37 @@ from penstock_operator.kubernetes.kinds import CONNECTOR
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import EventType
 
-__all__ = ["report"]
+__all__ = ["report_failure"]
 
 log = logging.getLogger(__name__)
 
 
-async def report(
+async def report_failure(
     key: Key, document: Mapping[str, Any], remembered: Remembered, error: OperatorError, context: Context
 ) -> None:
-    """Write it, once for each cause and generation; where not even the status may be written, as an Event. Never fails.
+    """Report the failure in the status and as an Event, once for each cause and generation. Raises nothing.
 
     Args:
         key: the Connector's.
-        document: as the run found it.
+        document: the Connector, as the run read it.
         remembered: from earlier runs for this Connector.
         error: why the run failed.
-        context: the outside.
+        context: the API server and the metrics.
     """
     if isinstance(error, Refused) and error.namespace_ends:
-        remembered.namespace_ends = True  # the next run says so
+        remembered.namespace_ends = True  # the next run reports that
         return
     trouble, metadata = remembered.trouble, document["metadata"]
     trouble.failed(error, context.clock(), looking=remembered.looking)
     if trouble.verdict is None or remembered.run_by:  # the status is another operator's memory
         return
     context.metrics.connector(key, undecided(document))
-    mark = trouble.verdict, metadata["generation"]
-    if remembered.reported == mark:
+    reported = trouble.verdict, metadata["generation"]
+    if remembered.reported == reported:
         return
     try:
         await _write(key, metadata["uid"], remembered, context)
-        remembered.reported = mark
+        remembered.reported = reported
     except OperatorError as e:
         log.info("The status of %s does not say so: %s", key, e)
     try:
@@ -57,13 +57,13 @@ async def report(
 
 
 async def _write(key: Key, uid: str, remembered: Remembered, context: Context) -> None:
-    """To the status as it is now: the run may have written it before it failed."""
+    """Add the trouble to the status as it is now: the run may have written it before it failed."""
     now = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
     if now is None or now["metadata"]["uid"] != uid or remembered.trouble.verdict is None:
         return
-    found = with_trouble(now, remembered.trouble.verdict, context.clock())
-    if found is not None:
+    status = status_with_trouble(now, remembered.trouble.verdict, context.clock())
+    if status is not None:
         await context.run(
-            context.kube.apply_status, CONNECTOR, key.namespace, key.name, found, uid=uid, manager=STATUS_MANAGER,
+            context.kube.apply_status, CONNECTOR, key.namespace, key.name, status, uid=uid, manager=STATUS_MANAGER,
             resource_version=now["metadata"]["resourceVersion"],
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The plans that were read, of all Connectors together: no more than so many bytes, whoever keeps how many."""
+"""The plans that were read, of all Connectors together, up to a number of bytes."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from penstock_operator.queue.key import Key
 
 __all__ = ["CachedPlan", "PlanCache"]
 
-_MOST: Final = 48 << 20
+_MOST_BYTES: Final = 48 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class CachedPlan:
-    """A ConfigMap as it was read, which is immutable.
+    """What was read from a ConfigMap, which is immutable.
 
     Attributes:
-        plan: None: it holds none that can be read.
+        plan: None: it holds none that this operator can read.
         size: bytes of its texts.
     """
 
@@ -27,53 +27,53 @@ class CachedPlan:
 
 
 @dataclass
-class _OfNamespace:
+class _PlansOfNamespace:
     plans: OrderedDict[Key, Mapping[str, CachedPlan]] = field(default_factory=OrderedDict)
     size: int = 0
 
 
 class PlanCache:
-    """Plans by Connector and the uid of their ConfigMap. What is dropped here is read again when it is looked at.
+    """Plans by Connector and the uid of their ConfigMap. A plan that is dropped is read again when it is needed.
 
-    Where there are too many, the namespace that holds most of them gives up those of its Connector that was looked at
-    longest ago: huge plans of one tenant cost no other one requests.
+    Above the limit, the namespace whose plans are the largest loses those of its Connector that was kept longest ago. So
+    huge plans of one tenant cost no other tenant requests.
 
     Args:
         most: bytes of their texts; as objects they take some three times as much.
     """
 
-    def __init__(self, most: int = _MOST) -> None:
+    def __init__(self, most: int = _MOST_BYTES) -> None:
         self._most = most
         self._size = 0
-        self._of: dict[str, _OfNamespace] = {}
+        self._namespaces: dict[str, _PlansOfNamespace] = {}
 
     def of(self, key: Key) -> Mapping[str, CachedPlan]:
-        """What is kept of a Connector, by uid."""
-        return self._of.get(key.namespace, _OfNamespace()).plans.get(key, {})
+        """The kept plans of a Connector, by the uid of their ConfigMap."""
+        return self._namespaces.get(key.namespace, _PlansOfNamespace()).plans.get(key, {})
 
     def keep(self, key: Key, plans: Mapping[str, CachedPlan]) -> None:
-        """Keep these of a Connector and no others."""
+        """Keep these plans of a Connector, and drop its others."""
         self.drop(key)
         if not plans:
             return
-        of, size = self._of.setdefault(key.namespace, _OfNamespace()), _size(plans)
-        of.plans[key] = plans
-        of.size += size
+        namespace, size = self._namespaces.setdefault(key.namespace, _PlansOfNamespace()), _size(plans)
+        namespace.plans[key] = plans
+        namespace.size += size
         self._size += size
         while self._size > self._most:
-            largest = max(self._of.values(), key=lambda one: one.size)
+            largest = max(self._namespaces.values(), key=lambda namespace: namespace.size)
             self.drop(next(iter(largest.plans)))
 
     def drop(self, key: Key) -> None:
-        """Keep none of a Connector."""
-        of = self._of.get(key.namespace)
-        plans = None if of is None else of.plans.pop(key, None)
-        if of is None or plans is None:
+        """Drop all plans of a Connector."""
+        namespace = self._namespaces.get(key.namespace)
+        plans = None if namespace is None else namespace.plans.pop(key, None)
+        if namespace is None or plans is None:
             return
-        of.size -= _size(plans)
+        namespace.size -= _size(plans)
         self._size -= _size(plans)
-        if not of.plans:
-            del self._of[key.namespace]
+        if not namespace.plans:
+            del self._namespaces[key.namespace]
 
 
 def _size(plans: Mapping[str, CachedPlan]) -> int:

@@ -10,13 +10,13 @@ from penstock.errors import ConfigError
 from penstock_model.contracts.job import Action
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied, apply
-from penstock_operator.connector.decide.api_failures import over
+from penstock_operator.connector.decide.api_failures import reported_verdict
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.decision import CreateJob, Decision, soonest
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.decide.refused_pods import with_room
-from penstock_operator.connector.decide.template_policy import judged
-from penstock_operator.connector.failed_run import report
+from penstock_operator.connector.decide.template_policy import with_template_policy
+from penstock_operator.connector.failed_run import report_failure
 from penstock_operator.connector.kafka_writes import remove_records_of_deleted
 from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import Remembered
@@ -69,8 +69,8 @@ class Reconciler:
             context.rollout.revert(key)
             raise
         finally:
-            known = self._remembered.get(key)
-            if known is None or not known.queued:
+            remembered = self._remembered.get(key)
+            if remembered is None or not remembered.queued:
                 context.job_slots.withdraw(key)
 
     async def _rounds(self, key: Key, context: Context) -> float | None:
@@ -84,39 +84,39 @@ class Reconciler:
                 again = await self._once(key, context, document, remembered)
             except OperatorError as e:
                 if not (isinstance(e, Refused) and await release_finalizer(document, context, e)):
-                    await report(key, document, remembered, e, context)
+                    await report_failure(key, document, remembered, e, context)
                     raise
                 again = 0.0
             except Exception:
-                await report(key, document, remembered, Unforeseen(), context)
+                await report_failure(key, document, remembered, Unforeseen(), context)
                 raise
             except asyncio.CancelledError:  # it took too long
                 context.metrics.connector(key, undecided(document))
                 raise
             else:
-                if remembered.trouble.passed():  # and the status still tells of it
+                if remembered.trouble.passed():  # and the status still reports it
                     remembered.reported, again = None, 0.0
             if again is None or again > 0:
                 remembered.restless = 0
                 return again
-        remembered.restless += 1  # whatever the cause: what comes to no end is tried more and more seldom
+        remembered.restless += 1  # runs that ask for the next one again and again come more and more seldom
         return 0.0 if remembered.restless == 1 else RECONCILE_BACKOFF.pause(remembered.restless - 1)
 
     async def _document(self, key: Key, context: Context) -> dict[str, Any] | None:
         try:
             return await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
         except OperatorError as e:
-            if (known := self._remembered.get(key)) is not None:
-                known.trouble.failed(e, context.clock(), looking=True)
-                if known.trouble.verdict is not None:
+            if (remembered := self._remembered.get(key)) is not None:
+                remembered.trouble.failed(e, context.clock(), looking=True)
+                if remembered.trouble.verdict is not None:
                     context.metrics.not_ready(key)
             raise
 
     def _of(self, key: Key, uid: str) -> Remembered:
-        known = self._remembered.get(key)
-        if known is None or known.uid != uid:
-            known = self._remembered[key] = Remembered(uid)
-        return known
+        remembered = self._remembered.get(key)
+        if remembered is None or remembered.uid != uid:
+            remembered = self._remembered[key] = Remembered(uid)
+        return remembered
 
     async def _once(self, key: Key, context: Context, document: dict[str, Any], remembered: Remembered) -> float | None:
         try:
@@ -128,7 +128,7 @@ class Reconciler:
         if connector.metadata.name != key.name:  # a name that no Connector may have; the status then says so under it
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
-        connector = judged(connector, context.settings)
+        connector = with_template_policy(connector, context.settings)
         trouble, trouble_lasts_in = self._trouble.lasting(context.status.trouble, context.clock())
         remembered.looking = True
         observed = await gather.observe(connector, document, context, remembered, trouble, self._plans)
@@ -161,7 +161,7 @@ class Reconciler:
         remembered: Remembered,
     ) -> None:  # fmt: skip
         """Of the Connector for the metrics, and of its pods, since one that is gone leaves room in a quota."""
-        reported = replace(decision, verdict=over(decision.verdict, remembered.trouble.verdict))
+        reported = replace(decision, verdict=reported_verdict(decision.verdict, remembered.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))
         pods = (*observed.task_pods, *observed.job_pods)
         before, remembered.living = remembered.living, sum(p.phase is not Phase.ENDED for p in pods) + applied.created

@@ -16,7 +16,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.template_policy import refusals
-from penstock_operator.connector.decide.unsupported_fields import ACTIONS, NOT_YET, not_yet
+from penstock_operator.connector.decide.unsupported_fields import ACTIONS, UNSUPPORTED, unsupported_fields
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
@@ -108,15 +108,15 @@ def test_a_field_that_nobody_reads_would_be_found() -> None:
 @pytest.mark.parametrize("path", SAMPLES)
 def test_a_field_that_does_nothing_yet_is_refused_and_the_refusal_names_what_there_is_instead(path: str) -> None:
     parent, name = path.split(".")
-    (problem,) = not_yet(connector({parent: {name: SAMPLES[path]}}).spec)
+    (problem,) = unsupported_fields(connector({parent: {name: SAMPLES[path]}}).spec)
     assert problem.property in (f"spec.{parent}", f"spec.{path}")
     assert "in this release; " in problem.message
-    assert list(not_yet(connector({}).spec)) == []
+    assert list(unsupported_fields(connector({}).spec)) == []
 
 
 def test_what_is_refused_is_a_field_of_the_resource() -> None:
-    assert set(NOT_YET) <= set(schema("connectors")["properties"])
-    assert {p.partition(".")[0] for p in SAMPLES} == {*NOT_YET, "spark"}
+    assert set(UNSUPPORTED) <= set(schema("connectors")["properties"])
+    assert {p.partition(".")[0] for p in SAMPLES} == {*UNSUPPORTED, "spark"}
     assert {".".join(p) for p in plain_fields()} >= set(SAMPLES)
 
 

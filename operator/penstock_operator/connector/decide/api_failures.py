@@ -1,6 +1,6 @@
-"""What the API server refuses a Connector, or does not answer, in words for its status. Pure.
+"""Failures of the API server, as the status of a Connector reports them. Pure.
 
-Whatever failed is tried again for ever; whoever has kubectl and not the operator's log sees here why nothing moves.
+What failed is retried for ever. The status says why nothing happens to those who cannot read the operator's log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,21 +12,21 @@ from penstock_operator.connector.render.conditions import Kind, Verdict, undecid
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.reasons import ConditionType, Reason
 
-__all__ = ["ApiTrouble", "cause", "over", "with_trouble"]
+__all__ = ["ApiTrouble", "cause", "reported_verdict", "status_with_trouble"]
 
 _LASTS: Final = 3.0
 _BUSY_LASTS: Final = 30.0
-"""Seconds. What passes sooner would be two writes for every Connector, and no news; a refusal is told at once."""
-_OTHER: Final = 10.0
-_SAME: Final = 300.0
-"""Seconds for which a text stands, at least, before another cause, or other words for the same one, take its place."""
-_KEPT: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
-"""Reasons that a later decision goes by: they stay."""
-_REST: Final = "it is tried again by itself, and running tasks go on"
+"""Seconds. To report what passes sooner would be two writes for every Connector; a refusal is reported at once."""
+_OTHER_CAUSE_AFTER: Final = 10.0
+_SAME_CAUSE_AFTER: Final = 300.0
+"""Seconds for which a text stands at least, before one of another cause, or another one of the same cause, replaces it."""
+_KEPT_REASONS: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
+"""Reasons that a later decision reads: they are not replaced."""
+_GOES_ON: Final = "it is tried again by itself, and running tasks go on"
 
 
 def cause(error: OperatorError) -> tuple[str, str]:
-    """Why something was not done: a word, and what to do about it, which may be nothing to tell."""
+    """The reason of an error, and what to do about it; empty: there is nothing that a user can do."""
     match error:
         case Refused():
             return _refused(error)
@@ -62,61 +62,64 @@ def _refused(refused: Refused) -> tuple[str, str]:
 
 @dataclass
 class ApiTrouble:
-    """Of one Connector, from one run to the next.
+    """The failures of one Connector's runs, from one run to the next.
 
     Attributes:
-        verdict: what its status says in place of what was decided; None: nothing.
+        verdict: what its status says in place of what was decided; None: the status says what was decided.
     """
 
     verdict: Verdict | None = None
     _since: float | None = None
-    _told: float = 0.0
+    _reported_at: float = 0.0
 
     def failed(self, error: OperatorError, now: float, *, looking: bool) -> None:
-        """A run has failed.
+        """Count a run that failed.
 
         Args:
             error: why.
             now: seconds since 1970.
-            looking: before anything could be decided.
+            looking: whether it failed before anything could be decided.
         """
         self._since = now if self._since is None else self._since
         lasts = 0.0 if isinstance(error, Refused) else _BUSY_LASTS if isinstance(error, NotYet) else _LASTS
         if now - self._since < lasts:
             return
         reason, remedy = cause(error)
-        message = "; ".join(part for part in (str(error), remedy, _REST) if part)
+        message = "; ".join(part for part in (str(error), remedy, _GOES_ON) if part)
         verdict = Verdict(Kind.UNKNOWN if looking else Kind.UNDER_WAY, reason, message)
         if self.verdict is not None:
             is_same = (verdict.kind, verdict.reason) == (self.verdict.kind, self.verdict.reason)
-            if now - self._told < (_SAME if is_same else _OTHER):
+            if now - self._reported_at < (_SAME_CAUSE_AFTER if is_same else _OTHER_CAUSE_AFTER):
                 return
-        self.verdict, self._told = verdict, now
+        self.verdict, self._reported_at = verdict, now
 
     def passed(self) -> bool:
-        """A run went well; whether the status still says otherwise."""
-        told, self.verdict, self._since = self.verdict is not None, None, None
-        return told
+        """Count a run that succeeded; whether the status still reports a failure."""
+        was_reported, self.verdict, self._since = self.verdict is not None, None, None
+        return was_reported
 
 
-def over(verdict: Verdict, trouble: Verdict | None) -> Verdict:
-    """What the status says."""
-    return verdict if trouble is None or verdict.reason in _KEPT else trouble
+def reported_verdict(verdict: Verdict, trouble: Verdict | None) -> Verdict:
+    """The verdict that the status reports: of the trouble, where there is any."""
+    return verdict if trouble is None or verdict.reason in _KEPT_REASONS else trouble
 
 
-def with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
-    """The status of a Connector for which nothing was decided: as it was, but for what hinders; None: it stays.
+def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
+    """The status of a Connector for which nothing was decided: as it was, with conditions that name the trouble.
 
-    `observedGeneration` stays: it tells what was decided for.
+    `observedGeneration` stays, which is that of the last decision.
+
+    Returns:
+        The status to write; None: it stays as it is.
     """
     status, metadata = document.get("status") or {}, document["metadata"]
     before: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
     ready = next((c for c in before if c["type"] == ConditionType.READY), {})
-    if ready.get("reason") in _KEPT:
+    if ready.get("reason") in _KEPT_REASONS:
         return None
-    found = {
+    with_conditions = {
         "state": "Pending",
         **status,
         "conditions": undecided_conditions(before, trouble, metadata["generation"], now),
     }
-    return None if found == status else found
+    return None if with_conditions == status else with_conditions

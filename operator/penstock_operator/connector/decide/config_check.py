@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from penstock_operator.connector.decide.unsupported_fields import not_yet
+from penstock_operator.connector.decide.unsupported_fields import unsupported_fields
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.secrets import too_many, with_namespace
 from penstock_operator.connector.plans import Plan
@@ -31,7 +31,7 @@ def invalid(problems: Sequence[str]) -> Config:
 
 
 def unchecked(when: str) -> Config:
-    """The plugin has not answered yet; `when` follows "the configuration"."""
+    """The plugin has not refused_actions yet; `when` follows "the configuration"."""
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
 
 
@@ -49,5 +49,5 @@ def known_config(observed: Observation) -> Config:
 def known_problems(observed: Observation) -> list[str]:
     """Problems that are seen without the plugin."""
     connector = observed.connector
-    problems = [str(p) for p in (*connector.reading.problems, *not_yet(connector.spec))]
+    problems = [str(p) for p in (*connector.reading.problems, *unsupported_fields(connector.spec))]
     return problems + with_namespace(connector.spec.config) + too_many(connector.spec.config)

@@ -22,7 +22,7 @@ from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
-from penstock_operator.connector.decide.unsupported_fields import answered
+from penstock_operator.connector.decide.unsupported_fields import refused_actions
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.plans import LifeOf
@@ -47,7 +47,7 @@ def decide(observed: Observation, life: LifeOf) -> Decision:
     last, latest = outcomes[-1], outcomes[::-1]
     memory, finalizer, is_deleted = last.memory, last.finalizer, observed.deleting is not None
     if not is_deleted:
-        memory = replace(memory, offsets=answered(observed.connector.metadata.annotations, memory, observed.now))
+        memory = replace(memory, offsets=refused_actions(observed.connector.metadata.annotations, memory, observed.now))
         # The finalizer stays as long as deletion is to reset offsets that are this Connector's.
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
         finalizer = None if wanted == observed.finalizer else wanted

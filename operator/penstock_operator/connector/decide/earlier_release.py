@@ -1,4 +1,4 @@
-"""Plans and pods of an earlier release, which did not write down what shaped them, as this release has them. Pure.
+"""Plans and pods of an earlier release, which kept no shape of them, in the form of this release. Pure.
 
 Its plans hold tasks alone, and its pods are marked with a hash of their whole manifest. A Connector of which nothing was
 changed since is taken to run as its plan says, so that an upgrade of the operator ends no pod by itself.
@@ -32,13 +32,13 @@ def taken_over(observed: Observation, life: LifeOf) -> tuple[Observation, Plan |
         memory = replace(memory, plan=plan.hash, own=own)
         observed = replace(observed, memory=memory, plans=(*observed.plans, plan))
         if is_unchanged:
-            memory = replace(memory, tasks=_marked(memory.tasks, plan, life))
-    pods = tuple(_of_now(p, memory.tasks) for p in observed.task_pods)
+            memory = replace(memory, tasks=_with_present_lives(memory.tasks, plan, life))
+    pods = tuple(_with_present_life(p, memory.tasks) for p in observed.task_pods)
     return replace(observed, memory=memory, task_pods=pods), plan
 
 
 def _shape(observed: Observation, plan: Plan) -> Shape:
-    """That of the pods that there are; what they do not tell is taken to be as it is asked for now."""
+    """The shape of the present pods; what they do not show is taken from what is asked for now."""
     if plan.asked == observed.asked:
         return observed.shape
     image = next(
@@ -48,7 +48,7 @@ def _shape(observed: Observation, plan: Plan) -> Shape:
     return replace(observed.shape, image=image, secrets=tuple(sorted(every)))
 
 
-def _marked(tasks: Mapping[int, TaskMemory], plan: Plan, life: LifeOf) -> dict[int, TaskMemory]:
+def _with_present_lives(tasks: Mapping[int, TaskMemory], plan: Plan, life: LifeOf) -> dict[int, TaskMemory]:
     there = range(len(plan.tasks))
 
     def is_so(task: TaskMemory) -> bool:  # and not about to be replaced when the earlier operator ended
@@ -57,7 +57,7 @@ def _marked(tasks: Mapping[int, TaskMemory], plan: Plan, life: LifeOf) -> dict[i
     return {n: replace(t, life=life(plan, n)) if is_so(t) else t for n, t in tasks.items()}
 
 
-def _of_now(pod: TaskPod, tasks: Mapping[int, TaskMemory]) -> TaskPod:
+def _with_present_life(pod: TaskPod, tasks: Mapping[int, TaskMemory]) -> TaskPod:
     known = tasks.get(pod.task)
     if pod.life.startswith(LIFE_FORM) or known is None or known.pod_uid != pod.uid:
         return pod

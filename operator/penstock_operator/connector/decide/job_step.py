@@ -1,9 +1,9 @@
-"""One job pod: from what is seen of it, what becomes of it. Pure.
+"""One job pod: when it is created, deleted and tried again. Pure.
 
 A job pod has a deadline. One that no node takes by then is deleted, so that its slot is free for others; one that runs is
-ended by its kubelet. One that was told to go and does not is on a node that is away: it is left alone there, and the next
-one gets another name. Whatever the reason, the next try comes after a pause that doubles to a minute, for ever; after a
-preparation that was refused again and again, every five minutes. A pod that the API server refuses is none: `refusals`.
+ended by its kubelet. One that was deleted and does not end is on a node that is away: it is left there, and the next one
+gets another name. After each try without an answer comes a pause, which doubles to a minute, for ever; after a preparation
+that was refused again and again it is five minutes. Pods that the API server refuses are not counted here: `refused_pods`.
 """
 
 import itertools
@@ -26,20 +26,20 @@ _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _PREPARE_ATTEMPTS: Final = 6
 """Refused preparations after which the next ones are further apart."""
 _REFUSED_LONGEST: Final = 300.0
-"""Nothing of ours tells that Kafka was mended, so that refused preparations are tried again, too; but seldom."""
+"""Seconds. No event says that Kafka was mended, so that refused preparations are tried again, too; but seldom."""
 _SLOT_WAIT: Final = 60.0
-"""Should nobody wake it: a connector that waits for a slot is told when there is one."""
-_WORDS: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
+"""Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
+_POD_NAMES: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
 
 
 @dataclass(frozen=True, slots=True)
 class JobObservation:
-    """What is known.
+    """What was observed of a job pod.
 
     Attributes:
         name: of its pod (`name_of`); of pods after one that is given up, its beginning.
-        action: what is wanted.
-        key: what for: equal wishes have equal keys.
+        action: what is to be done.
+        key: what for: equal work has an equal key.
         pods: job pods of this connector.
         answers: by pod name, of those that ended; None: none could be read from its log.
         memory: of pods before it that brought no answer.
@@ -77,7 +77,7 @@ class JobObservation:
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """What follows.
+    """What is done about a job pod.
 
     Attributes:
         memory: for status.
@@ -100,29 +100,29 @@ class JobStep:
 
 
 def name_of(connector: str, action: Action, key: str, template: Mapping[str, object]) -> str:
-    """The name of a job pod: another one where another template may let it start."""
-    return job_name(connector, _WORDS[action], digest(key, template) if template else key)
+    """The name of a job pod: another template gives another one, with which it may start."""
+    return job_name(connector, _POD_NAMES[action], digest(key, template) if template else key)
 
 
 def step(observed: JobObservation) -> JobStep:
-    """What becomes of a job pod that is wanted."""
-    wanted = [p for p in observed.pods if p.name == observed.name or p.name.startswith(f"{observed.name}-")]
-    away = [p for p in wanted if p.given_up(observed.now, observed.patience)]
-    pod = next((p for p in sorted(wanted, key=lambda p: p.created) if p not in away), None)
-    name = pod.name if pod is not None else _free(observed.name, {p.name for p in wanted})
+    """The step for a job pod that is needed."""
+    pods = [p for p in observed.pods if p.name == observed.name or p.name.startswith(f"{observed.name}-")]
+    away = [p for p in pods if p.given_up(observed.now, observed.patience)]
+    pod = next((p for p in sorted(pods, key=lambda p: p.created) if p not in away), None)
+    name = pod.name if pod is not None else _free_name(observed.name, {p.name for p in pods})
     others = tuple(p for p in observed.pods if p.name != name and p.leaving is None)
     memory = observed.memory if observed.memory.key == observed.name else JobMemory(observed.name)
-    found = _follow(replace(observed, name=name, memory=memory), pod, away)
-    return replace(found, delete=(*found.delete, *others))
+    outcome = _next_step(replace(observed, name=name, memory=memory), pod, away)
+    return replace(outcome, delete=(*outcome.delete, *others))
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    """The name, or with the first number under which there is no pod."""
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with the first number after it under which there is no pod."""
     names = (f"{name}-{number}" if number else name for number in itertools.count())
     return next(n for n in names if n not in taken)
 
 
-def _follow(observed: JobObservation, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
+def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
     memory, (reason, message) = observed.memory, DOING[observed.action]
     if memory.attempts:
         reason, message = memory.reason, memory.message
@@ -143,22 +143,22 @@ def _follow(observed: JobObservation, pod: JobPod | None, away: Sequence[JobPod]
             return JobStep(memory, None, None, (), reason, message, again=_SLOT_WAIT, queued=True)
         return JobStep(
             memory, None, observed.name, tuple(away), reason, message
-        )  # gone already, but for their requests
+        )  # these are deleted already, but not their requests
     if pod.phase is Phase.ENDED:
-        return _ended(observed, pod)
+        return _after_pod_end(observed, pod)
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.patience - observed.now
         if not memory.attempts:
             message = f"waits for the end of {pod.name}"
         return JobStep(memory, None, None, (), reason, message, again=left)
-    left = _ends_by(observed, pod) - observed.now
+    left = _deadline(observed, pod) - observed.now
     if left <= 0:
-        return replace(_failed(observed, *_overdue(observed, pod)), delete=(pod,))
+        return replace(_failed_attempt(observed, *_overdue(observed, pod)), delete=(pod,))
     return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), again=left)
 
 
-def _ends_by(observed: JobObservation, pod: JobPod) -> float:
-    """When we end it: the deadline in the pod itself begins on a node, and is kept by a kubelet that is there."""
+def _deadline(observed: JobObservation, pod: JobPod) -> float:
+    """When the operator deletes the pod: the deadline in the pod itself begins on a node, whose kubelet may be away."""
     if not pod.node:
         return pod.created + observed.deadline
     return (pod.accepted or pod.created) + observed.deadline + observed.patience
@@ -169,7 +169,7 @@ def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
         reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has looked at the pod")
         return reason, f"{message}; no node took the job pod within {observed.deadline:.0f} s, and it is tried again"
     if pod.hindrance is not None:
-        return pod.hindrance[0], _late(pod)
+        return pod.hindrance[0], _late_message(pod)
     return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
 
 
@@ -180,7 +180,7 @@ DOING: Final[Mapping[Action, tuple[str, str]]] = {
 }
 
 
-def _late(pod: JobPod) -> str:
+def _late_message(pod: JobPod) -> str:
     if pod.started is not None:
         return "the job pod did not end in time; a plugin's validation may wait for a system that is away"
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
@@ -188,29 +188,29 @@ def _late(pod: JobPod) -> str:
     return f"the job pod's container had not started in time{why}; {slow}"
 
 
-def _ended(observed: JobObservation, pod: JobPod) -> JobStep:
+def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
     gone = () if pod.leaving is not None else (pod,)
     answer = observed.answers.get(pod.name)
     if answer is not None and answer.id == observed.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
         if _is_answered(observed.action, answer):
             return JobStep(JobMemory(), answer, delete=gone)
         # A preparation may be wrong in a way that only shows at Kafka; a reset is tried for as long as it may be mended.
-        reason, nothing = _NOT_DONE[observed.action]
+        reason, nothing = _REFUSALS[observed.action]
         message = "; ".join(map(str, answer.problems)) or answer.message or nothing
     elif answer is not None and answer.id == observed.key:
-        reason = _UNDONE.get(answer.outcome, Reason.JOB_FAILED)
+        reason = _REASONS.get(answer.outcome, Reason.JOB_FAILED)
         message = answer.message
     else:
         ended = pod.ended
         reason = ended.reason if ended is not None and ended.code is None else Reason.JOB_FAILED
         message = ended.describe() if ended is not None else "the pod ended without an answer"
         if reason == Reason.DEADLINE_EXCEEDED:
-            reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late(pod)
+            reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late_message(pod)
     memory = observed.memory
     if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
         left = (pod.leaves_by or observed.now) + observed.patience - observed.now
         return JobStep(memory, reason=memory.reason, message=memory.message, again=left)
-    return replace(_failed(observed, reason, message), delete=gone)
+    return replace(_failed_attempt(observed, reason, message), delete=gone)
 
 
 def _is_answered(action: Action, answer: JobAnswer) -> bool:
@@ -223,16 +223,19 @@ def _is_answered(action: Action, answer: JobAnswer) -> bool:
             return answer.outcome is Outcome.DONE
 
 
-_UNDONE: Final[Mapping[Outcome, str]] = {Outcome.UNAVAILABLE: Reason.UNAVAILABLE, Outcome.SUPERSEDED: Reason.SUPERSEDED}
-_NOT_DONE: Final[Mapping[Action, tuple[str, str]]] = {
+_REASONS: Final[Mapping[Outcome, str]] = {
+    Outcome.UNAVAILABLE: Reason.UNAVAILABLE,
+    Outcome.SUPERSEDED: Reason.SUPERSEDED,
+}
+_REFUSALS: Final[Mapping[Action, tuple[str, str]]] = {
     Action.PLAN: (Reason.JOB_FAILED, "the job pod planned nothing"),
     Action.PREPARE: (Reason.PREPARE_FAILED, "the job pod prepared nothing"),
     Action.RESET_OFFSETS: (Reason.RESET_FAILED, "the job pod reset nothing"),
 }
 
 
-def _failed(observed: JobObservation, reason: str, message: str) -> JobStep:
-    """This try brought no answer: when the next one comes."""
+def _failed_attempt(observed: JobObservation, reason: str, message: str) -> JobStep:
+    """This try brought no answer: the next one comes after a pause."""
     attempts = observed.memory.attempts + 1
     delay = _BACKOFF.pause(attempts)
     if reason == Reason.PREPARE_FAILED and attempts > _PREPARE_ATTEMPTS:

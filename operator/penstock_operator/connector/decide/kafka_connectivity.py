@@ -1,4 +1,4 @@
-"""Kafka out of the operator's reach: worth a word in every status only once it has lasted. Pure."""
+"""Kafka out of the operator's reach, which statuses report only once it has lasted. Pure."""
 
 from typing import Final
 
@@ -9,13 +9,13 @@ _LASTS: Final = 30.0
 
 
 class KafkaTrouble:
-    """Knows since when there is trouble."""
+    """Measures how long Kafka has been out of reach."""
 
     def __init__(self) -> None:
         self._since: float | None = None
 
     def lasting(self, trouble: str | None, now: float) -> tuple[str | None, float | None]:
-        """The trouble, if it has lasted; and in how many seconds it will have.
+        """The trouble, if it has lasted, and else in how many seconds it will have.
 
         Args:
             trouble: as of now; None: there is none.

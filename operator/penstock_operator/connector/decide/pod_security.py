@@ -58,18 +58,18 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 def violations(pod: Pod, level: Level) -> tuple[Violation, ...]:
     """What a level does not allow of a pod (its `metadata` and `spec`), each field once."""
     checks = {Level.UNRESTRICTED: (), Level.BASELINE: _BASELINE, Level.RESTRICTED: (*_BASELINE, *_RESTRICTED)}[level]
-    found: dict[str, Violation] = {}
+    violations: dict[str, Violation] = {}
     for check in checks:
         for v in check(pod):
-            found.setdefault(v.path, v)
-    return tuple(found.values())
+            violations.setdefault(v.path, v)
+    return tuple(violations.values())
 
 
 # What both kinds of security contexts hold
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """The value, if it is one: of anything else the API server says what is wrong."""
+    """The value, if it is a mapping; any other is left to the API server, which refuses it."""
     return value if isinstance(value, Mapping) else {}
 
 

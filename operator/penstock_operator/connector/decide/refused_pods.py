@@ -14,13 +14,13 @@ from penstock_operator.reasons import Reason
 __all__ = ["Refusal", "after", "of_plan", "pause", "present", "with_room"]
 
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=300.0)
-_FORGOTTEN: Final = 600.0
-"""Seconds after which a pod that was due is not wanted any more."""
+_FORGOTTEN_AFTER: Final = 600.0
+"""Seconds after its next try was due: the pod is not asked for any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Of one pod.
+    """The refusal of one pod, or of the ConfigMap of a plan.
 
     Attributes:
         reason: one word.
@@ -40,7 +40,7 @@ class Refusal:
 
 
 def after(before: Refusal | None, reason: str, message: str, *, now: float, generation: int, life: str = "") -> Refusal:
-    """One more try was refused."""
+    """The refusal after one more try."""
     tries = 1 if before is None or (before.generation, before.life) != (generation, life) else before.tries + 1
     return Refusal(reason, message, tries, now + _BACKOFF.pause(tries), generation, life)
 
@@ -53,21 +53,21 @@ def pause(refusal: Refusal | None, now: float, life: str = "") -> float:
 
 
 def of_plan(name: str) -> str:
-    """Under which the refusal of a plan's ConfigMap is kept among those of pods: the pod that plans has the same name."""
+    """The name under which the refusal of a plan's ConfigMap is kept among those of pods: a plan pod has the plan's name."""
     return f"configmaps/{name}"
 
 
 def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dict[str, Refusal]:
-    """Those that still count, by the pod's name; of another generation's the pod may be tried at once."""
+    """The refusals that still count, by the pod's name; after a change of the Connector each pod may be tried at once."""
     return {
         name: r if r.generation == generation else replace(r, again_at=min(r.again_at, now))
         for name, r in refusals.items()
-        if now < r.again_at + _FORGOTTEN
+        if now < r.again_at + _FORGOTTEN_AFTER
     }
 
 
 def with_room(refusals: Mapping[str, Refusal], now: float) -> dict[str, Refusal]:
-    """The same where a pod has gone: what a quota refused may be tried at once, once: the pauses go on growing."""
+    """The refusals after a pod has gone: a pod that a quota refused may be tried once at once; the pauses go on growing."""
     return {
         name: replace(r, again_at=min(r.again_at, now)) if r.reason == Reason.QUOTA_EXCEEDED else r
         for name, r in refusals.items()

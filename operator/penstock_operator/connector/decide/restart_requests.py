@@ -1,7 +1,7 @@
-"""What annotations ask for: restarts, once per token. Pure.
+"""Restarts that annotations ask for, once per token. Pure.
 
 `penstock.dev/restart: <token>`, `penstock.dev/restart-failed: <token>`, `penstock.dev/restart-tasks: "<token> 0,2"`. The
-annotation stays where it is, since Git may hold it; what was handled stands in status (`restartActions`).
+annotation stays where it is, since Git may hold it; the status has what was handled (`restartActions`).
 """
 
 import re
@@ -16,18 +16,18 @@ __all__ = ["ACTIONS_KEPT", "RestartRequests", "kept_actions", "restart_requests"
 ACTIONS_KEPT: Final = 10
 _PREFIX: Final = "penstock.dev/"
 _ACTIONS: Final = ("restart", "restart-failed", "restart-tasks")
-_SHOWN: Final = 100
+_TOKEN_LENGTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class RestartRequests:
-    """What is asked for now.
+    """Restarts to do now.
 
     Attributes:
         all: restart the connector: plan it again, and every task.
         tasks: numbers of tasks to restart.
-        handled: of this time, for status.
-        later: restarts of tasks wait: for a plan that is being made, with which they begin anew, or for a template.
+        handled: the requests that are handled now, for the status.
+        later: restarts of tasks wait for a plan that is being made, or for a template that is accepted.
     """
 
     all: bool = False
@@ -39,7 +39,7 @@ class RestartRequests:
 def restart_requests(
     annotations: Mapping[str, str], memory: Memory, *, running: bool, tasks: Collection[int], now: float
 ) -> RestartRequests:
-    """What the annotations ask for that was not handled before.
+    """The restarts that annotations ask for, and that were not handled before.
 
     Args:
         annotations: the connector's.
@@ -48,12 +48,12 @@ def restart_requests(
         tasks: the numbers of the tasks that there are.
         now: seconds since 1970.
     """
-    known = {(h.action, h.token) for h in memory.handled}
+    handled_before = {(h.action, h.token) for h in memory.handled}
     everything, chosen, handled = False, set[int](), []
     for action in _ACTIONS:
         token, rest = _token(annotations, action)
         # `restart-tasks` may name other tasks with the same token: it is one request all the same.
-        if not token or (action, token) in known:
+        if not token or (action, token) in handled_before:
             continue
         if not running:
             what = "Refused", "nothing to restart: the connector is not meant to run (spec.state)"
@@ -65,9 +65,9 @@ def restart_requests(
             chosen |= failed
             what = "Succeeded", f"restarted: {_list(failed)}" if failed else "no task had failed"
         else:
-            found, problem = _numbers(rest, tasks)
-            chosen |= found
-            what = ("Refused", problem) if problem else ("Succeeded", f"restarted: {_list(found)}")
+            numbers, problem = _numbers(rest, tasks)
+            chosen |= numbers
+            what = ("Refused", problem) if problem else ("Succeeded", f"restarted: {_list(numbers)}")
         handled.append(Handled(action, token, what[0], what[1], now))
     return RestartRequests(everything, frozenset() if everything else frozenset(chosen), tuple(handled))
 
@@ -77,7 +77,7 @@ def _numbers(text: str, tasks: Collection[int]) -> tuple[set[int], str]:
     wrong = [p for p in parts if not p.isdecimal() or int(p) not in tasks]
     if not parts or wrong:
         there = f"tasks are {_list(tasks)}" if tasks else "there is no task"
-        what = f"{', '.join(wrong)[:_SHOWN]}: no such task" if wrong else "no task is named"
+        what = f"{', '.join(wrong)[:_TOKEN_LENGTH]}: no such task" if wrong else "no task is named"
         return set(), f'{what}; write "<token> 0,2" ({there})'
     return {int(p) for p in parts}, ""
 
@@ -87,10 +87,10 @@ def _list(numbers: Collection[int]) -> str:
 
 
 def kept_actions(annotations: Mapping[str, str], memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
-    """The last ones, the latest last.
+    """The latest requests, in their order, for the status.
 
-    However old, those stay whose token still stands in an annotation, which would ask for it anew, and the last restart,
-    by which the plan goes.
+    However old, those are kept whose token still stands in an annotation, which would ask for it anew; and the last restart
+    of the connector, whose token is an input of its plan.
     """
     every = (*memory.handled, *handled)
     last = last_restart(every)
@@ -102,4 +102,4 @@ def kept_actions(annotations: Mapping[str, str], memory: Memory, handled: Sequen
 
 def _token(annotations: Mapping[str, str], action: str) -> tuple[str, str]:
     token, _, rest = annotations.get(_PREFIX + action, "").strip().partition(" ")
-    return token[:_SHOWN], rest
+    return token[:_TOKEN_LENGTH], rest

@@ -1,8 +1,8 @@
-"""One task: from what is seen of its pods, what becomes of it. Pure.
+"""One task: when its pod is created, deleted and replaced. Pure.
 
-The order of writes makes every step repeatable: the status with the raised incarnation first, then pods go, then pods
-come. So an incarnation whose pod was never seen is created under the same name, and one whose pod was seen and is gone
-was lost.
+The order of writes makes every step repeatable: the status with the raised incarnation first, then pods are deleted, then
+pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and is
+gone was lost.
 """
 
 from collections.abc import Sequence
@@ -23,33 +23,33 @@ from penstock_operator.reasons import Reason
 
 __all__ = ["TaskObservation", "TaskStep", "step"]
 
-_TRACE: Final = 4_000
+_TRACE_LENGTH: Final = 4_000
 _UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
-_OWN_FAULT: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
-"""Reasons of ends that may be final: the plugin's. Everything else is infrastructure, and is tried for ever."""
-_AS_ASKED: Final = "restarted as an annotation asked for"
-_LATER: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
-_KEPT: Final = 1
-"""So many ended pods of a task are kept, for their logs."""
+_PLUGIN_FAULTS: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
+"""Reasons of ends that are the plugin's fault, and may be final. All others are of the infrastructure: retried for ever."""
+_RESTARTED: Final = "restarted as an annotation asked for"
+_RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
+_ENDED_PODS_KEPT: Final = 1
+"""Of each task, for their logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskObservation:
-    """What is known of one task.
+    """What was observed of one task.
 
     Attributes:
         connector: the resource's name, for pod names.
-        memory: as status has it.
+        memory: what the status says of it.
         pods: of this task and connector uid, any incarnation.
-        report: the task's own, of whatever life.
+        report: the task's own, of any incarnation.
         life: what its pod must be made from.
         acted: the generation that a report must name to count for the state that is asked for.
         policy: `spec.restart`.
-        asked: a restart of it was asked for just now.
-        waits: a restart of it waits: for a plan that is being made, with which it begins anew, or for a template.
-        overtaken: for whom it has left, should it have left as superseded; empty: that is not known.
+        asked: an annotation asks for a restart of it, for the first time.
+        waits: its restart waits for a plan that is being made, or for a template that is accepted.
+        overtaken: what has fenced it, should it end as superseded; empty: that is not known.
         refusal: the API server refused its pod.
-        patience: seconds after which a pod that was told to go, and has not, is on a node that is away.
+        patience: seconds after its grace period from which on a deleted pod counts as on a node that is away.
         now: seconds since 1970.
     """
 
@@ -70,7 +70,7 @@ class TaskObservation:
 
 @dataclass(frozen=True, slots=True)
 class TaskStep:
-    """What follows.
+    """What is done for the task.
 
     Attributes:
         memory: for status.
@@ -86,19 +86,19 @@ class TaskStep:
 
 
 def step(observed: TaskObservation) -> TaskStep:
-    """What becomes of a task that is meant to live."""
+    """The step for a task that is meant to run."""
     pods = sorted(observed.pods, key=lambda p: p.incarnation)
     current = pods[-1] if pods else None
     memory = observed.memory
     if current is not None and current.incarnation >= memory.incarnation:
-        memory = _seen(memory, current)
-    elif current is not None:  # the next life has begun in status, and its pod is not there yet
+        memory = _with_pod(memory, current)
+    elif current is not None:  # the status has the next incarnation, whose pod is not there yet
         current = None
-    found = _follow(replace(observed, memory=memory), current)
-    return replace(found, delete=(*found.delete, *_outlived(pods, current)))
+    outcome = _next_step(replace(observed, memory=memory), current)
+    return replace(outcome, delete=(*outcome.delete, *_stale_pods(pods, current)))
 
 
-def _seen(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
+def _with_pod(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
     if (pod.incarnation, pod.uid) == (memory.incarnation, memory.pod_uid):
         return memory if pod.started is None else replace(memory, started=pod.started)
     return replace(
@@ -106,26 +106,26 @@ def _seen(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
     )
 
 
-def _outlived(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
-    """Pods of earlier lives: those that still live, and those that ended but for the last."""
+def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
+    """Pods of earlier incarnations: those that run, and those that ended but for the last."""
     earlier = [p for p in pods if p is not current]
     alive = [p for p in earlier if p.phase is not Phase.ENDED and p.leaving is None]
     ended = [p for p in earlier if p.phase is Phase.ENDED and p.leaving is None]
-    return (*alive, *ended[: max(0, len(ended) - _KEPT)])
+    return (*alive, *ended[: max(0, len(ended) - _ENDED_PODS_KEPT)])
 
 
-def _follow(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
+def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
     memory, now = observed.memory, observed.now
     if memory.over:
-        return _after_end(observed)
+        return _after_incarnation(observed)
     if current is None:
         if memory.incarnation == 0:
-            return _begin(observed, memory.to("Pending", now, Reason.STARTING))
+            return _start_next(observed, memory.to("Pending", now, Reason.STARTING))
         if memory.reason in EXPECTED:
-            return _begin(observed, memory.to("Restarting", now, memory.reason, memory.message))
+            return _start_next(observed, memory.to("Restarting", now, memory.reason, memory.message))
         if not memory.pod_uid:  # never seen: the pod was not created, or not yet
-            return _create(observed)
-        return _ended(
+            return _create_pod(observed)
+        return _end_incarnation(
             observed,
             None,
             restart_policy.TaskEnd.LOST,
@@ -134,30 +134,34 @@ def _follow(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
             at=observed.now,
         )
     if current.ended is not None:
-        return _ended_pod(observed, current, current.ended)
+        return _after_pod_end(observed, current, current.ended)
     if current.leaving is not None:
-        return _leaving(observed, current)
+        return _await_deletion(observed, current)
     if observed.waits and (observed.asked or memory.reason == Reason.RESTART_REQUESTED):
-        return TaskStep(replace(_alive(observed, current), reason=Reason.RESTART_REQUESTED, message=_LATER))
+        return TaskStep(
+            replace(_as_reported(observed, current), reason=Reason.RESTART_REQUESTED, message=_RESTART_WAITS)
+        )
     if observed.asked:
-        return _end(observed, current, Reason.RESTART_REQUESTED, _AS_ASKED)
+        return _delete_pod(observed, current, Reason.RESTART_REQUESTED, _RESTARTED)
     if current.life != observed.life:
-        return _end(observed, current, Reason.SPEC_CHANGED, "restarted for a change of configuration or pod template")
-    if memory.reason == Reason.RESTART_REQUESTED:  # asked for, written down, not done yet
-        return _end(observed, current, Reason.RESTART_REQUESTED, _AS_ASKED)
-    return TaskStep(_alive(observed, current))
+        return _delete_pod(
+            observed, current, Reason.SPEC_CHANGED, "restarted for a change of configuration or pod template"
+        )
+    if memory.reason == Reason.RESTART_REQUESTED:  # the status has the request, and the pod was not deleted yet
+        return _delete_pod(observed, current, Reason.RESTART_REQUESTED, _RESTARTED)
+    return TaskStep(_as_reported(observed, current))
 
 
-def _create(observed: TaskObservation) -> TaskStep:
-    """The pod of the life that has begun, unless it was refused a moment ago."""
-    memory = _pending(observed, None)
+def _create_pod(observed: TaskObservation) -> TaskStep:
+    """Create the pod of the present incarnation, unless the pause after its refusal lasts."""
+    memory = _as_unreported(observed, None)
     if not observed.asked and (left := pause(observed.refusal, observed.now, observed.life)) > 0:
         return TaskStep(memory, again=left)
     return TaskStep(memory, create=memory.incarnation)
 
 
-def _begin(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
-    """The next life."""
+def _start_next(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
+    """Start the next incarnation."""
     number = memory.incarnation + 1
     begun = replace(
         memory, incarnation=number, pod=pod_name(observed.connector, memory.id, number), pod_uid="", over=False,
@@ -166,12 +170,12 @@ def _begin(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
     return TaskStep(begun, create=number)
 
 
-def _end(observed: TaskObservation, pod: TaskPod, reason: str, message: str) -> TaskStep:
+def _delete_pod(observed: TaskObservation, pod: TaskPod, reason: str, message: str) -> TaskStep:
     return TaskStep(observed.memory.to("Restarting", observed.now, reason, message), delete=(pod,))
 
 
-def _leaving(observed: TaskObservation, pod: TaskPod) -> TaskStep:
-    """It was told to go, by us or by somebody: the next life waits for its end, unless nobody will tell of it."""
+def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
+    """The pod was deleted: the next incarnation waits for its end, unless its node is away and will not report that."""
     memory, now = observed.memory, observed.now
     by = (pod.leaves_by or now) + observed.patience
     if memory.reason not in EXPECTED:
@@ -180,31 +184,31 @@ def _leaving(observed: TaskObservation, pod: TaskPod) -> TaskStep:
         return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), again=by - now)
     message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
     if memory.reason in EXPECTED:
-        return _begin(observed, memory.to("Restarting", now, memory.reason, message))
-    return _ended(observed, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
+        return _start_next(observed, memory.to("Restarting", now, memory.reason, message))
+    return _end_incarnation(observed, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
 
 
-def _ended_pod(observed: TaskObservation, pod: TaskPod, ended: Ended) -> TaskStep:
+def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> TaskStep:
     memory = observed.memory
     if memory.reason in EXPECTED or (pod.life != observed.life and ended.code == ExitCode.OK):
-        return _begin(
+        return _start_next(
             observed, memory.to("Restarting", observed.now, memory.reason or Reason.SPEC_CHANGED, memory.message)
         )
-    kind, reason = _end_of(ended)
+    kind, reason = _classify_end(ended)
     trace = ended.word.trace if ended.word is not None else None
     report = observed.report
     if report is not None and report.pod_uid == pod.uid and report.trace:
         trace = report.trace
-    found = replace(observed, memory=replace(memory, trace=trace[-_TRACE:] if trace else None))
+    observed = replace(observed, memory=replace(memory, trace=trace[-_TRACE_LENGTH:] if trace else None))
     if ended.code == ExitCode.OK and pod.leaving is not None:
-        return _ended(found, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
+        return _end_incarnation(observed, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
     message = ended.describe()
     if reason == Reason.SUPERSEDED and observed.overtaken:
         message = f"{message}; {observed.overtaken}"
-    return _ended(found, pod, kind, reason, message, at=ended.at)
+    return _end_incarnation(observed, pod, kind, reason, message, at=ended.at)
 
 
-def _end_of(ended: Ended) -> tuple[restart_policy.TaskEnd, str]:
+def _classify_end(ended: Ended) -> tuple[restart_policy.TaskEnd, str]:
     if ended.lost:
         reason = ended.reason if ended.reason not in ("Error", "", Reason.LOST) else Reason.PROCESS_KILLED
         return restart_policy.TaskEnd.LOST, reason if ended.code != ExitCode.LOST else Reason.SPARK_LOST
@@ -223,7 +227,7 @@ def _end_of(ended: Ended) -> tuple[restart_policy.TaskEnd, str]:
             return restart_policy.TaskEnd.FAILED, Reason.FAILED
 
 
-def _ended(
+def _end_incarnation(
     observed: TaskObservation,
     pod: TaskPod | None,
     kind: restart_policy.TaskEnd,
@@ -232,73 +236,75 @@ def _ended(
     *,
     at: float,
 ) -> TaskStep:
-    """This life is over: decide once what follows, and remember it."""
+    """The incarnation is over: decide once when the next one starts, and keep that in the status."""
     memory, now = observed.memory, observed.now
     started = memory.started if pod is None else pod.started
     lived = max(0.0, at - started) if started is not None else 0.0
     history = restart_policy.RestartHistory(memory.failures, memory.losses)
     unavailable = 0
-    if kind is restart_policy.TaskEnd.STOPPED:  # what it needs is away: that is no failure of its own, and has no limit
+    if kind is restart_policy.TaskEnd.STOPPED:  # a service is away: no failure of its own, and retried for ever
         unavailable = memory.unavailable + 1
         delay: float | None = _UNAVAILABLE_BACKOFF.pause(unavailable)
-        told = message
+        text = message
     else:
         again = restart_policy.next_restart(kind, lived=lived, history=history, policy=observed.policy)
-        delay, history, told = again.delay, again.history, f"{message}; {again.reason}"
+        delay, history, text = again.delay, again.history, f"{message}; {again.reason}"
     state = "Failed" if kind in (restart_policy.TaskEnd.FAILED, restart_policy.TaskEnd.REFUSED) else "Pending"
     over = memory.to(
-        state, now, reason, told, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
+        state, now, reason, text, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
         retry_at=None if delay is None else now + delay,
     )  # fmt: skip
-    if delay == 0.0 and reason != Reason.SUPERSEDED:  # it would leave again, where it must be prepared anew first
-        return _begin(observed, replace(over, restarts=over.restarts + 1))
+    if (
+        delay == 0.0 and reason != Reason.SUPERSEDED
+    ):  # a superseded task must be prepared anew first, or it would end again
+        return _start_next(observed, replace(over, restarts=over.restarts + 1))
     return TaskStep(over, again=delay)
 
 
-def _after_end(observed: TaskObservation) -> TaskStep:
+def _after_incarnation(observed: TaskObservation) -> TaskStep:
     memory, now = observed.memory, observed.now
     if observed.asked or memory.reason == Reason.RESTART_REQUESTED:
         if observed.waits:
-            return TaskStep(memory.to(memory.state, now, Reason.RESTART_REQUESTED, _LATER))
+            return TaskStep(memory.to(memory.state, now, Reason.RESTART_REQUESTED, _RESTART_WAITS))
         fresh = replace(memory, failures=0, losses=0)
-        return _begin(observed, fresh.to("Restarting", now, Reason.RESTART_REQUESTED, _AS_ASKED))
-    if memory.life != observed.life:  # another configuration is another chance
+        return _start_next(observed, fresh.to("Restarting", now, Reason.RESTART_REQUESTED, _RESTARTED))
+    if memory.life != observed.life:  # with another configuration it may succeed
         fresh = replace(memory, failures=0, losses=0)
-        return _begin(
+        return _start_next(
             observed, fresh.to("Restarting", now, Reason.SPEC_CHANGED, "restarted for a change of configuration")
         )
-    if memory.retry_at is None and memory.reason in _OWN_FAULT:
+    if memory.retry_at is None and memory.reason in _PLUGIN_FAULTS:
         return TaskStep(memory)
-    if memory.retry_at is None or memory.retry_at <= now:  # None: an older release gave up
+    if memory.retry_at is None or memory.retry_at <= now:  # None: an earlier release gave up
         state = "Restarting" if memory.state == "Failed" else memory.state
-        return _begin(observed, replace(memory.to(state, now, memory.reason, memory.message),
+        return _start_next(observed, replace(memory.to(state, now, memory.reason, memory.message),
                                      restarts=memory.restarts + 1))  # fmt: skip
     return TaskStep(memory, again=memory.retry_at - now)
 
 
-def _alive(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
+def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
     memory, report = observed.memory, observed.report
     if report is None or report.pod_uid != pod.uid:
         if pod.phase is Phase.RUNNING and memory.state in ("Running", "Paused") and memory.pod_uid == pod.uid:
             return memory  # it has reported before, and Kafka cannot be read now
-        return _pending(observed, pod)
+        return _as_unreported(observed, pod)
     versions = dict(report.versions) or memory.versions
     if report.acted < observed.acted:
-        return replace(_pending(observed, pod, Reason.CHANGING), versions=versions)
+        return replace(_as_unreported(observed, pod, Reason.CHANGING), versions=versions)
     match report.state:
         case "RUNNING":
             state = "Running"
         case "PAUSED":
             state = "Paused"
-        case _:  # on its way out; its pod's end tells
+        case _:  # it is ending; the end of its pod says how
             return replace(memory, versions=versions)
     trouble = report.trouble or ""
     since = report.since / 1000 if memory.state != state else memory.since
-    found = memory.to(state, since, Reason.HINDERED if trouble else "", trouble)
-    return replace(found, versions=versions, trace=memory.trace if memory.failures else None)
+    task = memory.to(state, since, Reason.HINDERED if trouble else "", trouble)
+    return replace(task, versions=versions, trace=memory.trace if memory.failures else None)
 
 
-def _pending(observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:
+def _as_unreported(observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:
     memory = observed.memory
     hindrance = pod.hindrance if pod is not None else None
     if pod is None and observed.refusal is not None:

@@ -1,6 +1,6 @@
-"""What `spec.template` of a Connector may ask for: the platform says it, and all that is refused is told at once. Pure.
+"""What `spec.template` of a Connector may ask for, as the release sets it; all that is refused is reported at once. Pure.
 
-Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator has made, not who asked for it.
+Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator created, not its user.
 """
 
 import json
@@ -15,7 +15,7 @@ from penstock_operator.connector.decide.pod_security import items, mapping, viol
 from penstock_operator.connector.render.strategic_merge import merged
 from penstock_operator.settings import Level, Settings
 
-__all__ = ["judged", "refusals", "with_init_containers"]
+__all__ = ["refusals", "with_init_containers", "with_template_policy"]
 
 _OURS: Final = "PENSTOCK_"
 _FOLDER: Final = "/etc/penstock"
@@ -25,8 +25,8 @@ _OPENS: Final = "the platform's podSecurity.level:"
 _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def judged(connector: Connector, settings: Settings) -> Connector:
-    """The Connector as pods are made from it: a template that is refused is a flaw of it, and none of it is in force."""
+def with_template_policy(connector: Connector, settings: Settings) -> Connector:
+    """The Connector as pods are made from it: without a template that is refused, and with what is wrong with that."""
     problems = refusals(connector, settings)
     if not problems:
         return connector
@@ -43,10 +43,10 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
     if not template:
         return ()
     if (length := len(json.dumps(template, separators=(",", ":"), ensure_ascii=False))) > _LONGEST:
-        told = (
+        message = (
             f"is {length} characters long as JSON, and {_LONGEST} are the most; have scripts and files in a ConfigMap"
         )
-        return (Problem("spec.template", told),)
+        return (Problem("spec.template", message),)
     plain = _plain(settings)
     with_template = {
         "metadata": {"annotations": template.get("annotations")},
@@ -56,32 +56,32 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
     }
     before = set(violations(plain, level))
     allows = f"{_OPENS} {level} does not allow otherwise"
-    found = [
+    problems = [
         Problem(f"spec.template.{v.path}", f"{v.message}; {allows}")
         for v in violations(with_template, level)
         if v not in before or _sets(template, v.path)
     ]
     if level is not Level.UNRESTRICTED:
-        found += _beyond(with_template["spec"], level)
+        problems += _beyond(with_template["spec"], level)
     in_release = connector.metadata.namespace == settings.release.namespace
     account = settings.release.service_account if in_release else ""
-    return (*found, *_identity(with_template["spec"], account), *_own(template))
+    return (*problems, *_identity(with_template["spec"], account), *_reserved_names(template))
 
 
 def with_init_containers(spec: Mapping[str, Any], level: Level) -> dict[str, Any]:
-    """A pod's spec with what Restricted asks for where its init containers say nothing of it."""
+    """A pod's spec whose init containers have what Restricted asks for, where they do not set it themselves."""
     given = items(spec.get("initContainers"))
     if level is not Level.RESTRICTED or not given:
         return dict(spec)
-    made = [
+    restricted = [
         {**c, "securityContext": merged(_LEAST, c.get("securityContext") or {})} if isinstance(c, Mapping) else c
         for c in given
     ]
-    return {**spec, "initContainers": made}
+    return {**spec, "initContainers": restricted}
 
 
 def _sets(template: Mapping[str, Any], path: str) -> bool:
-    """Whether the template itself has this field of the pod, or one that it stands in."""
+    """Whether the template itself sets this field of the pod, or one that holds it."""
     node: Any = template
     for part in path.split("."):
         if not isinstance(node, Mapping):
@@ -93,7 +93,7 @@ def _sets(template: Mapping[str, Any], path: str) -> bool:
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
-    """A pod of Penstock's, as far as it matters here: what the platform itself has set is nobody's fault."""
+    """A pod without a template, as far as it matters here: what the release itself sets is no fault of the user's."""
     spec = {
         "automountServiceAccountToken": False,
         "volumes": [],
@@ -104,7 +104,7 @@ def _plain(settings: Settings) -> dict[str, Any]:
 
 
 def _beyond(spec: Mapping[str, Any], level: Level) -> Iterator[Problem]:
-    """What the standards say nothing of."""
+    """Refusals beyond the Pod Security Standards, which say nothing of these fields."""
     if str(spec.get("priorityClassName", "")).startswith("system-"):
         yield Problem(
             "spec.template.priorityClassName",
@@ -119,7 +119,7 @@ def _beyond(spec: Mapping[str, Any], level: Level) -> Iterator[Problem]:
 
 
 def _tokens(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Where a pod is given a token of its ServiceAccount."""
+    """The fields by which a pod gets a token of its ServiceAccount."""
     if spec.get("automountServiceAccountToken") is not False:
         yield "automountServiceAccountToken"
     for volume in items(spec.get("volumes")):
@@ -129,7 +129,7 @@ def _tokens(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _identity(spec: Mapping[str, Any], account: str) -> Iterator[Problem]:
-    """Nobody is the operator, whatever the level: who may write a Connector would have all of its rights."""
+    """Refusals of the operator's ServiceAccount, at all levels: a user who may write a Connector would have its rights."""
     named = spec.get("serviceAccountName")
     if (named or "default") != account:
         return
@@ -139,8 +139,8 @@ def _identity(spec: Mapping[str, Any], account: str) -> Iterator[Problem]:
         yield Problem(f"spec.template.{path}", f"must not bring a token of {account}, which is the operator's own")
 
 
-def _own(template: Mapping[str, Any]) -> Iterator[Problem]:
-    """What tells a task who it is is not for the taking."""
+def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
+    """Refusals of variables, volumes and paths that carry a task's identity and secrets."""
     for variable in items(template.get("env")):
         name = str(mapping(variable).get("name", ""))
         if name.startswith(_OURS):

@@ -1,4 +1,4 @@
-"""Fields that the resource has and this release does not carry out yet: refused with the reason, never in silence. Pure."""
+"""Fields and annotations that this release does not support: each is refused with what there is instead. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -7,16 +7,16 @@ from penstock.errors import Problem
 from penstock_model.resources.connector import ConnectorSpec
 from penstock_operator.connector.persisted_state import Handled, Memory
 
-__all__ = ["ACTIONS", "NOT_YET", "answered", "not_yet"]
+__all__ = ["ACTIONS", "UNSUPPORTED", "refused_actions", "unsupported_fields"]
 
-NOT_YET: Final[Mapping[str, str]] = {
+UNSUPPORTED: Final[Mapping[str, str]] = {
     "topicCreationPolicy": "policies are not applied in this release; remove it, and write topic.creation.* into "
     "spec.config, or create the topics",
     "rollout": "other plugin versions come to all tasks at once in this release; remove it",
     "offsets": "offsets are not listed or altered by the operator in this release; remove it, and use Kafka's own tools "
     "while spec.state is Stopped",
 }
-"""By field of the spec: what there is instead."""
+"""What there is instead, by field of the spec."""
 
 ACTIONS: Final[Mapping[str, str]] = {
     "list-offsets": "read them with Kafka's own tools: a sink's with kafka-consumer-groups, a source's in the offsets topic",
@@ -25,28 +25,31 @@ ACTIONS: Final[Mapping[str, str]] = {
     "spec.deletion.offsets: Reset",
     "reset-topics": "active topics are forgotten when the connector is deleted",
 }
-"""By annotation: what there is instead."""
+"""What there is instead, by annotation."""
 
-_KEPT: Final = 10
-_SHOWN: Final = 100
+_ACTIONS_KEPT: Final = 10
+_TOKEN_LENGTH: Final = 100
 
 
-def not_yet(spec: ConnectorSpec) -> Iterator[Problem]:
-    """What is asked for that would not be done."""
+def unsupported_fields(spec: ConnectorSpec) -> Iterator[Problem]:
+    """The fields that are set and not supported."""
     for name, field in type(spec).model_fields.items():
-        if (field.alias or name) in NOT_YET and name in spec.model_fields_set and getattr(spec, name) is not None:
-            yield Problem(f"spec.{field.alias or name}", NOT_YET[field.alias or name])
+        if (field.alias or name) in UNSUPPORTED and name in spec.model_fields_set and getattr(spec, name) is not None:
+            yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
     if spec.spark.executors:
         yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
 
 
-def answered(annotations: Mapping[str, str], memory: Memory, now: float) -> tuple[Handled, ...]:
-    """Actions that annotations ask for, those of this time among them: each is refused once, and its token is used up.
+def refused_actions(annotations: Mapping[str, str], memory: Memory, now: float) -> tuple[Handled, ...]:
+    """The actions on offsets that annotations have asked for, for the status. Each is refused once per token.
 
-    A later release, which can do them, so does not begin with what was asked for long ago.
+    So a later release, which can do them, does not begin with what was asked for long ago.
     """
     asked = {
-        (action.removesuffix("-offsets"), annotations.get(f"penstock.dev/{action}", "").strip()[:_SHOWN]): instead
+        (
+            action.removesuffix("-offsets"),
+            annotations.get(f"penstock.dev/{action}", "").strip()[:_TOKEN_LENGTH],
+        ): instead
         for action, instead in ACTIONS.items()
     }
     known = {(h.action, h.token) for h in memory.offsets}
@@ -57,5 +60,5 @@ def answered(annotations: Mapping[str, str], memory: Memory, now: float) -> tupl
     ]
     every = (*memory.offsets, *new)
     old = [h for h in every if (h.action, h.token) not in asked]
-    gone = old[: max(0, len(every) - _KEPT)]
+    gone = old[: max(0, len(every) - _ACTIONS_KEPT)]
     return tuple(h for h in every if h not in gone)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.template_policy import judged
+from penstock_operator.connector.decide.template_policy import with_template_policy
 from penstock_operator.settings import Settings
 
 from .world import World
@@ -23,7 +23,7 @@ class Platform(World):
             {"release": {"name": "p", "namespace": "p"}, "worker": {"bootstrap.servers": "k:1"},
              "images": {"runtime": "r:1"}, "podSecurity": {"level": self.level}}
         )  # fmt: skip
-        return judged(super().connector, settings)
+        return with_template_policy(super().connector, settings)
 
     def raise_the_level(self) -> None:
         self.level = "Restricted"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.decide.api_failures import ApiTrouble, over, with_trouble
+from penstock_operator.connector.decide.api_failures import ApiTrouble, reported_verdict, status_with_trouble
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
 from penstock_operator.reasons import Reason
@@ -107,7 +107,7 @@ HINDERED = Verdict(Kind.UNDER_WAY, "QuotaExceeded", "full")
 def test_nothing_but_the_conditions_of_the_verdict_is_changed_and_a_second_time_nothing() -> None:
     valid = {**ready("True", "Valid"), "type": "ConfigValid"}
     before = document(valid, ready("True", "Running"), observedGeneration=1, state="Running", tasks=[{"id": 0}])
-    found = with_trouble(before, HINDERED, 1_800_000_000.0)
+    found = status_with_trouble(before, HINDERED, 1_800_000_000.0)
     assert found is not None
     by_type = {c["type"]: c for c in found["conditions"]}
     assert by_type["ConfigValid"] == valid
@@ -116,11 +116,11 @@ def test_nothing_but_the_conditions_of_the_verdict_is_changed_and_a_second_time_
     assert {k: v for k, v in found.items() if k != "conditions"} == {
         "observedGeneration": 1, "state": "Running", "tasks": [{"id": 0}]
     }  # fmt: skip
-    assert with_trouble({**before, "status": found}, HINDERED, 1_900_000_000.0) is None
+    assert status_with_trouble({**before, "status": found}, HINDERED, 1_900_000_000.0) is None
 
 
 def test_a_connector_of_which_nothing_was_decided_is_pending() -> None:
-    found = with_trouble({"metadata": {"generation": 1}}, HINDERED, 1_800_000_000.0)
+    found = status_with_trouble({"metadata": {"generation": 1}}, HINDERED, 1_800_000_000.0)
     assert found is not None
     assert found["state"] == "Pending"
     assert "observedGeneration" not in found
@@ -128,14 +128,14 @@ def test_a_connector_of_which_nothing_was_decided_is_pending() -> None:
 
 def test_a_refused_name_stays_in_the_status_since_later_decisions_go_by_it() -> None:
     """Without Kafka nothing else tells that another one has it."""
-    assert with_trouble(document(ready("False", Reason.NAME_CONFLICT, 2)), HINDERED, 0.0) is None
+    assert status_with_trouble(document(ready("False", Reason.NAME_CONFLICT, 2)), HINDERED, 0.0) is None
     conflict = Verdict(Kind.STALLED, Reason.NAME_CONFLICT, "taken")
-    assert over(conflict, HINDERED) is conflict
-    assert over(Verdict(Kind.READY, "Running", ""), HINDERED) is HINDERED
-    assert over(conflict, None) is conflict
+    assert reported_verdict(conflict, HINDERED) is conflict
+    assert reported_verdict(Verdict(Kind.READY, "Running", ""), HINDERED) is HINDERED
+    assert reported_verdict(conflict, None) is conflict
 
 
 def test_a_message_stays_within_its_bytes() -> None:
-    found = with_trouble(document(), Verdict(Kind.UNDER_WAY, "X", "é" * 40_000), 0.0)
+    found = status_with_trouble(document(), Verdict(Kind.UNDER_WAY, "X", "é" * 40_000), 0.0)
     assert found is not None
     assert all(len(c["message"].encode()) <= 8_000 for c in found["conditions"])

@@ -9,7 +9,7 @@ from penstock_model.contracts.job import Action
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.template_policy import judged, refusals
+from penstock_operator.connector.decide.template_policy import refusals, with_template_policy
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
@@ -131,7 +131,7 @@ def test_what_the_platform_has_set_itself_is_no_connectors_fault() -> None:
 
 
 def test_no_pod_is_made_from_a_template_that_is_refused() -> None:
-    found = judged(connector({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}), settings())
+    found = with_template_policy(connector({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}), settings())
     assert [p.property for p in found.reading.problems] == ["spec.template.volumes[host].hostPath"]
     answer = tasks_of(1)
     plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
@@ -179,7 +179,7 @@ def test_a_value_of_a_wrong_type_is_refused_here_or_by_the_api_server_and_stops_
 ) -> None:
     for level in LEVELS:
         given = settings(level)
-        found = judged(connector(wrap(value)), given)
+        found = with_template_policy(connector(wrap(value)), given)
         Maker(found, given, Shape.of(given, ())).job("a", Action.PLAN, "1")
 
 
