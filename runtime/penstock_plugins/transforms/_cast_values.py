@@ -9,11 +9,12 @@ from typing import Any, Final
 from penstock import DataError, Float32, Instant, Schema, Type
 from penstock.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
+from penstock_java.floats import double_text, float_text
 from penstock_plugins.connect.literals.writer import write_literal
 from penstock_plugins.connect.logical import encode_instant
 from penstock_plugins.connect.number_casts import double_value, float_value, low_bits, narrow, to_float32, truncate
 from penstock_plugins.connect.numbers import parse_double, parse_float, parse_integer
-from penstock_plugins.connect.text import java_text
+from penstock_plugins.connect.text import decimal_text
 from penstock_plugins.connect.values import BOUNDS, CLASSES, java_class, type_of
 
 __all__ = ["CASTABLE", "DATE_TIME_NAMES", "cast", "instant_text", "logical_number", "width_class"]
@@ -115,13 +116,25 @@ def _parse(target: Type, text: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, Instant):
-        return instant_text(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if not isinstance(value, (str, int, float, Decimal)):
-        raise DataError(f"Unexpected type in Cast transformation: {java_class(None, value)}")
-    return java_text(None, value)
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case Instant():
+            return instant_text(value)
+        case int():
+            return str(int(value))
+        case Float32():
+            return float_text(value)
+        case float():
+            return double_text(value)
+        case Decimal():
+            return decimal_text(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            raise DataError(f"Unexpected type in Cast transformation: {java_class(None, value)}")
 
 
 def instant_text(value: int) -> str:
