@@ -2,18 +2,18 @@
 
 The rules, each of which the others rest on:
 
-1. A life of a task writes its incarnation record *before* it fences any transactional id.
-2. It fences every id that any life before it may use, *before* it reads offsets.
-3. Every process, after each `init_transactions` of its own, reads the record, and leaves when it finds a newer one.
+1. An incarnation of a task writes its record *before* it fences any transactional id.
+2. It fences every id that any incarnation before it may use, *before* it reads offsets.
+3. Every process, after each `init_transactions` of its own, reads the record, and leaves when there is a newer one.
 4. After any failure or unknown outcome the driver raises `fence` in the record, then does 2 again.
 
-So a process that was frozen before its `init_transactions` finds the newer record (3), one that was frozen after it has
+So a process that was frozen before its `init_transactions` reads the newer record (3), one that was frozen after it has
 been fenced (2), and what it had committed is seen in the offsets (2). The greatest record counts, not the last: an old
-life may write late, and the newer one then writes its own again: `look` finds it, before compaction can leave only the
-older. The same look is how a life that writes nothing learns that it is over.
+incarnation may write late. `look` notices that, and the newer one writes its own record again, before compaction can leave
+only the older. By the same look an incarnation that writes nothing learns that it is superseded.
 
-A life that delivers at least once, as sinks do, has no ids to fence, and keeps the other rules so that it learns that, too:
-a sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
+An incarnation that delivers at least once, as sinks do, has no ids to fence. It keeps the other rules for the same reason: a
+sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
 
 The status topic may get partitions at any time, and the key lies in another one from then on. So a record is looked for as
 `KeyReader` does, in all of them, and is written to the partition where it lies now.
@@ -90,7 +90,7 @@ class TaskFence:
         ids: this task's transactional ids.
         incarnation: what this process acts for.
         fences: whether it writes in transactions.
-        known: what the operator had read when it made this life's pod; None: all of the record's partition is read once.
+        known: what the operator had read when it made this pod; None: all of the record's partition is read once.
     """
 
     def __init__(
@@ -113,31 +113,31 @@ class TaskFence:
         self._key = incarnation_key(ids.connector, ids.task)
         self._own = frozenset((ids.driver,)) if fences else frozenset[str]()
         self._named = self._own
-        """The drivers' ids that its record names: what a life before it may still hold is fenced by the life after it, too,
-        should this one end before it has fenced it."""
+        """The drivers' ids that its record names. Those of earlier incarnations are among them until they are fenced: should
+        this one end before, the next one fences them."""
         self._tail = KeyReader(records, status_topic, self._key, TopicPosition.of(known))
         self._seen = [] if known is None else [e for e in known.entries() if e[0] == self._key]
         """Its own key's records that were read, until nothing follows from them any more."""
 
     def begin(self, writer: StatusWriter) -> None:
-        """Rules 1 and 2 at the start of a life. The driver's own id is left to its own producer, which fences it.
+        """Rules 1 and 2 at the start of an incarnation. The driver's own id is left to its own producer, which fences it.
 
         Raises:
-            Superseded: a newer life exists.
+            Superseded: a newer incarnation exists.
             RetriableError, ConnectError: Kafka is away, or refuses.
         """
         entries = self._entries()
-        found = self._latest(entries)
-        self._refuse_older_than(found)
-        if found is not None:
-            self.current = replace(self.current, slots=max(self.current.slots, found.slots))
+        latest = self._latest(entries)
+        self._refuse_older_than(latest)
+        if latest is not None:
+            self.current = replace(self.current, slots=max(self.current.slots, latest.slots))
         earlier = named_ids(entries, self.ids.connector, self.ids.task) - self._own
         self._named = self._own | earlier
         self._write(writer)
         if self._fences:
             slots = self.current.slots
             transactions.fence(self.settings, [*self.ids.slots(slots), *all_ids(earlier, slots)])
-            if earlier:  # nobody can write with them any more
+            if earlier:  # no process can write with them any more
                 self._named = self._own
                 self._write(writer)
         self._seen.clear()
@@ -153,7 +153,7 @@ class TaskFence:
         """Rule 3.
 
         Raises:
-            Superseded: a newer life, or a newer fence of this one, exists.
+            Superseded: a newer incarnation, or a newer fence of this one, exists.
         """
         self._refuse_older_than(self._latest(self._entries()))
         self._seen.clear()
@@ -162,7 +162,7 @@ class TaskFence:
         """Rule 3 while nothing else leads to it, for a few small requests: see what has come since the last look.
 
         Args:
-            writer: for the record, where an older life has written over it, or somebody has made the topic anew.
+            writer: for the record, where an older incarnation has written over it, or the topic was made anew.
             seconds: how long each answer may take.
 
         Raises:
@@ -205,9 +205,9 @@ class TaskFence:
             f"compact, and that nobody else writes under this connector's name."
         )
 
-    def _refuse_older_than(self, found: Incarnation | None) -> None:
-        if found is not None and found > self.current:
+    def _refuse_older_than(self, latest: Incarnation | None) -> None:
+        if latest is not None and latest > self.current:
             raise Superseded(
-                f"Task {self.ids.connector}-{self.ids.task} lives on as incarnation {found.incarnation}"
-                f" (fence {found.fence}); this process acts for {self.current.incarnation} (fence {self.current.fence})"
+                f"Task {self.ids.connector}-{self.ids.task} lives on as incarnation {latest.incarnation}"
+                f" (fence {latest.fence}); this process acts for {self.current.incarnation} (fence {self.current.fence})"
             )

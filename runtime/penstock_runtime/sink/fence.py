@@ -1,8 +1,8 @@
-"""Keeps a sink task that a newer life or plan has superseded from writing and committing on.
+"""Keeps a sink task that a newer incarnation or plan has superseded from writing and committing on.
 
 Kafka fences no commit of offsets to a group without members. So the task writes its incarnation record before it reads the
-group's offsets, and looks for a newer one before each commit: what a newer life has found committed is then changed only
-by a process that was held up between its look and its commit (docs/decisions, 0013).
+group's offsets, and looks for a newer one before each commit. Then only a process that was held up between its look and its
+commit changes what a newer incarnation has read as committed (docs/decisions, 0013).
 """
 
 import logging
@@ -27,55 +27,55 @@ class SinkFence:
     """This process's right to commit. Used by one thread.
 
     Args:
-        life: of this process, one that does not fence.
+        fence: of this process, one that fences no transactional ids.
         writer: for its record.
         clock: seconds, monotonic.
     """
 
-    def __init__(self, life: TaskFence, writer: StatusWriter, clock: Callable[[], float] = time.monotonic) -> None:
-        self._life = life
+    def __init__(self, fence: TaskFence, writer: StatusWriter, clock: Callable[[], float] = time.monotonic) -> None:
+        self._fence = fence
         self._writer = writer
         self._clock = clock
         self._looked = clock() - IDLE
 
     def begin(self) -> None:
-        """Write the record; every older life leaves when it looks.
+        """Write the record; every older incarnation leaves when it looks.
 
         Raises:
             Superseded: a newer one exists.
             RetriableError, ConnectError: Kafka is away, or refuses.
         """
-        self._life.begin(self._writer)
+        self._fence.begin(self._writer)
 
     def check(self) -> None:
         """Look now: a commit follows.
 
         Raises:
-            Superseded: a newer life exists; nothing may be committed any more.
-            RetriableError: that could not be found out.
+            Superseded: a newer incarnation exists; nothing may be committed any more.
+            RetriableError: whether one exists is not known.
         """
         try:
-            self._life.look(self._writer, _PATIENCE)
+            self._fence.look(self._writer, _PATIENCE)
         except Superseded:
             raise
         except ConnectError as e:
             raise RetriableError(
-                f"The brokers at {self._life.records.bootstrap} do not say whether a newer run has taken this task over, "
+                f"The brokers at {self._fence.records.bootstrap} do not say whether a newer run has taken this task over, "
                 f"and nothing is committed until they do: {e}"
             ) from e
         finally:
             self._looked = self._clock()
 
     def look(self, age: float = IDLE) -> None:
-        """Look unless that was tried within so many seconds; where it cannot be found out, the next commit waits for it.
+        """Look unless that was tried within so many seconds; without an answer the next commit waits for one.
 
         Raises:
-            Superseded: a newer life exists.
+            Superseded: a newer incarnation exists.
         """
         if self._clock() - self._looked < age:
             return
         try:
-            self._life.look(self._writer)
+            self._fence.look(self._writer)
         except Superseded:
             raise
         except ConnectError as e:
@@ -86,4 +86,4 @@ class SinkFence:
 
     def close(self) -> None:
         """Let go of the connection."""
-        self._life.close()
+        self._fence.close()

@@ -30,14 +30,14 @@ _SOON: Final = 60.0
 _NAMED: Final = 3
 """So many members are named."""
 _BRIEF: Final = 0.1
-"""Seconds that `Sink.commit` may take before another look for a newer life is due."""
+"""Seconds that `Sink.commit` may take before another look for a newer incarnation is due."""
 
 
 class SinkOffsets:
     """Positions, commits, and the messages of writers that the next commit takes.
 
     Offsets go to the group after `Sink.commit` has made what lies before them final, never before, and only while `fence`
-    knows of no newer life: every method that commits, or may, also raises Superseded.
+    knows of no newer incarnation: every method that commits, or may, also raises Superseded.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class SinkOffsets:
         self._schedule = CommitSchedule(interval, longest, clock())
         self._foreign = ForeignCommits(consumer, clock)
         self._warned: set[TopicPartition] = set()
-        """Of these the sink returned offsets that it was not given, which is told once."""
+        """Partitions of which the sink returned offsets that it was not given: each is logged once."""
         self._anew_at = clock() + _AGAIN
         self._failing = False
         self._patient = True
@@ -122,7 +122,8 @@ class SinkOffsets:
             grown: of a topic that had fewer partitions at the last look: all that they hold has come since.
 
         Raises:
-            ConnectError: the group has members: somebody else runs this connector; or nobody says where to begin.
+            ConnectError: the group has members, so that another program runs this connector; or neither the group nor
+                `auto.offset.reset` says where to begin.
         """
         if self.positions:
             self.commit()
@@ -136,8 +137,8 @@ class SinkOffsets:
         unknown = {tp for tp in partitions if tp not in committed} if self._consumer.reset == "latest" else set()
         ends = {**self._consumer.ends(unknown.difference(grown)), **dict.fromkeys(unknown.intersection(grown), 0)}
         stored = self._sink.open(partitions)
-        found = {tp: stored.get(tp, committed.get(tp)) for tp in partitions}
-        nowhere = [tp for tp, offset in found.items() if offset is None]
+        starts = {tp: stored.get(tp, committed.get(tp)) for tp in partitions}
+        nowhere = [tp for tp, offset in starts.items() if offset is None]
         if nowhere and self._consumer.reset == "none":
             names = ", ".join(f"{t}-{p}" for t, p in nowhere)
             raise ConnectError(
@@ -147,12 +148,12 @@ class SinkOffsets:
         begun = {tp: ends[tp] for tp in nowhere if tp in ends}
         if begun:
             self._schedule.hurry()  # the group is to know
-        found.update(begun)
+        starts.update(begun)
         self._opened = True
         self._begun.update(begun)
         self._committed.update(committed)
-        self._rewinds.update({**{tp: o for tp, o in found.items() if o is not None}, **committed})
-        self.positions.update(found)
+        self._rewinds.update({**{tp: o for tp, o in starts.items() if o is not None}, **committed})
+        self.positions.update(starts)
 
     def _refuse_members(self) -> None:
         """Before anything is written twice."""
@@ -190,7 +191,7 @@ class SinkOffsets:
         self._opened = True
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
-        """Go on where `auto.offset.reset` says, and tell what is gone: deleted by retention, or with the whole topic.
+        """Go on where `auto.offset.reset` says, and log what is gone: deleted by retention, or with the whole topic.
 
         Raises:
             ConnectError: it says `none`.
@@ -244,10 +245,10 @@ class SinkOffsets:
         self._commit_anew()
 
     def keep_alive(self) -> None:
-        """See to it that the group keeps its offsets while nothing can be committed, perhaps for days.
+        """Commit the same offsets again now and then, so that the group keeps them while nothing new can be committed.
 
         Raises:
-            Superseded: somebody else sees to it.
+            Superseded: a newer incarnation keeps them.
         """
         if self._stopping.is_set():
             return
@@ -269,7 +270,7 @@ class SinkOffsets:
             self._anew_at = now + _AGAIN
 
     def commit(self, *, without: Collection[TopicPartition] = ()) -> None:
-        """Make what was written final, and tell the group, but of those that are gone.
+        """Make what was written final, and commit its offsets to the group, except of partitions that are gone.
 
         Raises:
             RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
@@ -290,7 +291,7 @@ class SinkOffsets:
             if self._clock() - begun > _BRIEF:
                 self._fence.check()
             self._foreign.look(self._committed, good)
-            for tp in good:  # until it is answered, and where it fails, nobody knows what the group holds
+            for tp in good:  # until it is answered, and where it fails, what the group holds is not known
                 self._committed.pop(tp, None)
             self._consumer.commit(good)
             self._committed.update(good)
@@ -328,7 +329,7 @@ class SinkOffsets:
                 self.commit()
         except Superseded:
             raise
-        except Exception as e:  # noqa: BLE001 (after a failure, its error is the one to tell)
+        except Exception as e:  # noqa: BLE001 (after a failure, its error is the one to report)
             log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
 
     def _final(self, reached: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:

@@ -68,7 +68,7 @@ class SinkProcess:
         redact: takes secrets out of what a plugin said, for the dead letter queue.
         patient: wait and try again here; else a `RetriableError` is for the caller (a Spark worker gives it to the driver,
             which tells of it and waits without holding a job).
-        trouble: told while a batch is tried again, and None when it went through.
+        trouble: given the reason while a batch is tried again, and None when it went through.
         lost: given the counts of dead letters that Kafka did not take, as their batch will not count them.
     """
 
@@ -204,24 +204,24 @@ class SinkProcess:
             summary.messages = [*summary.messages, message]
 
     def _settled(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]]) -> Summary:
-        found = Summary()
+        settled = Summary()
         for consumed, of in failures:
-            self._settle(of, consumed, found)
-        self._dead_letters.finish(found)
-        return found
+            self._settle(of, consumed, settled)
+        self._dead_letters.finish(settled)
+        return settled
 
     def _buried(self, reported: Sequence[tuple[Record, Exception]], consumed: Sequence[Consumed]) -> Summary:
-        found = Summary()
+        settled = Summary()
         for record, error in reported:
-            self._settle_report(record, error, consumed, found)
-        self._dead_letters.finish(found)
-        return found
+            self._settle_report(record, error, consumed, settled)
+        self._dead_letters.finish(settled)
+        return settled
 
     def retrying(self, work: Callable[[], T], summary: Summary) -> T:
         """Do it, again while it raises `RetriableError`, as long as `sink.retry.timeout.ms` says.
 
         Raises:
-            RetriableError: the task is to stop; the batch is abandoned and comes again with the next life.
+            RetriableError: the task is to stop; the batch is abandoned and comes again with the next incarnation.
             ConnectError: the time is over.
             Exception: whatever else `work` raises.
         """

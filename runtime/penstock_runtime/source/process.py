@@ -68,23 +68,23 @@ class SourceProcess:
         self._transaction: OpenTransaction | None = None
         self._plain: PlainProducer | None = None
         self._refusals = Refusals(settings, delivery.stopping)
-        self._life: Incarnation | None = None
+        self._incarnation: Incarnation | None = None
 
-    def take_over(self, life: TaskFence) -> None:
+    def take_over(self, fence: TaskFence) -> None:
         """Make the producer for this incarnation and fence, unless it is there: rule 3.
 
         Raises:
-            Superseded: somebody newer is at work.
+            Superseded: a newer incarnation exists.
             RetriableError, ConnectError: Kafka is away, or refuses.
         """
-        if self._id is None or (self._producer is not None and self._life == life.current):
+        if self._id is None or (self._producer is not None and self._incarnation == fence.current):
             return
         self.drop_producer()
         self._producer = TransactionalProducer(
-            self._settings, self._id, client_id=self._client_id, refusals=self._refusals, check=life.check
+            self._settings, self._id, client_id=self._client_id, refusals=self._refusals, check=fence.check
         )
         self._transaction = OpenTransaction(self._producer)
-        self._life = life.current
+        self._incarnation = fence.current
 
     def deliver_batch(self, work: Sequence[Work], *, where: str) -> Summary:
         """Deliver these parts and their offsets: in one transaction when exactly once, else the records only.
@@ -155,7 +155,7 @@ class SourceProcess:
 
     def drop_producer(self) -> None:
         """Let the producer go, its transaction with it."""
-        producer, self._producer, self._transaction, self._life = self._producer, None, None, None
+        producer, self._producer, self._transaction, self._incarnation = self._producer, None, None, None
         if producer is not None:
             producer.close()
 

@@ -218,9 +218,9 @@ class SourceTask:
     def _answer(self, ask: Callable[[], T]) -> T:
         """What the source says; the next time it may take as long."""
         begun = time.monotonic()
-        found = ask()
+        answer = ask()
         self._answer_seconds = max(time.monotonic() - begun, self._answer_seconds / 2)
-        return found
+        return answer
 
     def _bound(self, begun: float) -> PollBound | None:
         """Where a batch ends whose source does not end it."""
@@ -326,7 +326,7 @@ class SourceTask:
                 self._tell_of_a_stranger()
 
     def _tell_of_a_stranger(self) -> None:
-        """The task was fenced, and recovery has found no later life of it on record."""
+        """The task was fenced, and recovery has read no record of a later incarnation."""
         spec, group, own = self._context.spec, self._context.worker.group_id, self._context.ids.driver
         text = (
             f"A producer that is no later life of this task took its transactional id {own} (or one of its workers', "
