@@ -1,4 +1,4 @@
-"""Kafka's errors as ours: which may pass, which mean that somebody else took over, which need a person."""
+"""Translates Kafka's errors to ours: those that may pass, those of a process that was fenced, those that need a person."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ __all__ = ["AUTHORIZATION", "REFUSED", "Fenced", "TransactionAborted", "Transact
 
 
 class Fenced(ConnectError):
-    """A producer with the same transactional id was started later; nothing more may be written with this one."""
+    """Another producer with the same transactional id was started later; this one may write no more."""
 
 
 class TransactionAborted(ConnectError):
@@ -22,7 +22,7 @@ class TransactionAborted(ConnectError):
 
 
 class TransactionExpired(TransactionAborted):
-    """The transaction was open for longer than `transaction.timeout.ms`: it is void, and a smaller one might not be."""
+    """The transaction was open for longer than `transaction.timeout.ms`: it is void, but a smaller one may succeed."""
 
 
 _FENCED: Final = {
@@ -47,10 +47,10 @@ REFUSED: Final = {
     KafkaError.POLICY_VIOLATION,
     KafkaError.TOPIC_EXCEPTION,
 }
-"""Records with which the brokers would find the same fault again."""
+"""Errors of records that the brokers would refuse again."""
 _TOPIC_RIGHTS: Final = {"Reading": "Read", "Writing": "Write", "Committing": "Write", "Creating": "Create",
                         "Describing": "DescribeConfigs", "Asking": "Describe"}  # fmt: skip
-"""The right on a topic that is needed for what begins with this word; a transaction is committed by writing."""
+"""The right on a topic that is needed, by the first word of what was being done; a transaction is committed by writing."""
 _GROUP_RIGHTS: Final = {"Committing": "Read", "Deleting": "Delete", "Asking": "Describe"}
 _TOO_LARGE: Final = "Raise the topic's max.message.bytes."
 _PASSING: Final = {
@@ -62,7 +62,7 @@ _PASSING: Final = {
     KafkaError._WAIT_COORD,  # noqa: SLF001
     KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
     KafkaError._RETRY,  # noqa: SLF001
-    KafkaError._DESTROY_BROKER,  # noqa: SLF001 (a broker that goes away takes with it what it was asked)
+    KafkaError._DESTROY_BROKER,  # noqa: SLF001 (the broker went away, with the requests it was sent)
     # Not every call of the client says of these that they may be tried again.
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -84,7 +84,7 @@ _PASSING: Final = {
 
 
 def passing(error: KafkaError) -> bool:
-    """Whether to try again, or to wait, may help."""
+    """Whether the error may pass: trying again, or waiting, may help."""
     return bool(error.retriable()) or error.code() in _PASSING
 
 
@@ -131,7 +131,7 @@ def _translated(error: KafkaError, doing: str) -> ConnectError:
 
 
 def _right(code: int, doing: str) -> str:
-    """Which right is missing, in brackets, as far as the error and what was being done tell (docs/kafka-acls.md)."""
+    """The missing right, in brackets, as far as error and action tell (docs/kafka-acls.md)."""
     if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
         return " (Write on the transactional id)"
     word = doing.partition(" ")[0]
@@ -144,7 +144,7 @@ def _right(code: int, doing: str) -> str:
 
 @contextmanager
 def translating(doing: str) -> Iterator[None]:
-    """Turn what the client raises inside into our errors, as `translated` does."""
+    """Translate the errors that a client raises inside, as `translated` does."""
     try:
         yield
     except KafkaException as e:

@@ -1,4 +1,4 @@
-"""Java's default partitioner, to know which partition a key lies in (librdkafka: `partitioner=murmur2_random`)."""
+"""Java's default partitioner, which says the partition of a key (librdkafka: `partitioner=murmur2_random`)."""
 
 __all__ = ["partition_of"]
 

@@ -1,4 +1,4 @@
-"""Consumer groups: what one has committed, who is a member of it, and its end."""
+"""Reads the offsets and members of consumer groups, and deletes groups."""
 
 import time
 from collections.abc import Callable
@@ -32,55 +32,55 @@ class Groups:
             raise translated(e.args[0], f"Starting an admin client for Kafka at {self._servers}") from e
 
     def partitions(self, group: str) -> list[TopicPartition]:
-        """The partitions that a group has committed; none of one that does not exist.
+        """The partitions for which a group has committed offsets; none if it does not exist.
 
         Raises:
             RetriableError: Kafka did not answer in time.
             ConnectError: not authorised, say.
         """
 
-        def _ask() -> list[TopicPartition]:
-            asked = [ConsumerGroupTopicPartitions(group)]
-            found: Any = self._client.list_consumer_group_offsets(asked, request_timeout=_SECONDS)[group].result()
-            return [TopicPartition(p.topic, p.partition) for p in found.topic_partitions or () if p.offset >= 0]
+        def _request() -> list[TopicPartition]:
+            request = [ConsumerGroupTopicPartitions(group)]
+            answer: Any = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group].result()
+            return [TopicPartition(p.topic, p.partition) for p in answer.topic_partitions or () if p.offset >= 0]
 
-        return self._asked(f"Asking for the offsets of consumer group '{group}'", _ask, [])
+        return self._retried(f"Asking for the offsets of consumer group '{group}'", _request, [])
 
     def members(self, group: str) -> list[str] | None:
-        """The members of a group of either protocol, `<client id> at <host>`; None where that may not be asked.
+        """The members of a group of either protocol, `<client id> at <host>`; None without the right to ask.
 
         Raises:
             RetriableError: Kafka did not answer in time.
             ConnectError: it refuses.
         """
 
-        def _ask() -> list[str] | None:
+        def _request() -> list[str] | None:
             try:
-                found = self._client.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result()
+                description = self._client.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result()
             except KafkaException as e:
                 if e.args[0].code() in (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
                     return None
                 raise
-            return sorted({f"{m.client_id} at {m.host.removeprefix('/')}" for m in found.members})
+            return sorted({f"{m.client_id} at {m.host.removeprefix('/')}" for m in description.members})
 
-        nobody: list[str] | None = []
-        return self._asked(f"Asking for the members of consumer group '{group}'", _ask, nobody)
+        no_members: list[str] | None = []
+        return self._retried(f"Asking for the members of consumer group '{group}'", _request, no_members)
 
     def delete(self, group: str) -> bool:
-        """Delete a group, with all that it has committed; whether there was one.
+        """Delete a group and its offsets; return whether there was one.
 
         Raises:
             RetriableError: Kafka did not answer in time.
             ConnectError: it has members, or that is not authorised.
         """
 
-        def _ask() -> bool:
+        def _request() -> bool:
             self._client.delete_consumer_groups([group], request_timeout=_SECONDS)[group].result()
             return True
 
-        return self._asked(f"Deleting consumer group '{group}'", _ask, False)
+        return self._retried(f"Deleting consumer group '{group}'", _request, False)
 
-    def _asked(self, doing: str, ask: Callable[[], T], none: T) -> T:
+    def _retried(self, doing: str, ask: Callable[[], T], none: T) -> T:
         deadline = time.monotonic() + _SECONDS
         while True:
             try:
@@ -91,10 +91,10 @@ class Groups:
                     return none
                 if error.code() == KafkaError.NON_EMPTY_GROUP:
                     raise ConnectError(
-                        f"{doing}: it has members. Somebody else reads with this group, or a task of Kafka Connect still "
-                        f"runs; stop it, then reset again."
+                        f"{doing}: it has members. Another consumer reads with this group, or a task of Kafka Connect "
+                        f"still runs; stop it, then reset again."
                     ) from e
                 ours = translated(error, doing)
                 if not isinstance(ours, RetriableError) or time.monotonic() > deadline:
                     raise ours from e
-                time.sleep(_PAUSE)  # a coordinator that is just being made
+                time.sleep(_PAUSE)  # the coordinator is just being elected

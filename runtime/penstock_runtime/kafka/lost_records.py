@@ -1,4 +1,4 @@
-"""What a producer told of records that did not arrive, and what is to be made of it."""
+"""The records of a batch that a producer reported as lost, and the error that follows."""
 
 from typing import Any, Final
 
@@ -19,9 +19,9 @@ _OF_THE_PRODUCER: Final = {
     KafkaError.CONCURRENT_TRANSACTIONS,
     KafkaError.TRANSACTION_ABORTABLE,
 }
-"""They go down with their producer or its transaction."""
+"""Errors of records that are lost with their producer or its transaction."""
 _OF_THE_TOPIC: Final = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
-"""It is waited for."""
+"""Errors of a missing topic, which is waited for."""
 
 
 class Losses:
@@ -29,17 +29,17 @@ class Losses:
 
     Attributes:
         refused: how many records Kafka refused.
-        first: what it said of the first of them.
+        first: the error of the first of them.
         too_large: the topics of batches or records that were too large.
-        other: what is no fault of a record: Kafka is away, the producer is fenced.
-        kept: the refused records that the outbox was to keep.
+        other: an error that is no fault of a record: Kafka is away, the producer is fenced.
+        kept: the refused records, if the buffer was asked to keep them.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Begin a new batch."""
         self.refused = 0
         self.first: ConnectError | None = None
         self.too_large: set[str] = set()
@@ -47,7 +47,7 @@ class Losses:
         self.kept: list[Outgoing] = []
 
     def add(self, error: KafkaError, message: Any, sent: Outgoing | None) -> None:
-        """A record did not arrive."""
+        """Record that a record did not arrive."""
         if self.of_records(error):
             self.refused += 1
             if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:

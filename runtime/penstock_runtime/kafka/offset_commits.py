@@ -1,4 +1,4 @@
-"""Committing offsets to a consumer group from outside, as a client that is no member of it."""
+"""Commits offsets to a consumer group as a client that is not a member of it."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -18,16 +18,16 @@ from penstock_model.backoff import ExponentialBackoff
 __all__ = ["GroupCommits"]
 
 _READ_SECONDS: Final = 30.0
-_PATIENCE: Final = 10.0
+_COMMIT_SECONDS: Final = 10.0
 _POLL_BACKOFF: Final = ExponentialBackoff(first=0.001, longest=0.05)
-"""Between two looks for an answer."""
+"""Between two polls for an answer."""
 
 
 class GroupCommits:
-    """The offsets of a group. Used by one thread.
+    """Reads and commits the offsets of a group. For one thread.
 
-    A client of its own, made when it is first needed, that has no partitions: looking for the answer to a commit brings no
-    records. The client's synchronous commit would wait without a bound when its broker goes away under it.
+    Uses a client of its own, made when it is first needed, without partitions: polling for the answer to a commit returns
+    no records. The client's synchronous commit would wait without a bound if its broker went away meanwhile.
 
     Args:
         config: the client's properties, `group.id` among them.
@@ -35,61 +35,60 @@ class GroupCommits:
     """
 
     def __init__(self, config: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
-        self._config = {**config, "error_cb": self._heard}
+        self._config = {**config, "error_cb": self._take_error}
         self._renewal = ClientRenewal(clock)
         self._clock = clock
         self._client: Consumer | None = None
-        self._under_way: dict[TopicPartition, int] | None = None
-        self._trouble: KafkaError | None = None
+        self._pending: dict[TopicPartition, int] | None = None
+        self._error: KafkaError | None = None
         self._answer: tuple[KafkaError | None, list[Position]] = (None, [])
         self._group = config["group.id"]
         self._where = f"group '{self._group}' at {config.get('bootstrap.servers')}"
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """What the group has committed of these.
+        """The offsets that the group has committed for these partitions.
 
         Raises:
             RetriableError, ConnectError: no answer, or not authorised.
         """
         doing = f"Reading the offsets of {self._where}"
-        self._trouble = None
+        self._error = None
         with translating(doing):
-            client = self._made()
+            client = self._connected()
             try:
-                found = client.committed([Position(t, p) for t, p in partitions], timeout=_READ_SECONDS)
+                answers = client.committed([Position(t, p) for t, p in partitions], timeout=_READ_SECONDS)
             except KafkaException as e:
-                self._look(
-                    client, 0.0
-                )  # a client that may not use the group is told so apart, and the call has no answer
-                if self._trouble is not None and self._trouble.code() in AUTHORIZATION:
-                    raise translated(self._trouble, doing) from e
-                self._renew()
+                # That a client may not use the group is reported apart from the call, which gets no answer.
+                self._poll(client, 0.0)
+                if self._error is not None and self._error.code() in AUTHORIZATION:
+                    raise translated(self._error, doing) from e
+                self._disconnect_if_silent()
                 raise
         self._renewal.answered()
-        for f in found:
+        for f in answers:
             if f.error is not None:
                 raise translated(f.error, doing)
-        return {TopicPartition(f.topic, f.partition): f.offset for f in found if f.offset != OFFSET_INVALID}
+        return {TopicPartition(f.topic, f.partition): f.offset for f in answers if f.offset != OFFSET_INVALID}
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit these; one that was given up is waited for first, so that none comes after a later one.
+        """Commit these offsets. Waits for an earlier commit that was given up, so that it cannot arrive after this one.
 
         Raises:
             RetriableError: no answer in time.
-            ConnectError: refused; with members in the group somebody else owns this connector.
+            ConnectError: refused; if the group has members, another process runs this connector.
         """
         doing = f"Committing offsets to {self._where}"
-        self._trouble = None
+        self._error = None
         with translating(doing):
-            client, given_up = self._made(), self._under_way
+            client, given_up = self._connected(), self._pending
             self._await(client, doing)
             if given_up == offsets and self._refusal(doing) is None:
-                return  # they have come through meanwhile
-            self._under_way = dict(offsets)
+                return  # the earlier commit has arrived meanwhile
+            self._pending = dict(offsets)
             try:
                 client.commit(offsets=[Position(t, p, o) for (t, p), o in offsets.items()], asynchronous=True)
             except BaseException:
-                self._under_way = None
+                self._pending = None
                 raise
             self._await(client, doing)
         refusal = self._refusal(doing)
@@ -97,53 +96,53 @@ class GroupCommits:
             raise refusal
 
     def close(self) -> None:
-        """Let go of the connection; not of one that waits for a broker's answer, which would be waited for."""
-        if self._client is not None and self._under_way is None:
+        """Let go of the connection, unless a commit is pending: the client would wait for its answer."""
+        if self._client is not None and self._pending is None:
             with suppress(KafkaException):
                 self._client.close()
 
-    def _made(self) -> Consumer:
+    def _connected(self) -> Consumer:
         if self._client is None:
 
             def answered(error: KafkaError | None, partitions: list[Position]) -> None:
-                if client is self._client:  # one that was let go may still tell of its last commit
+                if client is self._client:  # an earlier client may still report its last commit
                     self._answered(error, partitions)
 
             client = self._client = Consumer({**self._config, "on_commit": answered})
         return self._client
 
-    def _renew(self) -> None:
-        """Go on with a new client, where this one has had no answer for long. What it was to commit counts no more."""
+    def _disconnect_if_silent(self) -> None:
+        """Let go of a client that has had no answer for long, and of its pending commit."""
         if self._client is not None and self._renewal.is_due(f"The client that commits for group '{self._group}'"):
             close_in_background(self._client)
-            self._client = self._under_way = None
+            self._client = self._pending = None
 
-    def _look(self, client: Consumer, seconds: float) -> None:
+    def _poll(self, client: Consumer, seconds: float) -> None:
         message = client.poll(seconds)
         if message is not None and (error := message.error()) is not None:
-            self._trouble = error
+            self._error = error
 
-    def _heard(self, error: KafkaError) -> None:
-        self._trouble = error
+    def _take_error(self, error: KafkaError) -> None:
+        self._error = error
 
     def _answered(self, error: KafkaError | None, partitions: list[Position]) -> None:
         self._answer = (error, partitions)
-        self._under_way = None
+        self._pending = None
         self._renewal.answered()
 
     def _await(self, client: Consumer, doing: str) -> None:
-        deadline = self._clock() + _PATIENCE
-        looks = 0
-        while self._under_way is not None:
+        deadline = self._clock() + _COMMIT_SECONDS
+        polls = 0
+        while self._pending is not None:
             if self._clock() > deadline:
-                why = "" if self._trouble is None else f": {self._trouble.str()} ({self._trouble.name()})"
-                self._renew()
-                raise RetriableError(f"{doing}: no answer for {_PATIENCE:.0f} s{why}")
-            looks += 1
-            self._look(client, _POLL_BACKOFF.pause(looks))  # it does not return for an answer
+                why = "" if self._error is None else f": {self._error.str()} ({self._error.name()})"
+                self._disconnect_if_silent()
+                raise RetriableError(f"{doing}: no answer for {_COMMIT_SECONDS:.0f} s{why}")
+            polls += 1
+            self._poll(client, _POLL_BACKOFF.pause(polls))  # it does not return early for an answer
 
     def _refusal(self, doing: str) -> ConnectError | None:
-        """What the last answer says against its offsets."""
+        """The error in the last answer, if any."""
         error, partitions = self._answer
         if error is not None:
             if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
@@ -156,7 +155,7 @@ class GroupCommits:
             return translated(error, doing)
         for p in partitions:
             if p.error is not None:
-                if p.error.code() in GONE:  # the next look for topics lets go of it; the others are committed
+                if p.error.code() in GONE:  # the next refresh of the assignment drops it; the others are committed
                     return RetriableError(f"{doing}: {p.topic}-{p.partition} is gone")
                 return translated(p.error, doing)
         return None

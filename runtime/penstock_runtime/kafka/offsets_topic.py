@@ -27,7 +27,7 @@ __all__ = ["StoredOffsets", "fold", "load"]
 log = logging.getLogger(__name__)
 
 
-# Kept, for `json.dumps` makes an encoder of its own at each call that asks for other separators.
+# Kept, since `json.dumps` makes a new encoder at each call with other separators.
 _encoder: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
@@ -37,12 +37,12 @@ def _json(value: Any) -> bytes:
 
 @dataclass
 class StoredOffsets:
-    """What the offsets topic holds of one connector.
+    """The records of one connector in the offsets topic.
 
     Attributes:
         offsets: the position of each source partition.
-        keys: the bytes under which a partition is written next.
-        forms: every live key of a partition.
+        keys: by source partition, the key of its next record.
+        forms: by source partition, every live key.
         live: by partition of the topic, every key whose last record there is no tombstone, as compaction leaves it; also one
             that a newer tombstone in another partition hides.
     """
@@ -52,52 +52,52 @@ class StoredOffsets:
     keys: dict[SourcePartition, bytes] = field(default_factory=dict)
     forms: dict[SourcePartition, set[bytes]] = field(default_factory=dict)
     live: dict[int, list[bytes]] = field(default_factory=dict)
-    _twofold: set[SourcePartition] = field(default_factory=set)
+    _with_several_keys: set[SourcePartition] = field(default_factory=set)
 
     def entry(self, partition: SourcePartition, offset: Offset | None) -> Entry:
-        """The record that says that `partition` stands at `offset`; None writes a tombstone."""
+        """The record that sets `partition` to `offset`; None makes a tombstone."""
         key = self.keys.get(partition)
         if key is None:
             key = self.keys[partition] = _json([self.connector, dict(partition)])
         return key, None if offset is None else _json(dict(offset))
 
     def entries(self, offsets: Mapping[SourcePartition, Offset | None]) -> list[Entry]:
-        """One record for each partition, and a tombstone for each other form that it has."""
+        """A record for each source partition, and a tombstone for each of its other keys."""
         return [
             *(self.entry(p, o) for p, o in offsets.items()),
             *(
                 (key, None)
-                for p in self._twofold.intersection(offsets)
+                for p in self._with_several_keys.intersection(offsets)
                 for key in sorted(self.forms[p] - {self.keys[p]})
             ),
         ]
 
     def prefer(self, own: "StoredOffsets") -> None:
-        """Take over what another topic says, before what this one says."""
+        """Take over the offsets of another topic, in place of those of this one."""
         self.offsets.update(own.offsets)
         self.keys.update(own.keys)
         for partition, forms in own.forms.items():
             self.know(partition, forms)
 
     def advance(self, offsets: OffsetUpdates) -> None:
-        """Take over offsets that were committed."""
+        """Record offsets that were committed."""
         self.offsets = updated(self.offsets, offsets)
-        for partition in self._twofold.intersection(offsets):
+        for partition in self._with_several_keys.intersection(offsets):
             self.forms[partition] = {self.keys[partition]}
-        self._twofold -= offsets.keys()
+        self._with_several_keys -= offsets.keys()
 
     def know(self, partition: SourcePartition, forms: Iterable[bytes]) -> None:
-        """Learn of live keys of a partition."""
+        """Add live keys of a source partition."""
         known = self.forms.setdefault(partition, set())
         known.update(forms)
         if len(known) > 1:
-            self._twofold.add(partition)
+            self._with_several_keys.add(partition)
 
 
 def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
-    """Read records of an offsets topic, oldest first within each partition, into what they mean for one connector.
+    """The offsets of one connector from the records of an offsets topic, which come oldest first within each partition.
 
-    A malformed record is logged and passed over, as Kafka Connect does; one of another connector is none of ours.
+    Malformed records are logged and ignored, as Kafka Connect does; records of other connectors are ignored.
     """
     records: dict[SourcePartition, dict[bytes, dict[int, tuple[int, int, Offset | None]]]] = {}
     name = _json(connector)
@@ -120,8 +120,8 @@ def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
     for partition, keys in records.items():
         forms: dict[bytes, tuple[tuple[int, int, bytes], Offset]] = {}
         for key, last in keys.items():
-            # Of one time, the one in the partition that was new, and so holds less.
-            timestamp, place, offset = max(last.values(), key=lambda one: (one[0], -one[1]))
+            # Of records of one time, the one in the newer partition counts, which holds less.
+            timestamp, place, offset = max(last.values(), key=lambda record: (record[0], -record[1]))
             if offset is not None:
                 forms[key] = ((timestamp, place, key), offset)
             for lies_in, (_, _, its_offset) in last.items():
@@ -135,7 +135,7 @@ def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
 
 
 def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffsets:
-    """The connector's offsets in one topic, on the cluster that its producers write to.
+    """Read the connector's offsets in one topic, on the cluster that its producers write to.
 
     Raises:
         RetriableError, ConnectError: as `read_to_end`.

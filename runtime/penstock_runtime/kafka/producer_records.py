@@ -1,4 +1,4 @@
-"""Converted records as columns, ready for a producer, and the bytes that one of them is in Kafka's batches."""
+"""Converted records as columns, ready for a producer, and their sizes in Kafka's batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Outgoing:
 
     @property
     def topics(self) -> set[str]:
-        """Where they go."""
+        """The topics that the records go to."""
         return set(self.topic) if isinstance(self.topic, list) else {self.topic}
 
     def size(self) -> int:
@@ -41,7 +41,7 @@ class Outgoing:
         return self._size
 
     def largest(self) -> int:
-        """No record is larger than this, in bytes, alone in a batch without compression."""
+        """An upper bound, in bytes, of a batch that holds one of the records alone, without compression."""
         headers = max((_headers(hs) for hs in self.headers), default=0) if self.headers is not None else 0
         return _BATCH + _RECORD + headers + _longest(self.value) + _longest(self.key)
 
@@ -55,7 +55,7 @@ class Outgoing:
         return _BATCH + _varint(body) + body
 
     def at(self, row: int) -> tuple[str, int | None]:
-        """Topic and partition of a record, None where the producer chooses it."""
+        """Topic and partition of a record; None: the producer chooses the partition."""
         topic = self.topic[row] if isinstance(self.topic, list) else self.topic
         return topic, (self.partition[row] if isinstance(self.partition, list) else self.partition)
 
@@ -74,7 +74,7 @@ class Outgoing:
 
 
 class Refused(NamedTuple):
-    """A record that is not in Kafka, and never will be: too large, say."""
+    """A record that Kafka will never take, for example since it is too large."""
 
     row: int
     error: ConnectError

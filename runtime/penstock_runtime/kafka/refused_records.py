@@ -1,4 +1,4 @@
-"""The records that Kafka does not take: known before they are sent, or found by sending them one by one."""
+"""Records that Kafka refuses: known before they are sent, or found by sending them one by one."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,26 +18,26 @@ __all__ = ["Refusals"]
 
 _NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 _OF_TOPICS: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.TOPIC_EXCEPTION)
-"""What is said of one record holds for all records of the topic."""
+"""Errors of one record that hold for all records of its topic."""
 _LINGER_MS: Final = 5_000
 _ISOLATED: Final = 64 << 10
-"""Bytes that are sent at once while refused records are looked for."""
+"""Bytes of a portion while refused records are searched for."""
 
 
 class Refusals:
-    """What one process knows of records that Kafka refuses; it outlives the producers, one after the other.
+    """What one process knows about records that Kafka refuses; it outlives each of its producers.
 
-    Brokers refuse batches, and do not say for which record. So a batch of the connector in which something was refused
-    comes again with `isolating`: in small portions, each awaited, and where one is refused its records one by one. What is
-    refused alone is that record's failure; in a transaction it is kept until the batch came once more, without it.
+    Brokers refuse batches, and do not say because of which record. So a batch of the connector of which a part was refused
+    is sent again with `isolating`: in small portions, each awaited, and the records of a refused portion one by one. A
+    record that is refused alone has failed; in a transaction its error is kept until the batch is sent again without it.
 
     Args:
         settings: how to connect.
         stopping: ends waiting.
 
     Attributes:
-        isolating: whether refused records are looked for.
-        limits: of the topics.
+        isolating: whether refused records are searched for.
+        limits: the largest batches of the topics.
     """
 
     def __init__(self, settings: ClientSettings, stopping: Callable[[], bool] = lambda: False) -> None:
@@ -54,7 +54,7 @@ class Refusals:
 
     @property
     def portion(self) -> int | None:
-        """How many bytes may be sent at once; None: as many as one likes."""
+        """How many bytes may be sent at once; None: any number."""
         return min(_ISOLATED, self.limits.least or _ISOLATED) if self.isolating else self.limits.least
 
     def fit(self, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,12 +62,12 @@ class Refusals:
         fitting = dict(properties)
         if self.limits.least is not None:
             fitting["batch.size"] = min(int(properties["batch.size"]), self.limits.least)
-        if self.isolating:  # what is awaited goes at once, and nothing before the last of it
+        if self.isolating:  # a portion that is awaited is sent at once, and not before its last record
             fitting["linger.ms"] = _LINGER_MS
         return fitting
 
     def outdates(self, batch_size: int, *, isolating: bool) -> bool:
-        """Whether a producer that was made so is to be made anew."""
+        """Whether a producer with these properties must be replaced."""
         return isolating != self.isolating or (self.limits.least or batch_size) < batch_size
 
     def known(self, outgoing: Outgoing, producer: Producer, seconds: float) -> list[Refused]:
@@ -75,8 +75,8 @@ class Refusals:
 
         Args:
             outgoing: the records.
-            producer: that they go to.
-            seconds: how long a partition that is not known is waited for.
+            producer: the client that they go to.
+            seconds: how long to wait for a partition that is not known.
 
         Raises:
             RetriableError: a partition is not known, and no broker answers.
@@ -84,34 +84,34 @@ class Refusals:
         topics = outgoing.topics
         if not topics <= self._checked:
             self._check(topics - self._checked)
-        found: dict[int, ConnectError] = {}
+        errors: dict[int, ConnectError] = {}
         if self._names and not topics.isdisjoint(self._names):
-            found |= {r: self._names[t] for r in range(outgoing.length) if (t := outgoing.at(r)[0]) in self._names}
+            errors |= {r: self._names[t] for r in range(outgoing.length) if (t := outgoing.at(r)[0]) in self._names}
         if outgoing.partition is not None:
-            found = self._without_partition(outgoing, producer, seconds) | found
+            errors = self._without_partition(outgoing, producer, seconds) | errors
         if self._sizes_tell and (least := self.limits.least) is not None and outgoing.size() + 85 > least:
-            found = self._larger(outgoing) | found
+            errors = self._larger(outgoing) | errors
         if self.isolating:
-            found = self._remembered(outgoing) | found
-        return [Refused(row, found[row]) for row in sorted(found)]
+            errors = self._remembered(outgoing) | errors
+        return [Refused(row, errors[row]) for row in sorted(errors)]
 
     def isolate(self, too_large: set[str], batch_size: int) -> None:
-        """Something was refused: look for it when the batch comes again.
+        """Search for the refused records when the batch is sent again.
 
         Args:
             too_large: topics for which a batch was too large.
-            batch_size: of the producer.
+            batch_size: of the producer, in bytes.
         """
         self.isolating = True
         self.too_large(too_large, batch_size)
 
     def too_large(self, topics: set[str], batch_size: int) -> None:
-        """Batches of this size at most were too large for these topics."""
+        """Record that batches of at most this size were too large for these topics."""
         for topic in topics:
             self.limits.refused(topic, batch_size)
 
     def refused(self, outgoing: Outgoing, row: int, error: KafkaError, partition: int | None) -> ConnectError:
-        """Kafka has refused this record alone; the error to tell."""
+        """Record that Kafka has refused this record when it was sent alone; return its error."""
         topic, _ = outgoing.at(row)
         size, where = outgoing.alone(row), "" if partition is None or partition < 0 else f" partition {partition}"
         ours = translated(error, f"Writing a record of {size} bytes to topic '{topic}'{where}")
@@ -123,7 +123,7 @@ class Refusals:
         return ours
 
     def settled(self) -> None:
-        """The batch is in Kafka, but for what was refused."""
+        """Record that the batch is in Kafka, apart from refused records."""
         self.limits.forget_unknown()
         self._checked = {t for t in self._checked if t in self._names or self.limits.asked(t)}
         self.isolating = False
@@ -158,29 +158,29 @@ class Refusals:
         least = self.limits.least
         if least is None or out.largest() <= least:
             return {}
-        found = self._over(out)
-        if found:  # the limit may have been raised, as the message asks
-            self.limits.renew({out.at(row)[0] for row in found})
-            found = self._over(out)
-        return found
+        errors = self._over(out)
+        if errors:  # the limit may have been raised since, as the message asks
+            self.limits.renew({out.at(row)[0] for row in errors})
+            errors = self._over(out)
+        return errors
 
     def _over(self, out: Outgoing) -> dict[int, ConnectError]:
-        found: dict[int, ConnectError] = {}
+        errors: dict[int, ConnectError] = {}
         for row in range(out.length):
             topic, partition = out.at(row)
             limit = self.limits.known(topic)
             if limit is not None and (size := out.alone(row)) > limit:
                 where = "" if partition is None else f" partition {partition}"
-                found[row] = ConnectError(
+                errors[row] = ConnectError(
                     f"Writing to topic '{topic}'{where}: a record of {size} bytes is larger than the topic takes "
                     f"(max.message.bytes={limit}). Raise the topic's max.message.bytes."
                 )
-        return found
+        return errors
 
     def _remembered(self, out: Outgoing) -> dict[int, ConnectError]:
         if not self._records:
             return {}
-        found: dict[int, ConnectError] = {}
+        errors: dict[int, ConnectError] = {}
         for row in range(out.length):
             topic, _ = out.at(row)
             error = self._topics.get(topic) or self._records.get(_digest(out, row))
@@ -190,12 +190,12 @@ class Refusals:
                     f"was refused. Raise the topic's max.message.bytes."
                 )
             if error is not None:
-                found[row] = error
-        return found
+                errors[row] = error
+        return errors
 
 
 def _digest(out: Outgoing, row: int) -> bytes:
-    """What tells a record from others when its batch comes again."""
-    one = out.take([row])
-    columns = (one.topic, one.value, one.key, one.headers, one.partition, one.timestamp)
+    """Identifies a record when its batch is sent again."""
+    record = out.take([row])
+    columns = (record.topic, record.value, record.key, record.headers, record.partition, record.timestamp)
     return blake2b(repr(columns).encode("utf-8", "backslashreplace"), digest_size=16).digest()

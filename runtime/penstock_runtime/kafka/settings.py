@@ -23,7 +23,7 @@ PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
     "batch.num.messages": 100_000,
     "message.max.bytes": 1_048_576,  # Java's max.request.size
 }
-# The queue is bounded by us, in order (see `Outbox`): librdkafka's bound would refuse single records and let others pass.
+# `ProducerBuffer` bounds the queue, in order: librdkafka's bound would refuse single records and let others pass.
 _UNBOUNDED: Final = {"queue.buffering.max.messages": 0, "queue.buffering.max.kbytes": 2_097_151}
 _IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _MOST_IN_FLIGHT: Final = 5

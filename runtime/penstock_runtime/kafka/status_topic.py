@@ -1,6 +1,6 @@
-"""Records of the status topic: Connect's own (`penstock_model.connect.status_records`) and ours (incarnations).
+"""Records of the status topic: Kafka Connect's (`penstock_model.connect.status_records`) and incarnation records.
 
-Ours start with `penstock-`; a Kafka Connect worker on the same topic logs one warning for each and passes over them.
+Penstock's own keys start with `penstock-`; a Kafka Connect worker on the same topic logs a warning for each such record.
 """
 
 import json
@@ -15,29 +15,29 @@ __all__ = ["Incarnation", "State", "connector_status", "incarnated_tasks", "inca
 
 
 def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> Incarnation | None:
-    """The greatest incarnation among records, which need not be the last: an old life may write late."""
+    """The greatest incarnation among records, not the last: an earlier process of the task may write late."""
     key = incarnation_key(connector, task)
-    found = [Incarnation.of(value) for k, value in entries if k == key and value is not None]
-    return max(found, default=None)
+    incarnations = [Incarnation.of(value) for k, value in entries if k == key and value is not None]
+    return max(incarnations, default=None)
 
 
 def named_ids(entries: Iterable[Entry], connector: str, task: int) -> frozenset[str]:
-    """The drivers' transactional ids that records of this task name; older records name none."""
+    """The drivers' transactional ids in the records of this task; records of older releases hold none."""
     key = incarnation_key(connector, task)
     return frozenset(name for k, v in entries if k == key and v is not None for name in json.loads(v).get("ids", ()))
 
 
 def incarnated_tasks(entries: Iterable[Entry], connector: str) -> dict[int, Incarnation]:
-    """The greatest incarnation of every task that this connector ever had."""
+    """The greatest incarnation of every task that this connector has ever had, by task."""
     tasks: dict[int, Incarnation] = {}
     for key, value in entries:
         if value is None or not key.startswith(b'["penstock-incarnation"'):
             continue
         try:
             _, name, task = json.loads(key)
-        except (ValueError, RecursionError):  # no key of ours: the topic is written by others, too
+        except (ValueError, RecursionError):  # not written by Penstock
             continue
         if name == connector:
-            one = Incarnation.of(value)
-            tasks[task] = max(one, tasks.get(task, one))
+            incarnation = Incarnation.of(value)
+            tasks[task] = max(incarnation, tasks.get(task, incarnation))
     return tasks

@@ -6,30 +6,30 @@ from penstock_model.connect.topic_creation import PREFIX, TopicRules
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["RuledTopics"]
+__all__ = ["TopicCreator"]
 
 
-class RuledTopics:
-    """The topics that one process writes to. Each is looked for once: one that is deleted later is not created again.
+class TopicCreator:
+    """Creates the topics that one process writes to. Each is checked once: one that is deleted later is not created again.
 
     Args:
-        settings: how to connect; topics are where producers write.
-        rules: of the source.
+        settings: how to connect; topics are created on the cluster that producers write to.
+        rules: the source's `topic.creation.*`.
     """
 
     def __init__(self, settings: ClientSettings, rules: TopicRules) -> None:
         self._settings = settings
         self._rules = rules
-        self._there: set[str] = set()
+        self._existing: set[str] = set()
 
     def ensure(self, topics: Iterable[str]) -> None:
-        """See that these topics are there; what exists stays as it is.
+        """Create those of these topics that do not exist; existing ones stay as they are.
 
         Raises:
             RetriableError: no broker answered.
-            ConnectError: one of them cannot be created, or may not be. `errors.tolerance` does not cover that.
+            ConnectError: a topic cannot be created, or the right is missing. `errors.tolerance` does not cover that.
         """
-        missing = sorted({*topics} - self._there)
+        missing = sorted({*topics} - self._existing)
         if not missing:
             return
         admin = Admin(self._settings, servers=self._settings.bootstrap)
@@ -42,4 +42,4 @@ class RuledTopics:
                 settings=group.settings,
                 named_by=f"{PREFIX}{group.name}",
             )
-            self._there.add(topic)
+            self._existing.add(topic)

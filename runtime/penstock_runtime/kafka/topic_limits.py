@@ -1,4 +1,4 @@
-"""The largest batch that each topic takes, `max.message.bytes`: brokers hold it against a client's whole batches."""
+"""The largest batch that each topic takes, `max.message.bytes`: brokers apply it to whole batches of a client."""
 
 import logging
 import time
@@ -13,19 +13,20 @@ __all__ = ["TopicLimits"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 5.0
-"""Between two questions about one topic."""
-_FORGET: Final = 60.0
+"""Between two requests about one topic."""
+_UNKNOWN_SECONDS: Final = 60.0
+"""After which a topic whose limit is not known is asked for again."""
 _SHRINK: Final = 16
 
 
 class TopicLimits:
-    """The limits of the topics that one process writes to, each asked for once, all new ones in one request.
+    """The limits of the topics that one process writes to. Asks for each once, for all new ones in one request.
 
-    Where the brokers do not say (the principal may not describe a topic, or it does not exist yet), a limit is assumed
-    once a batch was refused; it holds for batches, and no record is refused by it.
+    If the brokers do not tell a limit (the principal may not describe the topic, or it does not exist yet), one is assumed
+    once a batch was refused. It bounds batches only: no record is refused for it.
 
     Attributes:
-        least: of all topics, known or assumed; None while none is.
+        least: the least limit of all topics, known or assumed; None: no limit is known or assumed.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -36,34 +37,34 @@ class TopicLimits:
         self.least: int | None = None
 
     def known(self, topic: str) -> int | None:
-        """What the brokers said."""
+        """The limit that the brokers told."""
         return self._known.get(topic)
 
     def asked(self, topic: str) -> bool:
-        """Whether there is nothing to ask for."""
+        """Whether the limit was asked for."""
         return topic in self._asked
 
     def learn(self, topics: Iterable[str]) -> None:
-        """Ask for those that were not asked for yet; where nobody answers, go on without knowing."""
+        """Ask for limits that were not asked for yet; without an answer they stay unknown."""
         if new := [t for t in topics if t not in self._asked]:
             self._ask(new)
 
     def renew(self, topics: Iterable[str]) -> None:
-        """Ask again, where some seconds have passed: somebody may have changed a limit."""
+        """Ask again after some seconds, since a limit may have been changed."""
         now = time.monotonic()
         if old := [t for t in topics if now - self._asked.get(t, 0.0) > _SECONDS]:
             self._ask(old)
 
     def forget_unknown(self) -> None:
-        """Ask again for those that told nothing for a minute, when they are written to next: they may exist by now."""
-        then = time.monotonic() - _FORGET
-        for topic in [t for t, asked in self._asked.items() if asked < then and t not in self._known]:
+        """Ask again, at the next write, for limits that have been unknown for a minute: the topics may exist by now."""
+        earliest = time.monotonic() - _UNKNOWN_SECONDS
+        for topic in [t for t, asked in self._asked.items() if asked < earliest and t not in self._known]:
             del self._asked[topic]
 
     def refused(self, topic: str, batch_size: int) -> None:
-        """A batch of this size at most was too large for the topic."""
+        """Record that a batch of at most this size was too large for the topic."""
         if self._assumed.get(topic, batch_size) < batch_size:
-            return  # a batch that was made before that was known
+            return  # the batch was built before the limit was assumed
         self._ask([topic])
         if self._known.get(topic, batch_size) >= batch_size:
             self._assumed[topic] = max(1, batch_size // _SHRINK)
@@ -71,7 +72,7 @@ class TopicLimits:
                 "Topic '%s' refused a batch of up to %d bytes, and its max.message.bytes is not known or says otherwise: "
                 "batches of %d bytes from now on", topic, batch_size, self._assumed[topic],
             )  # fmt: skip
-        self._count()
+        self._update_least()
 
     def _ask(self, topics: list[str]) -> None:
         self._asked |= dict.fromkeys(topics, time.monotonic())
@@ -81,7 +82,7 @@ class TopicLimits:
         except ConnectError as e:
             log.debug("Cannot ask for the limits of topics: %s", e)
         self._known |= found
-        self._count()
+        self._update_least()
 
-    def _count(self) -> None:
+    def _update_least(self) -> None:
         self.least = min((*self._known.values(), *self._assumed.values()), default=None)

@@ -1,4 +1,4 @@
-"""How many partitions the topics have that a process names partitions of; topics grow while it runs."""
+"""Checks that the partitions that a process names exist. Topics may get partitions while it runs."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ _SECONDS: Final = 10.0
 
 
 class TopicPartitions:
-    """Partitions by topic. A partition that is not known is asked for, as Java's producer does, for `max.block.ms`.
+    """The numbers of partitions by topic. Waits for an unknown partition for `max.block.ms`, as Java's producer does.
 
     Args:
         stopping: ends the wait.
@@ -31,12 +31,12 @@ class TopicPartitions:
     def missing(
         self, named: Iterable[tuple[str, int | None]], producer: Producer, seconds: float
     ) -> dict[tuple[str, int], ConnectError]:
-        """Those of these partitions that do not exist, also after the wait, with what to say of them.
+        """Those of these partitions that do not exist, not even after the wait, each with its error.
 
         Args:
             named: topics and partitions; None, or a negative one, is the producer's choice.
-            producer: whose metadata is brought up to date.
-            seconds: to wait for a partition; not again for one that was waited for in vain, for as long.
+            producer: its metadata is refreshed.
+            seconds: to wait for a partition. A partition that was awaited in vain is not awaited again for as long.
 
         Raises:
             RetriableError: no broker answers; or the task is to stop.
@@ -48,7 +48,7 @@ class TopicPartitions:
         deadline = now + seconds if any(self._waited.get(at, 0.0) <= now for at in unknown) else now
         while True:
             absent = {t for t in {t for t, _ in unknown} if not self._ask(t, producer)}
-            # A topic that is not there is waited for elsewhere.
+            # `ProducerBuffer` waits for topics that do not exist.
             unknown = {(t, p) for t, p in unknown if t not in absent and p >= self._counts[t]}
             if not unknown or time.monotonic() >= deadline:
                 break
@@ -69,18 +69,18 @@ class TopicPartitions:
     def _ask(self, topic: str, producer: Producer) -> bool:
         doing = f"Asking for the partitions of topic '{topic}'"
         with translating(doing):
-            found = producer.list_topics(topic, timeout=_SECONDS).topics[topic]
-        if found.error is not None and found.error.code() not in (
+            metadata = producer.list_topics(topic, timeout=_SECONDS).topics[topic]
+        if metadata.error is not None and metadata.error.code() not in (
             KafkaError.UNKNOWN_TOPIC_OR_PART,
             KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
             KafkaError.LEADER_NOT_AVAILABLE,
-            KafkaError.TOPIC_AUTHORIZATION_FAILED,  # told when a record goes there
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,  # reported when a record is sent there
         ):
-            ours = translated(found.error, doing)
+            ours = translated(metadata.error, doing)
             if isinstance(ours, RetriableError):
                 raise ours
-        self._counts[topic] = len(found.partitions)
-        return bool(found.partitions)
+        self._counts[topic] = len(metadata.partitions)
+        return bool(metadata.partitions)
 
 
 def _text(topic: str, partition: int) -> str:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.errors import AUTHORIZATION, REFUSED, Fenced, TransactionAborted, translated, translating
-from penstock_runtime.kafka.producer_buffer import Outbox, Outgoing, Refused
+from penstock_runtime.kafka.producer_buffer import Outgoing, ProducerBuffer, Refused
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.liveness import LOOP
@@ -25,14 +25,14 @@ _SLICE: Final = 1.0
 class TransactionalProducer:
     """One transactional id, kept across batches; used by one thread.
 
-    After any error but a refused record it is of no more use: `close` it, and let the engine decide what comes next.
+    After any error but a refused record it cannot be used any more: `close` it; the task decides what comes next.
 
     Args:
         settings: how to connect.
-        transactional_id: every producer that has it is shut out.
+        transactional_id: every other producer that has it is fenced.
         client_id: as brokers see it.
-        refusals: what was known of refused records before; None begins anew.
-        check: called after each taking over of the id; raises where somebody newer may write (rule 3 of `incarnation`).
+        refusals: what earlier producers knew about refused records; None: nothing.
+        check: called each time the id was taken over; raises if a newer process may write (rule 3 of `incarnation`).
 
     Raises:
         Fenced, RetriableError, ConnectError: as `init_transactions` went.
@@ -50,36 +50,36 @@ class TransactionalProducer:
         self._open = False
         self._closed = True
         self._void: str | None = None
-        self._make()
-        self._outbox = Outbox(
+        self._start()
+        self._buffer = ProducerBuffer(
             self._producer, refusals=self._refusals, batch_size=self._batch_size, bytes_limit=settings.queue_bytes,
-            patience=self.timeout, block=min(settings.max_block, self.timeout / 2), servers=settings.bootstrap,
-            anew=self._begin_anew,
+            delivery_seconds=self.timeout, max_block=min(settings.max_block, self.timeout / 2), servers=settings.bootstrap,
+            begin_again=self._begin_again,
         )  # fmt: skip
 
     def begin(self) -> None:
         """Begin a transaction. The broker hears of it with the first record.
 
         Raises:
-            Superseded: somebody newer may write.
-            Fenced, TransactionAborted, ConnectError: the producer is of no more use.
+            Superseded: a newer process may write.
+            Fenced, TransactionAborted, ConnectError: the producer cannot be used any more.
         """
         if self._refusals.outdates(self._batch_size, isolating=self._isolating):
-            self._remake()
+            self._restart()
         with translating("Beginning a transaction"):
             self._producer.begin_transaction()
-        self._outbox.forget()
+        self._buffer.reset()
         self._open, self._void = True, None
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
         """Add records to the transaction; waits while the queue is full. Returns those that client or brokers refuse.
 
-        Raises: as `Outbox.give`.
+        Raises: as `ProducerBuffer.append`.
         """
         try:
-            return self._outbox.give(outgoing)
+            return self._buffer.append(outgoing)
         except TransactionAborted as e:
-            if self._closed:  # the next client could not be made, and the one before has nothing to tell
+            if self._closed:  # the next client could not be started, and the one before reports nothing
                 raise
             self._await_cause()
             raise self._refused() or self._not_authorized() or e from e
@@ -96,7 +96,7 @@ class TransactionalProducer:
         if self._void is not None:
             raise TransactionAborted(self._void)
         try:
-            _in_slices(self._producer, self._producer.commit_transaction, self.timeout, self._outbox.ask)
+            _in_slices(self._producer, self._producer.commit_transaction, self.timeout, self._buffer.check_topics)
         except RetriableError as e:
             raise TransactionAborted(str(e)) from e
         except KafkaException as e:
@@ -104,7 +104,7 @@ class TransactionalProducer:
             ours = translated(error, "Committing a transaction")
             if isinstance(ours, Fenced) or error.code() in AUTHORIZATION:
                 raise ours from e
-            if error.code() in REFUSED and not self._outbox.losses.refused:
+            if error.code() in REFUSED and not self._buffer.losses.refused:
                 self._refusals.isolate(set(), self._batch_size)
             raise self._refused() or TransactionAborted(str(ours)) from e
         self._open = False
@@ -133,7 +133,7 @@ class TransactionalProducer:
                 self._producer.purge()
                 self._producer.close()
 
-    def _make(self) -> None:
+    def _start(self) -> None:
         settings = self._settings
         config = settings.for_producer(transactional_id=self.transactional_id, client_id=self._client_id)
         config = self._refusals.fit(config)
@@ -151,32 +151,32 @@ class TransactionalProducer:
             self.close()
             raise
 
-    def _remake(self) -> None:
-        """Let go of the client and make another, as another's properties are wanted, or its transaction is void."""
+    def _restart(self) -> None:
+        """Replace the client, since other properties are needed, or its transaction is void."""
         self.close()
         try:
-            self._make()
-        except RetriableError as e:  # to try again is the engine's, with another producer
+            self._start()
+        except RetriableError as e:  # the task tries again, with another producer
             raise TransactionAborted(str(e)) from e
-        self._outbox.go_on_with(self._producer, self._batch_size)
+        self._buffer.replace_producer(self._producer, self._batch_size)
 
-    def _begin_anew(self) -> None:
+    def _begin_again(self) -> None:
         self._void = "Kafka refused records of this transaction, each by itself; the batch comes again without them"
-        self._remake()
+        self._restart()
         with translating("Beginning a transaction"):
             self._producer.begin_transaction()
 
     def _await_cause(self) -> None:
-        """The client tells of a refused record soon after it knows that the transaction is void."""
+        """Wait a moment: the client reports a refused record soon after it knows that the transaction is void."""
         deadline = time.monotonic() + _SLICE
         with suppress(KafkaException):
-            while not self._outbox.losses.refused and time.monotonic() < deadline:
+            while not self._buffer.losses.refused and time.monotonic() < deadline:
                 self._producer.poll(0.05)
 
     def _not_authorized(self) -> ConnectError | None:
-        """The missing right for which the transaction is void, if it is one.
+        """The missing right that made the transaction void, if that is the reason.
 
-        Only `commit_transaction` tells why a transaction that takes no more records is void; it commits none that is.
+        Only `commit_transaction` reports why a transaction is void; it commits no void transaction.
         """
         try:
             self._producer.commit_transaction(_SLICE)
@@ -186,7 +186,7 @@ class TransactionalProducer:
         return None
 
     def _refused(self) -> TransactionAborted | None:
-        losses = self._outbox.losses
+        losses = self._buffer.losses
         if not losses.refused:
             return None
         self._refusals.isolate(losses.too_large, self._batch_size)
@@ -197,14 +197,14 @@ class TransactionalProducer:
 
 
 def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
-    """End every transaction of these ids and shut their producers out, several at a time.
+    """End every transaction of these ids and fence their producers, several at a time.
 
     Raises:
-        RetriableError: the brokers did not answer in time; nothing is known of the ids that are left.
+        RetriableError: the brokers did not answer in time; the state of the remaining ids is unknown.
         ConnectError: not authorised, say.
     """
 
-    def one(transactional_id: str) -> None:
+    def fence_id(transactional_id: str) -> None:
         with translating(f"Taking over transactional id {transactional_id} at {settings.bootstrap}"):
             producer = Producer(settings.for_producer(transactional_id=transactional_id, client_id="penstock-fence"))
         try:
@@ -215,7 +215,7 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
 
     ids: Sequence[str] = sorted(set(transactional_ids))
     with ThreadPoolExecutor(max_workers=min(8, max(1, len(ids)))) as pool:
-        list(pool.map(one, ids))
+        list(pool.map(fence_id, ids))
 
 
 def _init(producer: Producer, transactional_id: str, servers: str) -> None:

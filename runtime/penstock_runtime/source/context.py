@@ -12,7 +12,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.producer import write_alone
-from penstock_runtime.kafka.topic_creation import RuledTopics
+from penstock_runtime.kafka.topic_creation import TopicCreator
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.delivery import Delivery
 from penstock_runtime.source.process import SourceProcess
@@ -123,7 +123,7 @@ class SourceContext(TaskContext):
             forbidden=self.offsets_topic if self.exactly_once else None,
             stopping=stopping,
             redact=self.redactor,
-            create_topics=None if self.topic_rules is None else RuledTopics(self.settings, self.topic_rules).ensure,
+            create_topics=None if self.topic_rules is None else TopicCreator(self.settings, self.topic_rules).ensure,
             bury_alone=partial(
                 write_alone, self.settings, f"connector-dlq-producer-{self.spec.connector}-{self.spec.task}"
             ),

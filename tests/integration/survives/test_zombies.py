@@ -347,7 +347,7 @@ def test_each_call_of_a_fenced_producer_says_so_in_our_words(world: World) -> No
         producer = TransactionalProducer(small, world.ids.slot(1), client_id="zombie")
         producer.begin()
         producer.send(Outgoing(length=1, topic=world.topic, value=[b"x" * 900]))
-        producer._outbox.await_all(10)
+        producer._buffer.await_all(10)
         transactions.fence(world.settings, [world.ids.slot(1)])
         try:
             with pytest.raises(ConnectError) as e:
