@@ -1,4 +1,4 @@
-"""The status topic, read all the time and written now and then. The only package here that knows `confluent_kafka`."""
+"""Reads and writes the status topic. The only package of the operator that imports `confluent_kafka`."""
 
 from penstock_operator.kafka.records import ActiveTopic
 from penstock_operator.kafka.status_topic import StatusTopic

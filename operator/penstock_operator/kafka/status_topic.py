@@ -1,4 +1,4 @@
-"""The status topic: what tasks tell the operator, and the few records that the operator writes."""
+"""The status topic: the reports of tasks, and the few records that the operator writes."""
 
 import logging
 import threading
@@ -42,24 +42,24 @@ _CHECK: Final = 30.0
 """Seconds between two checks of the topic."""
 _CHECK_IN_TROUBLE: Final = 2.0
 _STATE_SECONDS: Final = 3.0
-"""A state that comes late is a lie: its client gives it up before whoever writes it goes on."""
-_CARRIED: Final = 64 << 10
-"""Characters of records that a short pod's request may hold, of 1 MiB that a ConfigMap holds."""
-_CARRIED_BY_TASK: Final = 8 << 10
+"""A state that arrives late is false by then: its client gives it up before the caller of `write_states` goes on."""
+_SNAPSHOT: Final = 64 << 10
+"""Bytes of records that a job pod's request may hold, of 1 MiB that a ConfigMap holds."""
+_SNAPSHOT_OF_TASK: Final = 8 << 10
 
 
 class StatusTopic:
-    """Reads all of the status topic in a thread of its own, from the beginning, and keeps the latest of what matters.
+    """Reads all of the status topic in a thread of its own, and keeps the latest record of each key that matters.
 
-    Starts at once, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first short pod
-    makes it, and it is noticed within seconds. A topic made anew is read anew. Reads may come from any thread and never
-    block; what is written is seen by them when it has come back.
+    Starts at once, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first job pod
+    creates it, which is noticed within seconds. A topic that was created again is read again. The methods that read may be
+    called from any thread and never block; they return what was written once it was read back.
 
     Args:
-        settings: of the release.
-        on_change: called from the thread with a Connect name, whenever a reader would see something else of it.
+        settings: the release's.
+        on_change: called from the thread with a Connect name, whenever what is known about it has changed.
         on_turn: called from the thread when `trouble` or `caught_up` changed.
-        permit: asked before records are written that may take so many seconds to arrive; raises where they must not be.
+        permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class StatusTopic:
         self._hurry = threading.Event()
         self._looked = threading.Condition()
         self._looks = 0
-        self._turned = time.monotonic()
+        self._last_beat = time.monotonic()
         worker = settings.worker_now
         self._writer = Writer(worker, self._topic, self._sentence, permit=permit)
         self._state_writer = Writer(worker, self._topic, self._sentence, seconds=_STATE_SECONDS, permit=permit)
@@ -91,11 +91,11 @@ class StatusTopic:
 
     @property
     def exists(self) -> bool:
-        """Whether the topic was there when it was looked for last."""
+        """Whether the topic existed when it was looked for last."""
         return self._exists
 
     def look(self, timeout: float = 5.0) -> bool:
-        """Look for the topic now, where it was not there; whether it is, and has been read to its end. Blocks."""
+        """Look for the topic now, if it did not exist; return whether it does, and has been read to its end. Blocks."""
         for _ in range(2):  # the first may have been under way before this call
             with self._looked:
                 seen = self._looks + 1
@@ -105,11 +105,11 @@ class StatusTopic:
 
     @property
     def turn_age(self) -> float:
-        """Seconds since the thread gave a sign of life; infinite when it is dead. Some seconds are usual."""
-        return time.monotonic() - self._turned if self._thread.is_alive() else float("inf")
+        """Seconds since the last heartbeat of the thread; infinite when it is dead. Some seconds are usual."""
+        return time.monotonic() - self._last_beat if self._thread.is_alive() else float("inf")
 
     def reports(self, connector: str) -> Mapping[int, Report]:
-        """The latest report of each task, by its number; also of lives that are over."""
+        """The latest report of each task, by its number; also of tasks that have ended."""
         with self._lock:
             return self._records.reports(connector)
 
@@ -119,12 +119,12 @@ class StatusTopic:
             return self._records.active_topics(connector)
 
     def control(self, connector: str) -> Control | None:
-        """What its running tasks are told."""
+        """The latest control record for its running tasks."""
         with self._lock:
             return self._records.control(connector)
 
     def claim(self, connector: str) -> Claim | None:
-        """Who owns the name."""
+        """The latest claim of the name."""
         with self._lock:
             return self._records.claim(connector)
 
@@ -134,24 +134,24 @@ class StatusTopic:
             return self._records.claimed(namespace, connector, uid)
 
     def standing(self, connector: str) -> Standing | None:
-        """The greatest that the incarnation records of its tasks tell: tasks of a smaller one leave."""
+        """The greatest in the incarnation records of its tasks: tasks of a smaller one end."""
         with self._lock:
             return self._records.standing(connector)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
-        """Kafka Connect's states of the connector and of its tasks, by key, whoever wrote them."""
+        """Kafka Connect's states of the connector and of its tasks, by key, also those that others wrote."""
         with self._lock:
             return self._records.states(connector)
 
     def snapshot(self, connector: str, task: int | None = None) -> StatusSnapshot | None:
-        """What was read of a connector, and up to where, for a pod that goes on from there.
+        """What was read about a connector, and up to which position, for a pod that continues from there.
 
         Args:
             connector: its Connect name.
-            task: for this task alone; None: for whoever shuts out all of them.
+            task: for this task alone; None: for a job pod that fences all of them.
 
         Returns:
-            None: the topic is not known well enough, or it is too much for a pod's request; the pod reads all of it.
+            None: the topic was not read to its end, or the records are too many for a pod; the pod reads all of the topic.
         """
         with self._lock:
             position = self._position
@@ -163,17 +163,17 @@ class StatusTopic:
             texts = tuple((key.decode(), value.decode()) for key, value in records)
         except UnicodeDecodeError:
             return None
-        if sum(len(key) + len(value) for key, value in records) > (_CARRIED if task is None else _CARRIED_BY_TASK):
+        if sum(len(key) + len(value) for key, value in records) > (_SNAPSHOT if task is None else _SNAPSHOT_OF_TASK):
             return None
         return StatusSnapshot(topic_id=position.topic_id, ends=position.ends, records=texts, generation=generation)
 
     def names(self) -> Collection[str]:
-        """Every Connect name with reports, a control or a claim."""
+        """Every Connect name with reports, a control record or a claim."""
         with self._lock:
             return self._records.names()
 
     def write(self, entries: Sequence[Entry], timeout: float = 5.0) -> None:
-        """Write records and wait until all brokers in charge have them.
+        """Write records and wait until all replicas have them.
 
         Raises:
             Unavailable: not in time, or refused; they may still arrive.
@@ -184,7 +184,7 @@ class StatusTopic:
         """Write Kafka Connect's states, in their order; `states` knows of them from then on.
 
         Raises:
-            Unavailable: not in time, or refused; they will not arrive later, beyond what was under way.
+            Unavailable: not in time, or refused; they will not arrive later, apart from those that were being sent.
         """
         self._write(self._state_writer, entries, _STATE_SECONDS + 1.0)
         with self._lock:
@@ -194,7 +194,7 @@ class StatusTopic:
     def _write(self, writer: Writer, entries: Sequence[Entry], timeout: float) -> None:
         if not entries:
             return
-        if not self._exists:  # a producer would have the broker make the topic, as its defaults are: not compacted
+        if not self._exists:  # the broker might create the topic for a producer, with its defaults: not compacted
             raise Unavailable(self.trouble or f"Topic {self._topic} does not exist yet")
         try:
             writer.write(entries, timeout)
@@ -202,7 +202,7 @@ class StatusTopic:
             raise Unavailable(f"The worker configuration cannot be resolved: {e}") from e
 
     def forget(self, connector: str) -> None:
-        """Remove all that is known of a connector: reports, control, claim, active topics, Connect's states.
+        """Remove all records of a connector: reports, control record, claim, active topics, Connect's states.
 
         Raises:
             Unavailable: as `write`.
@@ -241,7 +241,7 @@ class StatusTopic:
                 log.exception("Reading the status topic failed; it is tried again")
                 self._set_trouble("The status topic cannot be read for a reason that is in the operator's log")
             failures = 0 if time.monotonic() - begun > _BACKOFF.longest else failures + 1
-            self._turn()
+            self._beat()
             self._stopping.wait(_PAUSE if self.trouble is None or not failures else _BACKOFF.pause(failures))
 
     def _follow(self) -> None:
@@ -283,7 +283,7 @@ class StatusTopic:
                     self._set_trouble(self._sentence(error))
                     if needs_other_settings(error):
                         return
-                self._turn()
+                self._beat()
                 if reader.beginnings != beginnings:
                     records, beginnings = Records(), reader.beginnings
                 self._take(records, entries, reader)
@@ -316,7 +316,7 @@ class StatusTopic:
             self._looked.notify_all()
 
     def _show(self, records: Records, position: TopicPosition | None) -> None:
-        """Show all of these from now on."""
+        """Make these the records that are known."""
         with self._lock:
             before, self._records, self._position = self._records, records, position
         for name in {*before.all_names(), *records.all_names()}:
@@ -337,15 +337,15 @@ class StatusTopic:
             log.info("Kafka at %s is reached", self._servers)
         self._on_turn()
 
-    def _turn(self) -> None:
-        self._turned = time.monotonic()
+    def _beat(self) -> None:
+        self._last_beat = time.monotonic()
 
     def _sentence(self, error: KafkaError) -> str:
         return trouble_sentence(error, self._servers, self._topic, self._settings.at_start.redact)
 
 
 def _put(records: Records, key: bytes, value: bytes | None) -> str | None:
-    """Take a record that anybody may have written: one that cannot be dealt with ends the reading for no other."""
+    """Take a record, which anyone may have written: one that cannot be read must not end the reading of the others."""
     try:
         return records.put(key, value)
     except Exception:

@@ -73,7 +73,7 @@ def test_a_tombstone_removes_and_what_is_empty_leaves_nothing() -> None:
     records.put(report_key(NAME, 0), report())
     assert records.put(report_key(NAME, 0), None) == NAME
     assert records.put(report_key(NAME, 0), None) is None
-    assert not records._of
+    assert not records._connectors
 
 
 def test_control_and_claim_are_read() -> None:
