@@ -1,8 +1,8 @@
 """Plans: when one is due, what belongs to it, and how it is kept in a ConfigMap. Pure.
 
-A plan holds everything that its tasks' pods are made from but the Connector's own template: a task that is lost comes back
-as it was, whatever is asked for by then. A plan belongs to everything that it depends on (`due`); equal inputs are never
-planned twice.
+A plan holds everything that its tasks' pods are made from but the Connector's own template, so that a lost task is replaced
+by an equal one, whatever is asked for by then. The hash of its inputs (`due`) names it; equal inputs are never planned
+twice.
 """
 
 import json
@@ -21,12 +21,12 @@ from penstock_operator.settings import Resources, Settings
 
 __all__ = ["LifeOf", "Plan", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]
 
-_ABOUT: Final = "plan.json"
-_WHERE: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
-"""Offsets, by the kind of connector."""
+_PLAN_KEY: Final = "plan.json"
+_OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
+"""Where the offsets of each kind of connector are."""
 _IGNORED: Final = "ignored"
 _UNSEEN: Final = "unseen"
-"""Of secrets, in `own`."""
+"""In the place of the hash of the Secrets, in `own`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Shape:
 
     Attributes:
         image: of the task's container.
-        pull_policy, pull_secrets: how the image is had; running pods need neither.
+        pull_policy, pull_secrets: how the image is pulled; running pods need neither.
         resources: of the container, where the Connector's template says nothing else.
         secrets: names of the Secrets that are mounted.
         pod_security_context, security_context: of the pod, and of the container.
@@ -51,10 +51,10 @@ class Shape:
 
     @classmethod
     def of(cls, settings: Settings, secrets: tuple[str, ...]) -> "Shape":
-        """What is asked for now."""
+        """The shape that is asked for now."""
         images, task = settings.images, settings.task
         return cls(
-            images.runtime, images.pull_policy, images.pull_secrets, _plain(task.resources), secrets,
+            images.runtime, images.pull_policy, images.pull_secrets, _resources_json(task.resources), secrets,
             task.pod_security_context, task.security_context,
         )  # fmt: skip
 
@@ -65,7 +65,7 @@ class Shape:
 
     @property
     def proved(self) -> tuple[Any, ...]:
-        """What a pod must have started with before it is taken up."""
+        """The part with which a job pod must have started before task pods get it."""
         return self.image, self.pull_policy, self.pull_secrets, *self.contexts
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Plan:
     """A validated configuration, split into tasks, and the shape of their pods.
 
     Attributes:
-        hash: what it belongs to (`due`).
+        hash: of its inputs (`due`).
         kind, class_name, version: of the connector's plugin.
         tasks: the task specs, as texts of the ConfigMap.
         warnings: what the author should know.
@@ -100,7 +100,7 @@ class Plan:
         shape: of its tasks' pods; None: an earlier release kept it, which did not write that down.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
-        earlier_kinds: other kinds that this Connector had before, whose offsets stand under its name.
+        earlier_kinds: other kinds of which this Connector was before, whose offsets are kept under its name.
         answers_health: whether the runtime that made it answers for its tasks' health; an earlier release's does not.
     """
 
@@ -124,7 +124,7 @@ class Plan:
         cls, asked: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
         restarted: str = "", last: "Plan | None" = None,
     ) -> "Plan":  # fmt: skip
-        """The plan that a short pod made, which had that shape; after the last one."""
+        """The plan in the answer of a job pod that had this shape; `last` is the plan before it."""
         before = () if last is None else (*last.earlier_kinds, last.kind)
         return cls(
             due(asked, shape), answer.kind, answer.class_name, answer.version, answer.tasks, warnings, secrets or "",
@@ -138,17 +138,19 @@ class Plan:
         return replace(self, hash=due(self.asked, shape), shape=shape, created=0.0)
 
     def digest(self, task: int) -> str:
-        """Of a task's spec."""
+        """The digest of a task's spec."""
         return self.digests[task] if self.digests else _digests(self.tasks[task : task + 1])[0]
 
     def fence(self, connect_name: str) -> str:
-        """Equal for plans whose tasks may take over from each other one by one, without shutting out all of them."""
+        """Equal for plans whose tasks may replace each other one by one, without fencing all of them first."""
         return names.digest(connect_name, self.kind, self.class_name, len(self.tasks))
 
     @property
     def left_behind(self) -> str:
-        """What offsets of earlier kinds stand under its name and are not its own any more; empty: none."""
-        return " and ".join(f"those of its time as a {k} ({_WHERE.get(k, 'its offsets')})" for k in self.earlier_kinds)
+        """Which offsets of earlier kinds are kept under its name, and not used by this kind; empty: none."""
+        return " and ".join(
+            f"those of its time as a {k} ({_OFFSETS_OF.get(k, 'its offsets')})" for k in self.earlier_kinds
+        )
 
     def versions(self, task: int) -> dict[str, str]:
         """The plugin versions of a task, by place."""
@@ -160,7 +162,7 @@ LifeOf = Callable[[Plan, int], str]
 
 
 def due(asked_for: str, shape: Shape) -> str:
-    """What a connector's tasks depend on but for its template, as a hash: it names the plan."""
+    """The hash of all inputs of a connector's tasks but for its template: it names the plan."""
     return names.digest(asked_for, shape.to_json())
 
 
@@ -168,13 +170,13 @@ def asked(
     connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = "",
     last: "Plan | None" = None,
 ) -> str:  # fmt: skip
-    """What splitting a connector into tasks depends on, as a hash: its plugin is asked again when it changes.
+    """The hash of what splitting a connector into tasks depends on: its plugin is asked again when it changes.
 
     Args:
         connector: the resource.
         worker: the worker configuration, as written.
-        runtime_image: that plans and runs it.
-        secrets: what its references name: a missing one is planned with, too, so that all that is wrong is told.
+        runtime_image: of its job pods and task pods.
+        secrets: what its references name; it is planned with missing ones, too, so that all problems are reported at once.
         restarted: the last token that asked for a restart of the connector: that plans again, too.
         last: the plan that its tasks are made from.
     """
@@ -187,7 +189,7 @@ def asked(
 
 
 def in_force(connector: Connector, secrets: Secrets, last: "Plan | None", restarted: str = "") -> str:
-    """The hash of the secrets that a connector's tasks are to have; empty: nobody looks.
+    """The hash of the Secrets that a connector's tasks are to have; empty: Secrets are not read.
 
     With `onSecretChange: Ignore`, or where the release does not look at Secrets, it stays that of the last plan, so that
     neither a changed Secret nor a change of either setting restarts anything; and so it does where no Secret is named, so
@@ -201,7 +203,7 @@ def in_force(connector: Connector, secrets: Secrets, last: "Plan | None", restar
 
 
 def own(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False) -> str:
-    """Of that, what is the Connector's own and not the release's: such a change waits for nobody (`is_other`).
+    """The part of `asked` that is the Connector's own and not the release's: its changes wait for no rollout (`is_other`).
 
     Args:
         connector: the resource.
@@ -218,11 +220,11 @@ def own(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled:
 def is_other(before: str, now: str) -> bool:
     """Whether two values of `own` differ in what is the Connector's own.
 
-    Secrets that were looked at under two keys of the release, or only once, cannot be compared: that they look otherwise
-    is the release's doing.
+    Secrets that were hashed with two keys of the release, or only once, cannot be compared: the difference then counts as
+    one of the release.
     """
     (spec, parted, secrets), (spec_now, _, secrets_now) = before.partition(":"), now.partition(":")
-    if before and not parted:  # one hash of all: an earlier operator's, of which nothing can be said
+    if before and not parted:  # one hash of all, by an earlier operator: its parts cannot be compared
         return False
     if spec != spec_now or secrets == secrets_now:
         return spec != spec_now
@@ -233,13 +235,13 @@ def is_other(before: str, now: str) -> bool:
 
 
 def release(settings: Settings) -> str:
-    """What a release gives to every plan, as a hash: with another one all Connectors are to be brought up to date."""
+    """The hash of what a release gives to every plan: with another one all Connectors are to be brought up to date."""
     return names.digest(dict(settings.worker), Shape.of(settings, ()).to_json())
 
 
 def manifest(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The ConfigMap that keeps a plan."""
-    about = {
+    header = {
         "hash": plan.hash, "kind": plan.kind, "class": plan.class_name, "version": plan.version,
         "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets, "asked": plan.asked,
         "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
@@ -252,33 +254,40 @@ def manifest(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "ConfigMap",
         "metadata": dict(metadata),
         "immutable": True,
-        "data": {_ABOUT: json.dumps(about, sort_keys=True), **data},
+        "data": {_PLAN_KEY: json.dumps(header, sort_keys=True), **data},
     }
 
 
 def stored(config_map: Mapping[str, Any]) -> Plan | None:
-    """The plan in a ConfigMap; None when it holds none that we can read (a newer operator's, say), or one made up.
+    """The plan in a ConfigMap; None: it cannot be read, or its hash is not that of its shape.
 
-    Whoever may write ConfigMaps may write one like it. Its hash, which status and operator know a plan by, is that of its
-    shape: so nobody gives a pod an image, or rights, that the release did not.
+    Users who may write ConfigMaps may write one that looks like a plan. The hash, by which status and operator know a plan,
+    covers its shape, so that such a ConfigMap cannot give a pod an image, or rights, that the release did not give.
     """
     data = config_map.get("data") or {}
     try:
-        about = json.loads(data[_ABOUT])
-        if about.get("shape") is not None and about["hash"] != names.digest(about["asked"], about["shape"]):
+        header = json.loads(data[_PLAN_KEY])
+        if header.get("shape") is not None and header["hash"] != names.digest(header["asked"], header["shape"]):
             return None
-        tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(about["tasks"]))
-        shape = about.get("shape")
-        digests = tuple(about.get("digests") or ())
+        tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(header["tasks"]))
+        shape = header.get("shape")
+        digests = tuple(header.get("digests") or ())
         return Plan(
-            about["hash"], about["kind"], about["class"], about["version"], tasks, tuple(about["warnings"]),
-            about["secrets"], instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
-            # An earlier release split tasks for the same reasons, and kept neither a shape nor digests.
-            about.get("asked") or about["hash"], None if shape is None else Shape.from_json(shape),
-            about.get("restarted", ""), digests if len(digests) == len(tasks) else _digests(tasks),
-            about.get("answersHealth") is True, tuple(about.get("earlierKinds") or ()),
+            header["hash"], header["kind"], header["class"], header["version"], tasks, tuple(header["warnings"]),
+            header["secrets"], instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
+            # An earlier release named plans by what is `asked` now, and kept neither a shape nor digests.
+            header.get("asked") or header["hash"], None if shape is None else Shape.from_json(shape),
+            header.get("restarted", ""), digests if len(digests) == len(tasks) else _digests(tasks),
+            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()),
         )  # fmt: skip
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError, ConfigError):  # whoever wrote it
+    except (
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        ConfigError,
+    ):  # not written by this operator
         return None
 
 
@@ -286,5 +295,5 @@ def _digests(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
     return tuple(names.digest(t.to_json()) for t in tasks)
 
 
-def _plain(resources: Resources) -> dict[str, dict[str, str]]:
+def _resources_json(resources: Resources) -> dict[str, dict[str, str]]:
     return {k: dict(v) for k, v in (("requests", resources.requests), ("limits", resources.limits)) if v}
