@@ -6,11 +6,11 @@ from typing import ClassVar, Final
 
 from penstock.source import Limits
 
-__all__ = ["Appetite", "Pace", "PutSize"]
+__all__ = ["AdaptiveBatchSize", "IdleBackoff", "PutSize"]
 
 
-class Pace:
-    """Adaptive waiting: a moment after the last record, longer and longer while nothing comes. Times in seconds."""
+class IdleBackoff:
+    """How long a source is not asked while it has nothing: a moment at first, then longer and longer. Times in seconds."""
 
     SHORTEST: Final = 0.002
     LONGEST: Final = 0.05
@@ -19,7 +19,7 @@ class Pace:
     def __init__(self) -> None:
         self._next = self.SHORTEST
 
-    def found(self) -> None:
+    def reset(self) -> None:
         """There was something: look again soon."""
         self._next = self.SHORTEST
 
@@ -31,7 +31,7 @@ class Pace:
 
 
 @dataclass
-class Appetite:
+class AdaptiveBatchSize:
     """Limits that follow the load: small batches for a trickle, done by the driver; large ones for a backlog, by Spark.
 
     A batch that used half of its limits asks for four times as much, one that used less than an eighth for a quarter; a

@@ -18,7 +18,7 @@ from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.pipeline.batch_sizing import Appetite, Pace
+from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize, IdleBackoff
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
@@ -73,14 +73,14 @@ class SourceTask:
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
         self._process = context.source_process(context.ids.driver if fence is not None else None, stopping.is_set)
-        self._pace = Pace()
+        self._idle_backoff = IdleBackoff()
         self._uncommitted = Uncommitted()
         self._answer_seconds = 0.0
         """How long the source takes to say what there is; an open transaction lasts at least until it has."""
         self._unknown = False
         """Something was begun, and Kafka alone knows what became of it: fence, and read the offsets."""
         self._not_before = 0.0
-        self._appetite = Appetite(context.limits, context.batch_seconds)
+        self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
         self._failures = 0
         self._losses = 0
         self._expiries = 0
@@ -138,9 +138,9 @@ class SourceTask:
         if self._spark is not None:
             self._spark.attend()
         if did:
-            self._pace.found()
+            self._idle_backoff.reset()
         else:
-            self._stopping.wait(self._pace.wait())
+            self._stopping.wait(self._idle_backoff.wait())
 
     def _try(self, work: Callable[[], None]) -> None:
         try:
@@ -164,10 +164,10 @@ class SourceTask:
 
     def _batch(self, source: Source) -> bool:
         start = self._reached()
-        end = self._answer(lambda: source.latest_offsets(start, self._appetite.limits))
+        end = self._answer(lambda: source.latest_offsets(start, self._batch_size.limits))
         changed = _changed(start, end)
         if not changed:
-            self._appetite.done(0, 0, 0.0)
+            self._batch_size.done(0, 0, 0.0)
             return False
         parts = source.partitions(start, cast("Offsets", end))
         self._check_cover(parts, changed)
@@ -186,10 +186,10 @@ class SourceTask:
         """One batch of a source that knows its offsets only while it reads: always here, in one transaction."""
         reached: dict[SourcePartition, Offset | None] = {}
         trouble: list[RetriableError] = []
-        reading = source.read(self._reached(), self._appetite.limits)
+        reading = source.read(self._reached(), self._batch_size.limits)
         first = self._answer(lambda: next(reading, None))
         if first is None:
-            self._appetite.done(0, 0, 0.0)
+            self._batch_size.done(0, 0, 0.0)
             return False
         summary, begun = Summary(), time.monotonic()
         bound = self._bound(begun)
@@ -225,7 +225,9 @@ class SourceTask:
     def _bound(self, begun: float) -> PollBound | None:
         """Where a batch ends whose source does not end it."""
         context, since = self._context, self._uncommitted.since if self._uncommitted.batches else begun
-        return PollBound(self._appetite.limits, since + context.transaction_timeout / 2) if context.repeatable else None
+        return (
+            PollBound(self._batch_size.limits, since + context.transaction_timeout / 2) if context.repeatable else None
+        )
 
     def _reached(self) -> Offsets:
         """Up to where the source was read."""
@@ -241,7 +243,7 @@ class SourceTask:
         on_spark: bool = False,
     ) -> None:
         seconds = time.monotonic() - begun
-        self._appetite.done(summary.read, summary.bytes, seconds)
+        self._batch_size.done(summary.read, summary.bytes, seconds)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
         if self._context.boundary is None or self._process.isolating:
             self._commit(source, on_spark=on_spark)
@@ -265,7 +267,7 @@ class SourceTask:
         source.commit(dict(self._stored.offsets))
 
     def _worth_spark(self, parts: Sequence[InputPartition]) -> bool:
-        if self._spark is None or any(p.local for p in parts) or not self._appetite.backlog:
+        if self._spark is None or any(p.local for p in parts) or not self._batch_size.backlog:
             return False
         self._spark.start()
         ready = self._spark.ready
@@ -312,11 +314,11 @@ class SourceTask:
             self._losses += 1
             if self._losses >= self._context.batch_attempts:
                 raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
-        if isinstance(error, TransactionExpired) and self._appetite.scale <= 0:
+        if isinstance(error, TransactionExpired) and self._batch_size.scale <= 0:
             self._expiries += 1
             if self._expiries >= _EXPIRIES:
                 raise self._does_not_fit(error) from error
-        self._appetite.failed(isolating=self._process.isolating)
+        self._batch_size.failed(isolating=self._process.isolating)
         log.warning("Batch not delivered, planning it again: %s", error)
         self._reports.trouble(str(error))
         self._rest(seconds)
@@ -338,7 +340,7 @@ class SourceTask:
         self._reports.trouble(text)
 
     def _does_not_fit(self, error: TransactionExpired) -> ConnectError:
-        limits, plugin = self._appetite.limits, self._context.spec.plugins["connector"].alias
+        limits, plugin = self._batch_size.limits, self._context.spec.plugins["connector"].alias
         return ConnectError(
             f"Batches do not fit into a transaction, {self._expiries} times in a row: {error}. {plugin} was asked for "
             f"{limits.records} records or {limits.bytes} bytes at most; where it read more it ignores these limits, and "

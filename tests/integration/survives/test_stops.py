@@ -11,7 +11,7 @@ import psutil
 from confluent_kafka import Consumer, TopicPartition
 
 from penstock.source import Limits
-from penstock_runtime.pipeline.batch_sizing import Appetite
+from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize
 
 from ..checking import assert_exactly_once
 from ..holding import PARTITIONS, Hold, held
@@ -158,10 +158,10 @@ def ends(kafka: str, topic: str, isolation: str) -> list[int]:
 
 
 def test_a_batch_that_failed_is_followed_by_a_smaller_one() -> None:
-    appetite = Appetite(Limits(500_000, 64 << 20), 5.0, scale=2)
-    before = appetite.limits
-    appetite.failed()
-    assert (appetite.limits.records, appetite.limits.bytes) == (before.records // 4, before.bytes // 4)
+    batch_size = AdaptiveBatchSize(Limits(500_000, 64 << 20), 5.0, scale=2)
+    before = batch_size.limits
+    batch_size.failed()
+    assert (batch_size.limits.records, batch_size.limits.bytes) == (before.records // 4, before.bytes // 4)
 
 
 def test_a_parent_that_is_frozen_with_its_pipe_full_holds_up_no_record_and_no_end(

@@ -3,26 +3,26 @@
 import pytest
 
 from penstock import Limits
-from penstock_runtime.pipeline.batch_sizing import Appetite, Pace, PutSize
+from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize, IdleBackoff, PutSize
 
 MOST = Limits(500_000, 64 << 20)
 
 
 def test_waits_grow_from_2_to_50_milliseconds_and_begin_anew_with_a_record() -> None:
-    pace = Pace()
-    waits = [pace.wait() for _ in range(20)]
+    idle = IdleBackoff()
+    waits = [idle.wait() for _ in range(20)]
     assert waits[0] == 0.002
     assert waits == sorted(waits)
     assert waits[-1] == 0.05
-    pace.found()
-    assert pace.wait() == 0.002
+    idle.reset()
+    assert idle.wait() == 0.002
 
 
-def after(*batches: tuple[int, int, float], most: Limits = MOST) -> Appetite:
-    appetite = Appetite(most, seconds=5.0)
+def after(*batches: tuple[int, int, float], most: Limits = MOST) -> AdaptiveBatchSize:
+    batch_size = AdaptiveBatchSize(most, seconds=5.0)
     for records, size, seconds in batches:
-        appetite.done(records, size, seconds)
-    return appetite
+        batch_size.done(records, size, seconds)
+    return batch_size
 
 
 @pytest.mark.parametrize(
@@ -50,20 +50,20 @@ def test_limits_never_pass_the_connectors_own() -> None:
 
 
 def test_a_backlog_begins_at_128_000_records() -> None:
-    appetite = Appetite(MOST, seconds=5.0)
-    while not appetite.backlog:
-        assert appetite.limits.records < 128_000
-        appetite.done(appetite.limits.records, 0, 0.1)
-    assert appetite.limits.records == 128_000
+    batch_size = AdaptiveBatchSize(MOST, seconds=5.0)
+    while not batch_size.backlog:
+        assert batch_size.limits.records < 128_000
+        batch_size.done(batch_size.limits.records, 0, 0.1)
+    assert batch_size.limits.records == 128_000
 
 
 def test_a_batch_that_failed_is_followed_by_a_smaller_one() -> None:
-    appetite = after((2_000, 0, 0.1), (8_000, 0, 0.1))
-    appetite.failed()
-    assert appetite.limits.records == 8_000
+    batch_size = after((2_000, 0, 0.1), (8_000, 0, 0.1))
+    batch_size.failed()
+    assert batch_size.limits.records == 8_000
     for _ in range(5):
-        appetite.failed()
-    assert appetite.limits.records == 2_000
+        batch_size.failed()
+    assert batch_size.limits.records == 2_000
 
 
 def grown(cost: float, by_itself: float = 0.0, puts: int = 60, most: int = 5_000) -> PutSize:
@@ -126,18 +126,18 @@ def test_a_lost_worker_quarters_puts_and_batches_and_a_batch_that_succeeds_takes
 
 
 def test_batches_with_records_that_are_looked_for_become_as_small_as_what_came_before() -> None:
-    appetite = Appetite(MOST, seconds=5.0)
+    batch_size = AdaptiveBatchSize(MOST, seconds=5.0)
     for _ in range(20):
-        appetite.done(1, 10, 0.1)
-        appetite.failed()
-    assert appetite.limits.records == 2_000
+        batch_size.done(1, 10, 0.1)
+        batch_size.failed()
+    assert batch_size.limits.records == 2_000
     for _ in range(20):
-        appetite.done(1, 10, 0.1)
-        appetite.failed(isolating=True)
-    assert appetite.limits == Limits(1, 256)
-    appetite.failed()  # for another reason
-    assert appetite.limits == Limits(1, 256)
-    while appetite.limits.records < 2_000:
-        before = appetite.limits
-        appetite.done(before.records, 0, 60.0)  # slow: no reason to stay small
-        assert appetite.limits.records > before.records
+        batch_size.done(1, 10, 0.1)
+        batch_size.failed(isolating=True)
+    assert batch_size.limits == Limits(1, 256)
+    batch_size.failed()  # for another reason
+    assert batch_size.limits == Limits(1, 256)
+    while batch_size.limits.records < 2_000:
+        before = batch_size.limits
+        batch_size.done(before.records, 0, 60.0)  # slow: no reason to stay small
+        assert batch_size.limits.records > before.records
