@@ -24,70 +24,75 @@ _END_STATES: Final = frozenset((State.FAILED, State.UNASSIGNED))
 
 
 def state_records(
-    facts: Observation, decision: Decision, known: Mapping[bytes, Status], *, worker_id: str
+    observed: Observation, decision: Decision, known: Mapping[bytes, Status], *, worker_id: str
 ) -> Sequence[Entry]:
     """The records to write, in their order; none where another Connector owns the name, or where all are there.
 
     Args:
-        facts: what the decision rests on.
+        observed: what the decision rests on.
         decision: what follows.
         known: the states in the topic, by key.
         worker_id: of this operator; all of its replicas have the same.
     """
-    if facts.name_refusal is not None or facts.deleting is not None or facts.foreign_pods or facts.stale_records:
+    if (
+        observed.name_refusal is not None
+        or observed.deleting is not None
+        or observed.foreign_pods
+        or observed.stale_records
+    ):
         return ()
     # States of a connector that never ran here are those of a Kafka Connect, from which it is about to move.
-    if known and not (facts.memory.has_run or decision.memory.has_run):
+    if known and not (observed.memory.has_run or decision.memory.has_run):
         return ()
-    return (*_connector(facts, decision, known, worker_id), *_tasks(facts, decision, known, worker_id))
+    return (*_connector(observed, decision, known, worker_id), *_tasks(observed, decision, known, worker_id))
 
 
 def _connector(
-    facts: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str
+    observed: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str
 ) -> Iterator[Entry]:
-    name = facts.connector.connect_name
-    state = _state_of_connector(facts, decision)
+    name = observed.connector.connect_name
+    state = _state_of_connector(observed, decision)
     before = known.get(connector_key(name), Status(""))
     if state is None or before.state == state:
         return
-    if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(facts, decision):
+    if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(observed, decision):
         return  # the preparation is tried again; the state stays until it succeeds
-    standing = decision.memory.standing or facts.memory.standing
+    standing = decision.memory.standing or observed.memory.standing
     generation = standing.generation if standing is not None else before.generation
     if state is State.RESTARTING:  # Kafka Connect writes UNASSIGNED first, and neither names a version
         for written in (State.UNASSIGNED, state):
             yield connector_status(name, written, worker_id=worker_id, generation=generation, version=None)
         return
-    plan = decision.plan or facts.plan(decision.memory.plan)
+    plan = decision.plan or observed.plan(decision.memory.plan)
     yield connector_status(
         name, state, worker_id=worker_id, generation=generation, version=plan.version if plan is not None else None,
         trace=decision.verdict.message if state is State.FAILED else None,
     )  # fmt: skip
 
 
-def _is_prepared(facts: Observation, decision: Decision) -> bool:
-    plan = decision.plan or facts.plan(decision.memory.plan)
-    return plan is not None and facts.is_prepared(plan)
+def _is_prepared(observed: Observation, decision: Decision) -> bool:
+    plan = decision.plan or observed.plan(decision.memory.plan)
+    return plan is not None and observed.is_prepared(plan)
 
 
-def _state_of_connector(facts: Observation, decision: Decision) -> State | None:
+def _state_of_connector(observed: Observation, decision: Decision) -> State | None:
     """The state of the connector itself, not of its tasks; None: it does not change."""
-    if facts.connector.spec.state is DesiredState.STOPPED:
+    if observed.connector.spec.state is DesiredState.STOPPED:
         return State.STOPPED
     if decision.verdict.reason == Reason.PREPARE_FAILED:
         return State.FAILED
     if decision.memory.standing is None:
-        return State.RESTARTING if facts.memory.has_run or decision.memory.has_run else None
+        return State.RESTARTING if observed.memory.has_run or decision.memory.has_run else None
     if decision.plan is None:
         return None
-    return State.PAUSED if facts.connector.spec.state is DesiredState.PAUSED else State.RUNNING
+    return State.PAUSED if observed.connector.spec.state is DesiredState.PAUSED else State.RUNNING
 
 
-def _tasks(facts: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
-    name, memory = facts.connector.connect_name, decision.memory
-    alive = {p.task for p in facts.task_pods if p.phase is not Phase.ENDED}
-    yield from ((key, None) for key in _obsolete_keys(facts, decision, known) if _task_of(key) not in alive)
-    if facts.connector.spec.state is DesiredState.STOPPED or memory.standing is None:
+def _tasks(observed: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
+    name, memory = observed.connector.connect_name, decision.memory
+    alive = {p.task for p in observed.task_pods if p.phase is not Phase.ENDED}
+    yield from ((key, None) for key in _obsolete_keys(observed, decision, known) if _task_of(key) not in alive)
+    if observed.connector.spec.state is DesiredState.STOPPED or memory.standing is None:
         return
     generation = memory.standing.generation
     starting = {wish.task for wish in decision.create if isinstance(wish, CreateTask)}
@@ -99,7 +104,10 @@ def _tasks(facts: Observation, decision: Decision, known: Mapping[bytes, Status]
         if number in starting:
             state = State.RESTARTING
         elif (
-            task.over and number not in alive and before.state in _LIVE_STATES and not _has_reported_end(facts, number)
+            task.over
+            and number not in alive
+            and before.state in _LIVE_STATES
+            and not _has_reported_end(observed, number)
         ):
             is_failed = task.state == "Failed" and task.reason != Reason.UNAVAILABLE
             state = State.FAILED if is_failed else State.UNASSIGNED
@@ -110,16 +118,16 @@ def _tasks(facts: Observation, decision: Decision, known: Mapping[bytes, Status]
             )
 
 
-def _obsolete_keys(facts: Observation, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
+def _obsolete_keys(observed: Observation, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
     """The keys of tasks that have ended: all of them in a stopped connector, otherwise those that the plan does not have."""
-    name, plan = facts.connector.connect_name, decision.plan
+    name, plan = observed.connector.connect_name, decision.plan
     tasks = {n: key for key in known if (n := _task_of(key)) is not None}
-    if facts.connector.spec.state is DesiredState.STOPPED:
+    if observed.connector.spec.state is DesiredState.STOPPED:
         # A task that has just ended may have written its state after `known` was read.
         ended = [n for n, t in decision.memory.tasks.items()
-                 if t.state == "Stopped" and facts.memory.task(n).state == "Stopping"]  # fmt: skip
+                 if t.state == "Stopped" and observed.memory.task(n).state == "Stopping"]  # fmt: skip
         yield from {task_key(name, n) for n in (*tasks, *ended)}
-    elif plan is not None and facts.is_prepared(plan):
+    elif plan is not None and observed.is_prepared(plan):
         yield from (key for n, key in tasks.items() if n >= len(plan.tasks))
 
 
@@ -128,7 +136,7 @@ def _task_of(key: bytes) -> int | None:
     return int(key.rpartition(b"-")[2]) if key.startswith(b"status-task-") else None
 
 
-def _has_reported_end(facts: Observation, number: int) -> bool:
+def _has_reported_end(observed: Observation, number: int) -> bool:
     """Whether the last incarnation of a task has reported its own end: its state record is there, or on its way."""
-    report = facts.reports.get(number)
-    return report is not None and report.pod_uid == facts.memory.task(number).pod_uid and report.state in _END_STATES
+    report = observed.reports.get(number)
+    return report is not None and report.pod_uid == observed.memory.task(number).pod_uid and report.state in _END_STATES

@@ -12,11 +12,11 @@ from penstock_operator.metrics import ConnectorFigures
 __all__ = ["figures", "undecided"]
 
 
-def figures(facts: Observation, decision: Decision) -> ConnectorFigures:
+def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
     """The figures of a Connector for which something was decided."""
     plan, tasks = decision.plan, decision.memory.tasks.values()
     return ConnectorFigures(
-        class_name=plan.class_name if plan is not None else facts.connector.spec.class_name,
+        class_name=plan.class_name if plan is not None else observed.connector.spec.class_name,
         type=plan.kind if plan is not None else "",
         version=plan.version if plan is not None else "",
         state=decision.state,

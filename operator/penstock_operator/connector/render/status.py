@@ -19,17 +19,17 @@ _MOST_TOPICS: Final = 200
 _WITHOUT_POD: Final = ("Stopped", "Stopping")
 
 
-def connector_status(facts: Observation, decision: Decision) -> dict[str, Any]:
+def connector_status(observed: Observation, decision: Decision) -> dict[str, Any]:
     """The whole status. Lag, offsets and counts are in the metrics, so that no status is written by the clock."""
-    memory, connector = decision.memory, facts.connector
-    plan = decision.plan or facts.plan(memory.plan)
+    memory, connector = decision.memory, observed.connector
+    plan = decision.plan or observed.plan(memory.plan)
     tasks = [memory.tasks[n] for n in sorted(memory.tasks)]
     wanted = [t for t in tasks if t.state not in _WITHOUT_POD]
     running = sum(t.state in ("Running", "Paused") for t in wanted)
     plugin = None
     if plan is not None:
         plugin = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
-    topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in facts.topics]
+    topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
     status = {
         **without_empty(
@@ -51,11 +51,11 @@ def connector_status(facts: Observation, decision: Decision) -> dict[str, Any]:
             decision.config,
             memory.conditions,
             connector.metadata.generation,
-            facts.now,
+            observed.now,
             decision.pending,
         ),
         "taskSummary": f"{running}/{len(wanted)}",
-        "replicas": sum(p.phase is not Phase.ENDED for p in facts.task_pods),
+        "replicas": sum(p.phase is not Phase.ENDED for p in observed.task_pods),
         "activeTopicCount": len(topics),
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }

@@ -21,9 +21,9 @@ class Summary:
     verdict: Verdict
 
 
-def summarize(facts: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
+def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
     """Sum up the tasks of a plan."""
-    paused = facts.connector.spec.state is State.PAUSED
+    paused = observed.connector.spec.state is State.PAUSED
     target = "Paused" if paused else "Running"
     if not plan.tasks:
         return Summary(target, Verdict(Kind.READY, target, "the connector's plugin asks for no task"))
@@ -32,7 +32,7 @@ def summarize(facts: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -
     over = [t for t in every if t.over]
     failed = [t for t in over if t.state == "Failed"]
     state = _state(every, on_target, failed, target)
-    return Summary(state, _verdict(facts, every, on_target, over, target))
+    return Summary(state, _verdict(observed, every, on_target, over, target))
 
 
 def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[TaskMemory], target: str) -> str:
@@ -47,7 +47,7 @@ def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[Ta
 
 
 def _verdict(
-    facts: Observation, every: list[TaskMemory], on_target: list[TaskMemory], over: list[TaskMemory], target: str
+    observed: Observation, every: list[TaskMemory], on_target: list[TaskMemory], over: list[TaskMemory], target: str
 ) -> Verdict:
     final = [t for t in over if t.retry_at is None]
     if final:
@@ -59,8 +59,8 @@ def _verdict(
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
         return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _messages(hindered))
-    if facts.kafka_trouble is not None:
-        text = f"the operator cannot read the tasks' reports, which may go on: {facts.kafka_trouble}"
+    if observed.kafka_trouble is not None:
+        text = f"the operator cannot read the tasks' reports, which may go on: {observed.kafka_trouble}"
         return Verdict(Kind.UNKNOWN, Reason.KAFKA_UNAVAILABLE, text)
     if len(on_target) < len(every):
         behind = [t for t in every if t not in on_target]
@@ -72,7 +72,7 @@ def _verdict(
             Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waits for task {rest}"
         )
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
-    most = facts.connector.spec.tasks_max
+    most = observed.connector.spec.tasks_max
     fewer = f"; its plugin asks for {len(every)} of at most {most}" if len(every) < most else ""
     return Verdict(Kind.READY, target, f"{number} {target}{fewer}")
 
