@@ -1,4 +1,4 @@
-"""Topics: the internal ones made as they must be, the dead letter queue's, and who is there."""
+"""Asks for topics and their settings, and creates internal topics, dead letter queues and topics of sources."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -22,24 +22,24 @@ __all__ = ["Admin", "batch_limits", "cluster_id", "topic_ids"]
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
 _SHORTLY: Final = 5.0
-"""For what can be done without."""
+"""For answers that are not required."""
 _COMPACTED: Final = {"segment.bytes": str(50 << 20)}
 """Kafka compacts closed segments only, which close at 1 GiB or after a week: offsets that are written many times a second
-would make every start of a task read gigabytes. Smaller ones are refused by some who run Kafka for others."""
+would make every start of a task read gigabytes. Some providers of Kafka refuse smaller segments."""
 _NOT_HERE: Final = (KafkaError.POLICY_VIOLATION, KafkaError.INVALID_CONFIG)
 _NO_BROKER: Final = "All brokers are currently fenced"
 """Kafka's words while its brokers start or leave. The code beside them, INVALID_REPLICATION_FACTOR, is also that of a factor
-which no waiting makes right."""
+that waiting does not make valid."""
 
 
 def cluster_id(settings: ClientSettings) -> str:
     """The id of the cluster that producers write to, whichever of its addresses they were given.
 
-    Asked as a producer would: what reaches that address are the producer's properties.
+    Asked with the producer's properties, which are those that reach that address.
 
     Raises:
         RetriableError: no broker answered.
-        ConnectError: not authenticated, say.
+        ConnectError: for example not authenticated.
     """
     servers = settings.bootstrap
     with translating(f"Asking {servers} which cluster it is"):
@@ -68,7 +68,7 @@ def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, i
 
 
 def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]:
-    """What tells a topic from another that had its name before, as far as the brokers tell; asked as a consumer would.
+    """The ids of topics, which differ from those of earlier topics of the same name, as far as the brokers tell them.
 
     Raises:
         ConnectError: no client can be made.
@@ -86,7 +86,7 @@ def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]
 
 
 class Admin:
-    """An admin client for the life of one piece of work."""
+    """An admin client for one piece of work."""
 
     def __init__(self, settings: ClientSettings, *, servers: str | None = None) -> None:
         config = settings.for_admin()
@@ -109,14 +109,14 @@ class Admin:
     def ensure_compacted(
         self, topic: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
     ) -> bool:
-        """Create an internal topic, or see that it is compacted; whether it was created.
+        """Create an internal topic, or check that it is compacted; return whether it was created.
 
         Args:
             topic: its name.
             partitions: when it must be created.
             replication_factor: likewise; -1 is the broker's default.
             settings: further topic settings; compaction always wins.
-            named_by: the property that names it, for messages.
+            named_by: the property that holds its name, for messages.
 
         Raises:
             ConnectError: it is not compacted, or cannot be created.
@@ -179,7 +179,7 @@ class Admin:
             raise ConnectError(self._undescribed(topic, error)) from e
 
     def _undescribed(self, topic: str, error: KafkaError) -> str:
-        """Why a topic that a rule may create cannot be looked for, in Kafka Connect's words."""
+        """Why a topic that a rule may create cannot be described, in Kafka Connect's words."""
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return (
                 f"Not authorized to describe topic(s) '{topic}' on the brokers {self._servers}. Grant the principal of "
@@ -193,8 +193,8 @@ class Admin:
     ) -> None:  # fmt: skip
         """Create a topic, unless it is there by now.
 
-        `wishes` are settings of ours, which go before no one's, and without which the topic is made if need be; `words` say
-        what a refusal is told as.
+        `wishes` are settings that any of `settings` overrides, and without which the topic is created if the brokers refuse
+        them; `words` make the message of a refusal.
         """
         config = {**(wishes or {}), **settings}
         new: Any = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)

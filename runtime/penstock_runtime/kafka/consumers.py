@@ -1,4 +1,4 @@
-"""Reading records by partition and offset, without joining the group, and committing to it from outside."""
+"""Reads records by partition and offset, without joining the group, and commits to it as a client that is no member."""
 
 import logging
 from bisect import bisect_right
@@ -44,7 +44,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
 _SHORTLY: Final = 10.0
-"""For what is asked again and again."""
+"""For requests that are repeated often."""
 _HURRY: Final = 10
 _MILLISECONDS: Final = itemgetter(1)
 _RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
@@ -56,7 +56,7 @@ _TIMESTAMP_TYPES: Final = {
 
 
 class OutOfRange(RetriableError):
-    """A partition does not hold the offset at which it was to be read; it is not read until it is assigned anew."""
+    """A partition does not hold the offset at which it was to be read; it is not read until it is assigned again."""
 
     def __init__(self, partition: TopicPartition, offset: int) -> None:
         super().__init__(f"{partition.topic}-{partition.partition} does not hold offset {offset}")
@@ -75,7 +75,7 @@ class Consumed:
     headers: Sequence[list[RawHeader]] | None
     timestamp: list[int | None]
     timestamp_type: int | list[int] = TIMESTAMP_CREATE_TIME
-    """The client's number for it; one for all, or one for each record."""
+    """The client's number of the type; one for all records, or one for each."""
     _size: int = field(default=-1, init=False, repr=False, compare=False)
 
     @property
@@ -90,7 +90,7 @@ class Consumed:
         return self._size
 
     def fitting(self, records: int, size: int) -> int:
-        """How many of the first records are no more than so many, and hold no more bytes than `size`."""
+        """How many of the first records fit into a number of records and into `size` bytes."""
         rows = min(len(self.offset), max(0, records))
         if rows == len(self.offset) and self.size() <= size:
             return rows
@@ -99,7 +99,7 @@ class Consumed:
         return min(rows, bisect_right(list(accumulate(each)), size))
 
     def timestamp_type_of(self, row: int) -> str:
-        """Kafka's name for the type of that record's timestamp."""
+        """Kafka's name of the type of that record's timestamp."""
         kind = self.timestamp_type
         return _TIMESTAMP_TYPES[kind[row] if isinstance(kind, list) else kind]
 
@@ -117,13 +117,13 @@ class Consumed:
 
 
 class RecordConsumer:
-    """A consumer whose partitions are given to it. Used by one thread.
+    """A consumer with assigned partitions. For one thread.
 
     Args:
         settings: how to connect.
         group: the consumer group that offsets are committed to.
         client_id: as brokers see it.
-        hurried: what is asked for is there, so that no broker need wait for more to come.
+        hurried: the records to be read exist already, so brokers need not wait for more.
     """
 
     def __init__(self, settings: ClientSettings, *, group: str, client_id: str, hurried: bool = False) -> None:
@@ -138,8 +138,8 @@ class RecordConsumer:
         self._servers = config.get("bootstrap.servers")
         self.reset = _RESETS.get(str(config["auto.offset.reset"]).lower(), "earliest")
         """`auto.offset.reset`: `earliest`, `latest` or `none`."""
-        config["auto.offset.reset"] = "error"  # librdkafka would skip what is gone without a word: see `OutOfRange`
-        # An answer may come behind one that the broker holds back.
+        config["auto.offset.reset"] = "error"  # librdkafka would skip deleted records silently: see `OutOfRange`
+        # The answer may come after that of a fetch request that the broker holds back.
         self._patience = _SHORTLY + int(config["fetch.wait.max.ms"]) / 1000
         self._health = BrokerHealth(self._ask)
         self._commits = GroupCommits(config)
@@ -153,7 +153,7 @@ class RecordConsumer:
 
     @property
     def trouble(self) -> str | None:
-        """What hinders reading and may pass: a deleted topic, until records come; no broker answers, until one does."""
+        """Why reading is hindered for now: a deleted topic, until records come; no broker answers, until one does."""
         return self._error or self._health.trouble
 
     @property
@@ -165,7 +165,7 @@ class RecordConsumer:
         """Every topic and its number of partitions.
 
         Raises:
-            RetriableError: no broker answered; the consumer may be a new one after that, which nothing is assigned to.
+            RetriableError: no broker answered; the consumer may be a new one after that, with nothing assigned.
         """
         try:
             with translating(f"Asking {self._servers} for its topics"):
@@ -188,11 +188,11 @@ class RecordConsumer:
         return self._commits.committed(partitions)
 
     def members(self) -> list[str] | None:
-        """Who has joined the group, as `Groups.members`."""
+        """The members of the group, as `Groups.members`."""
         return Groups(self._settings).members(self.group)
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
-        """Read these from now on, from these offsets; None is where `auto.offset.reset` says."""
+        """Read these partitions from now on, from these offsets; None: as `auto.offset.reset` says."""
         if self._hurried:
             self._look_up({topic for topic, _ in positions})
         unknown = OFFSET_END if self.reset == "latest" else OFFSET_BEGINNING
@@ -200,10 +200,10 @@ class RecordConsumer:
             self._consumer.assign([Position(t, p, unknown if o is None else o) for (t, p), o in positions.items()])
         self._only = next(iter(positions)) if len(positions) == 1 else None
         self._topic = next((topic for topic, _ in positions), self._topic)
-        self._error = None  # of partitions that are perhaps no longer among them
+        self._error = None  # its partition may no longer be assigned
 
     def _look_up(self, topics: set[str]) -> None:
-        """Learn where topics are now: what is assigned unknown to a new client may be looked up a second later only.
+        """Fetch the metadata of topics now: a new client may look up assigned topics only a second later.
 
         Raises:
             RetriableError: no broker answered.
@@ -215,7 +215,7 @@ class RecordConsumer:
             self._known.add(topic)
 
     def watermarks(self, partition: TopicPartition) -> tuple[int, int]:
-        """First offset and end as of the last fetch; -1001 where nothing was fetched yet."""
+        """First offset and end as of the last fetch; -1001 if nothing was fetched yet."""
         with translating(f"Asking for the end of {partition.topic}-{partition.partition}"):
             found = self._consumer.get_watermark_offsets(Position(partition.topic, partition.partition), cached=True)
         return found or (-1001, -1001)
@@ -224,7 +224,7 @@ class RecordConsumer:
         """First offset and end (for `read_committed` the last stable offset) of each, as of now.
 
         Raises:
-            RetriableError: no answer, or one of them is gone: the next look for topics lets go of it.
+            RetriableError: no answer, or a partition is gone: the next refresh of the assignment drops it.
         """
         return self._of_brokers(watermarks_of, partitions)
 
@@ -245,11 +245,11 @@ class RecordConsumer:
         return found
 
     def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
-        """Records that are there, in order of each partition, and the partitions that came to their end (at an offset).
+        """Records that are available, in order within each partition, and the partitions at their end, with its offset.
 
         Raises:
             OutOfRange: a partition does not hold the offset at which it was to be read.
-            ConnectError: not authorised, say.
+            ConnectError: for example not authorised.
         """
         messages = poll_messages(self._consumer, most, timeout)
         self._health.probe()
@@ -268,7 +268,7 @@ class RecordConsumer:
                     self._error = None
                 elif error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
                     at = m.offset()
-                    if at is None or at < 0:  # not even its beginning or end could be found out
+                    if at is None or at < 0:  # the client could not look up its beginning or end
                         raise RetriableError(f"Reading {m.topic()}-{m.partition()}: {error.str()}")
                     raise OutOfRange(TopicPartition(m.topic() or "", m.partition() or 0), at)
                 else:
@@ -310,9 +310,9 @@ def _bytes(column: Sequence[bytes | None]) -> int:
 
 
 def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPartition, list[Message]]:
-    """The records of each partition, in order; `only` is the one that is read, if it is one."""
+    """The records of each partition, in order; `only` is the assigned partition, if there is only one."""
     if only is not None and messages and all((m.topic(), m.partition()) == only for m in (messages[0], messages[-1])):
-        return {only: messages}  # what is left of an assignment before would come first
+        return {only: messages}  # records of an earlier assignment would come first
     topics, partitions = set(map(Message.topic, messages)), set(map(Message.partition, messages))
     if len(topics) == len(partitions) == 1:
         return {TopicPartition(topics.pop() or "", partitions.pop() or 0): messages}

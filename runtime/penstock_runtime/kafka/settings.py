@@ -1,4 +1,4 @@
-"""What every client of a task is made with: librdkafka's properties, per kind of client."""
+"""The properties of every client of a task, by kind of client, in librdkafka's names."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -54,8 +54,8 @@ class ClientSettings:
     Attributes:
         producer, consumer, admin: the properties of each kind of client, `bootstrap.servers` among them.
         queue_bytes: how many bytes of records may wait in one producer.
-        max_block: seconds for which a partition that a topic does not have yet is waited for (`max.block.ms`).
-        on_error: told of every error that a client meets in the background (broker down, authentication).
+        max_block: seconds to wait for a partition that a topic does not have yet (`max.block.ms`).
+        on_error: called with every error that a client reports in the background (broker down, authentication).
     """
 
     producer: Mapping[str, Any]
@@ -72,9 +72,9 @@ class ClientSettings:
     def for_plain_producer(self, **more: Any) -> dict[str, Any]:
         """The full configuration of a producer without transactions: idempotent, unless that was turned off.
 
-        As with Java's client `acks`, `retries` or the number of requests in flight turn it off, too, where they contradict
-        it. Then one request is in flight, as in Kafka Connect, unless the user wishes for more: of two the first may fail,
-        and come again behind the second.
+        As with Java's client, `acks`, `retries` or the number of requests in flight turn it off, too, if they contradict it.
+        Then one request is in flight, as in Kafka Connect, unless the user sets more: of two the first may fail, and be sent
+        again after the second.
         """
         config = self.for_producer(**more)
         config.setdefault("enable.idempotence", not _contradicts_idempotence(config))
@@ -83,7 +83,7 @@ class ClientSettings:
         return config
 
     def for_consumer(self, **more: Any) -> dict[str, Any]:
-        """The full configuration of a consumer. It never joins its group."""
+        """The full configuration of a consumer, which never joins its group."""
         return self._common({**CONSUMER_DEFAULTS, **self.consumer, **_dotted(more)})
 
     def for_admin(self) -> dict[str, Any]:
