@@ -43,7 +43,7 @@ def with_cluster_id(settings: Settings, kube: Kube) -> Settings:
         except OperatorError as e:
             if time.monotonic() > deadline:
                 raise
-            log.warning("The operator cannot begin yet: %s", e)
+            log.warning("The operator cannot start yet: %s", e)
             time.sleep(_PAUSE)
     if namespace is None:
         raise Unavailable(
