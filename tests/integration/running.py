@@ -180,7 +180,7 @@ class Running:
 
     def await_batch_on_spark(self) -> None:
         """Wait until a batch went through Spark. Workers may be there before."""
-        self.await_event(lambda e: e.get("spark") is True)
+        self.await_event(lambda e: e.get("spark_batches", 0) > 0)
 
     def last(self, field: str) -> Any:
         """The newest value of a field of the progress events (`read`, `failures`, `lag`, `trouble`...)."""

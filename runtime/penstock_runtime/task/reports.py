@@ -148,6 +148,7 @@ class TaskReports:
         self._trouble: str | None = None
         self._state: State | None = None
         self.batches = 0
+        self._spark_batches = 0
 
     def state(
         self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
@@ -183,6 +184,7 @@ class TaskReports:
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         """Counts for the metrics and the parent, and the lines that records left."""
         self.batches += 1
+        self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
         for line in summary.log:
             log.error("%s", line)
@@ -196,7 +198,7 @@ class TaskReports:
         total.dropped += summary.dropped
         self._parent.progress(
             read=total.read, written=total.written, bytes=total.bytes, failures=total.failures, dropped=total.dropped,
-            spark=on_spark,
+            spark=on_spark, spark_batches=self._spark_batches,
         )  # fmt: skip
         if log.isEnabledFor(logging.DEBUG):
             log.debug("Batch of %d records in %.3f s (%s): %s", summary.read, seconds,

@@ -35,7 +35,7 @@ def test_thousands_of_source_partitions_are_a_transaction_for_each_worker_also_w
         manifest(new_name(), "numbers_source:Numbers", config, topic=topic, partitions=partitions, spread=SPREAD,
                  spark="Eager")
     )  # fmt: skip
-    task.await_event(lambda e: e.get("spark") is True, seconds=200)
+    task.await_event(lambda e: e.get("spark_batches", 0) > 0, seconds=200)
     hold.on([7])
     victim = hold.reached(7)
     next(p for p in task.workers() if p.pid == victim).kill()
