@@ -126,6 +126,8 @@ class CompactedReader:
         since: begin there if the topic is still the same one.
         check_seconds: between two checks of the topic.
         answer_seconds: how long a broker may take to answer a check.
+        awaits_every_end: a partition without records counts as read only when its end was fetched, which proves the right to
+            read it.
         detects_recreation: ask for the topic's id at each check. A topic that was created again and soon holds more records
             than the one before cannot be told from it otherwise.
         on_answer: called after each check that brokers answered.
@@ -138,13 +140,15 @@ class CompactedReader:
     def __init__(
         self, clients: ReaderClients, topic: str, *, keys: Sequence[bytes] | None = None,
         since: TopicPosition | None = None, check_seconds: float = 60.0, answer_seconds: float = 2.0,
-        detects_recreation: bool = False, on_answer: Callable[[], None] = lambda: None,
+        awaits_every_end: bool = False, detects_recreation: bool = False,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._connection = TopicConsumer(clients, topic)
         self._topic = topic
         self._keys = keys
         self._since = since
         self._answer_seconds = answer_seconds
+        self._awaits_every_end = awaits_every_end
         self._detects_recreation = detects_recreation
         self._on_answer = on_answer
         self.check_seconds = check_seconds
@@ -284,7 +288,9 @@ class CompactedReader:
             since = since if since is not None and since.topic_id == self._topic_id else None
         starts = {p: OFFSET_BEGINNING if since is None else since.start(p, *watermarks[p]) for p in partitions}
         self._connection.client.assign([Position(self._topic, p, start) for p, start in starts.items()])
-        self._behind = {p: high for p, (low, high) in watermarks.items() if high > max(starts[p], low)}
+        self._behind = {
+            p: high for p, (low, high) in watermarks.items() if self._awaits_every_end or high > max(starts[p], low)
+        }
         self._next_offsets = {p: max(starts[p], low) for p, (low, _) in watermarks.items()}
         self._partition_count = partition_count
         self.beginnings += 1

@@ -256,7 +256,8 @@ class StatusTopic:
 
         reader = CompactedReader(
             reader_clients(worker, errors.add), self._topic,
-            check_seconds=_CHECK_IN_TROUBLE, answer_seconds=_ANSWER_SECONDS, detects_recreation=True, on_answer=answered,
+            check_seconds=_CHECK_IN_TROUBLE, answer_seconds=_ANSWER_SECONDS, awaits_every_end=True,
+            detects_recreation=True, on_answer=answered,
         )  # fmt: skip
         records, beginnings = Records(), 0
         with reader:
