@@ -7,7 +7,7 @@ import pytest
 from ..checking import assert_counts_up
 from ..holding import Hold
 from ..lab import Lab
-from ..reading import Read, Reader
+from ..reading import Read, Reader, read_all
 from ..running import manifest, new_name
 
 SPREAD = 4
@@ -46,6 +46,7 @@ def test_thousands_of_source_partitions_are_a_transaction_for_each_worker_also_w
         task.stop()
         records = reader.to_end()
     assert_each_once(records, partitions)
-    first = [r.offset for r in records if r.partition == 0]
-    assert max(first) + 1 - len(first) < partitions // 8  # markers
+    # An offset without a record is a transaction's marker; what the lost worker's batch had written lies there aborted.
+    written = [r.offset for r in read_all(lab.servers, topic, isolation="read_uncommitted") if r.partition == 0]
+    assert max(written) + 1 - len(written) < partitions // 8
     assert len({r.key for r in lab.offset_records(name)}) == partitions
