@@ -225,6 +225,8 @@ def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted
 
 
 def _plans_to_drop(observed: Observation, plan: Plan) -> tuple[str, ...]:
-    """All but the present plan and the one before it."""
+    """All but the present plan and the one before it, or the one that is due next."""
     others = [p for p in observed.plans if p.hash != plan.hash]
+    # A plan that is due counts as the newest, whatever its creation time: API servers set it, and their clocks differ.
+    others.sort(key=lambda p: p.hash == observed.due)
     return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])
