@@ -1,16 +1,19 @@
 """Given a Connector and what is around it, what follows: the operator's specification in examples."""
 
-from dataclasses import replace
-
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import Report
 from penstock_operator.connector.decide.decision import CreateJob, CreateTask
-from penstock_operator.connector.observe.connect_names import conflict
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
-from penstock_operator.connector.observe.secrets import Secrets
+from penstock_operator.kubernetes.kinds import POD
+from penstock_operator.queue.key import Key
 
 from .world import Killed, World, good
+
+WITH_SECRET = {"config": {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}}
+FIRST, SECOND = {"db": {"password": "1"}}, {"db": {"password": "2"}}
 
 
 def running(**spec: object) -> World:
@@ -43,8 +46,7 @@ def test_the_incarnation_stands_in_status_before_its_pod_is_created() -> None:
     while not any(isinstance(w, CreateTask) for w in world.decide().create):
         world.reconcile()
         world.tick()
-    saved = world.decide().save is not None
-    world.kill_after = world.writes + 1 + saved  # after the status, before the pod
+    world.kill_before = POD
     with pytest.raises(Killed):
         world.reconcile()
     assert world.status["tasks"][0]["incarnation"] == 1
@@ -238,7 +240,8 @@ def test_fields_that_cannot_be_read_are_told_without_asking_a_pod() -> None:
 
 
 def test_nothing_is_tried_in_a_namespace_that_is_being_deleted() -> None:
-    world = World(namespace_ends=True)
+    world = World()
+    world.end_namespace()
     decision = world.settle()
     assert not decision.create
     assert world.condition("Ready").startswith("False NamespaceTerminating")
@@ -252,55 +255,55 @@ def test_what_this_release_does_not_do_is_refused_and_not_passed_over() -> None:
 
 
 def test_a_missing_secret_is_waited_for_and_named_with_all_else_that_is_wrong() -> None:
-    world = World(secrets=Secrets(("db",), ("Secret db is missing (password of spec.config refers to it)",)))
+    world = World(spec=WITH_SECRET)
     world.settle()
     assert not world.pods
     missing = "Secret db is missing (password of spec.config refers to it)"
     assert world.condition("Ready") == f"False SecretMissing: {missing}; file: is wrong"
     assert world.condition("Stalled") == "absent"  # apply order within one commit is not guaranteed
-    world.secrets = Secrets(("db",), hash="1")
+    world.secrets = FIRST
     world.settle()
     assert world.condition("Ready").startswith("True Running")
 
 
 def test_a_secret_that_goes_missing_is_told_and_what_runs_goes_on() -> None:
-    world = World(secrets=Secrets(("db",), hash="1"))
+    world = World(spec=WITH_SECRET, secrets=FIRST)
     world.settle()
-    world.secrets = Secrets(("db",), ("Secret db is missing",))
+    world.secrets = {}
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.status["state"] == "Running"
     assert world.condition("Ready").startswith("False SecretMissing")
-    world.secrets = Secrets(("db",), hash="1")
+    world.secrets = FIRST
     world.settle()
     assert world.lives == ["orders-in-0-1"]
 
 
 def test_a_changed_secret_restarts_the_tasks() -> None:
-    world = World(secrets=Secrets(("db",), hash="1"))
+    world = World(spec=WITH_SECRET, secrets=FIRST)
     world.settle()
-    world.secrets = Secrets(("db",), hash="2")
+    world.secrets = SECOND
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
 
 
 def test_a_changed_secret_is_ignored_where_that_is_asked() -> None:
-    world = World(spec={"onSecretChange": "Ignore"}, secrets=Secrets(("db",), hash="1"))
+    world = World(spec={**WITH_SECRET, "onSecretChange": "Ignore"}, secrets=FIRST)
     world.settle()
-    world.secrets = Secrets(("db",), hash="2")
+    world.secrets = SECOND
     world.settle()
     assert world.lives == ["orders-in-0-1"]
 
 
 def test_the_younger_of_two_connectors_with_one_name_in_kafka_gives_way() -> None:
     world = running()
-    world.name_refusal = conflict("shop.orders-in", "Connector shop/older")
+    world.rival = Key("shop", "older")
     world.settle()
     assert not world.pods
     assert world.condition("Stalled").startswith(
         "True NameConflict: the name shop.orders-in in Kafka belongs to Connector shop/older"
     )
-    world.name_refusal = None
+    world.rival = None
     world.settle()
     assert world.condition("Ready").startswith("True Running")
 
@@ -320,7 +323,8 @@ def test_kafka_away_while_planning_is_told_and_tried_again() -> None:
 
 
 def test_no_more_short_pods_than_may_live_at_once() -> None:
-    world = World(slot=False)
+    world = World()
+    world.slot = False
     decision = world.reconcile()
     assert not decision.create
     assert decision.queued
@@ -330,8 +334,9 @@ def test_no_more_short_pods_than_may_live_at_once() -> None:
 def test_a_job_pod_on_a_node_that_is_away_is_replaced_and_does_not_keep_the_connector_from_stopping() -> None:
     world = World()
     world.reconcile()
-    name, pod = next(iter(world.pods.items()))
-    world.pods[name] = replace(pod, node="away", leaving=world.now, leaves_by=world.now + 5)
+    (name,) = world.pods
+    world.lose_node(name)
+    world.delete_pod(name)
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     world.change(state="Stopped")
@@ -354,10 +359,15 @@ def test_a_plugin_that_asks_for_no_task_leaves_a_running_connector_without_tasks
 
 
 def test_records_and_pods_of_an_earlier_connector_of_the_same_name_are_out_of_the_way_first() -> None:
-    world = World(stale_records=True, foreign_pods=("orders-in-0-9",))
+    world = World()
+    report = Report(connector="shop.orders-in", connector_uid="earlier", pod_uid="u", task=0,
+                    standing=Standing(generation=1, plan="p"), incarnation=9, state="RUNNING", acted=1,
+                    since=1)  # fmt: skip
+    world.reports = {0: report}
+    world.add_foreign_pod("orders-in-0-9")
     assert not world.reconcile().create
     assert "orders-in-0-9" in world.condition("Ready")
-    world.foreign_pods = ()
+    world.vanish("orders-in-0-9")
     assert world.reconcile().forget
     world.settle()
     assert world.condition("Ready").startswith("True Running")

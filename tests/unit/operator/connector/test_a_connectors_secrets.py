@@ -1,10 +1,10 @@
 """References to Secrets: how many are looked at, what a text full of them costs, and what comes of the way they are seen."""
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from penstock_operator.connector.observe.secrets import Secrets, examine, references, too_many, with_namespace
+from penstock_operator.connector.observe.secrets import references, too_many, with_namespace
 from penstock_operator.connector.plans import is_other
 from penstock_operator.rollout.progress import GRANTED, Permission
 
@@ -35,26 +35,27 @@ def test_names_and_keys_as_long_as_kubernetes_has_them_are_found() -> None:
     assert [(r.name, r.key) for r in references({"a": f"${{secret:{name}:{key}}}"}, {})] == [(name, key)]
 
 
-SEEN = Secrets(("db",), hash="one", key="a")
-UNSEEN = Secrets(("db",))
-OTHER_KEY = Secrets(("db",), hash="two", key="b")
+WITH_SECRET = {"config": {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}}
+WITHOUT_SECRET = {"config": {"file": "/data/a", "topic": "orders"}}
+DB, OTHER = {"db": {"password": "1"}}, {"db": {"password": "2"}, "other": {"password": "1"}}
+UNSEEN = {"secrets": {"watch": False}}
 TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
 
 
-def running(secrets: Secrets) -> World:
+def running(values: dict[str, Any] | None = None, spec: dict[str, Any] = WITH_SECRET) -> World:
     """A connector under a release that has no place for a restart."""
-    world = World(secrets=secrets)
+    world = World(spec=spec, secrets=DB, values=values)
     world.settle()
     world.permission = TAKEN
     return world
 
 
-@pytest.mark.parametrize(("before", "after"), [(UNSEEN, SEEN), (SEEN, OTHER_KEY)], ids=["looks-now", "another-key"])
+@pytest.mark.parametrize(("before", "key"), [(UNSEEN, b"one"), ({}, b"two")], ids=["looks-now", "another-key"])
 def test_the_way_in_which_a_release_looks_at_secrets_restarts_connectors_in_turn(
-    before: Secrets, after: Secrets
+    before: dict[str, Any], key: bytes
 ) -> None:
     world = running(before)
-    world.secrets = after
+    world.values, world.hmac_key = {}, key
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("UpdatePending").startswith("True RolloutQueued")
@@ -64,33 +65,34 @@ def test_the_way_in_which_a_release_looks_at_secrets_restarts_connectors_in_turn
 
 
 def test_a_release_that_looks_at_secrets_no_more_restarts_nothing_and_nothing_when_it_looks_again() -> None:
-    world = running(SEEN)
+    world = running()
     world.permission = GRANTED
-    for secrets in (UNSEEN, SEEN, UNSEEN):
-        world.secrets = secrets
+    for values in (UNSEEN, {}, UNSEEN):
+        world.values = values
         world.settle()
     assert world.lives == ["orders-in-0-1"]
-    world.secrets, world.permission = UNSEEN, TAKEN
-    world.values = {"images": {"runtime": "runtime:2"}}
+    world.permission = TAKEN
+    world.values = {**UNSEEN, "images": {"runtime": "runtime:2"}}
     world.settle()
     assert world.lives == ["orders-in-0-1"]
 
 
 def test_another_key_is_nothing_to_a_connector_that_names_no_secret() -> None:
-    world = running(examine((), {}, b"one"))
+    world = running(spec=WITHOUT_SECRET)
     world.permission = GRANTED
-    world.secrets = examine((), {}, b"two")
+    world.hmac_key = b"two"
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert len(world.plans) == 1
 
 
-@pytest.mark.parametrize("secrets", [replace(SEEN, hash="two"), replace(OTHER_KEY, names=("other",))])
-def test_a_change_of_a_connectors_own_waits_for_nobody_whatever_the_release_does(secrets: Secrets) -> None:
-    world = running(SEEN)
-    world.secrets = secrets
-    if secrets.key != SEEN.key:
-        world.change(config={"file": "/data/b", "topic": "orders"})
+@pytest.mark.parametrize("name", ["db", "other"])
+def test_a_change_of_a_connectors_own_waits_for_nobody_whatever_the_release_does(name: str) -> None:
+    world = running()
+    world.secrets = OTHER
+    if name == "other":
+        world.hmac_key = b"two"
+        world.change(config={"file": "/data/b", "topic": "orders", "password": "${secret:other:password}"})
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
 

@@ -2,10 +2,6 @@
 
 from typing import Any
 
-from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.template_policy import with_template_policy
-from penstock_operator.settings import Settings
-
 from .world import World
 
 HOST = {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}
@@ -15,33 +11,22 @@ WORDS = "spec.template.volumes[host].hostPath: is no volume that is allowed"
 class Platform(World):
     """A world whose platform has a level."""
 
-    level = "Restricted"
-
-    @property
-    def connector(self) -> Connector:
-        settings = Settings.of(
-            {"release": {"name": "p", "namespace": "p"}, "worker": {"bootstrap.servers": "k:1"},
-             "images": {"runtime": "r:1"}, "podSecurity": {"level": self.level}}
-        )  # fmt: skip
-        return with_template_policy(super().connector, settings)
+    def __init__(self, spec: dict[str, Any], level: str = "Restricted") -> None:
+        super().__init__(spec=spec, values={"podSecurity": {"level": level}})
 
     def raise_the_level(self) -> None:
-        self.level = "Restricted"
-
-    def lower_the_level(self) -> None:
-        self.level = "Unrestricted"
+        self.values = {"podSecurity": {"level": "Restricted"}}
 
 
 def running(**spec: Any) -> Platform:
-    world = Platform(spec={"template": HOST, **spec})
-    world.lower_the_level()
+    world = Platform({"template": HOST, **spec}, "Unrestricted")
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     return world
 
 
 def test_a_new_connector_with_a_template_that_is_refused_gets_no_pod_and_says_why() -> None:
-    world = Platform(spec={"template": HOST})
+    world = Platform({"template": HOST})
     world.settle()
     assert world.pods == {}
     assert world.condition("Ready").startswith("False ConfigInvalid")
@@ -50,7 +35,7 @@ def test_a_new_connector_with_a_template_that_is_refused_gets_no_pod_and_says_wh
 
 
 def test_all_that_is_wrong_is_told_with_it() -> None:
-    world = Platform(spec={"template": HOST, "tasksMax": 0})
+    world = Platform({"template": HOST, "tasksMax": 0})
     world.settle()
     assert WORDS in world.condition("ConfigValid")
     assert "spec.tasksMax" in world.condition("ConfigValid")

@@ -1,19 +1,18 @@
 """A change of the release, or of the configuration, under running tasks: they go by the last plan that was good."""
 
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
-from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progress, RolloutRestart
 
+from .earlier_release import leave_as_an_earlier_release
 from .world import World
 
 TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
-DB = Secrets(("db",), (), False, "h1")
-DB_GONE = Secrets(("db",), ("Secret db is missing (password of spec.config refers to it)",), False, None)
+DB: dict[str, dict[str, str]] = {"db": {"pw": "1"}}
 NEW_IMAGE = {"images": {"runtime": "runtime:2"}}
 MORE_MEMORY = {"task": {"resources": {"limits": {"memory": "4Gi"}}}}
 
@@ -44,7 +43,8 @@ def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_told() -> None:
     assert world.condition("Ready") == "True Running: all 2 tasks are Running"
     assert world.condition("ConfigValid").startswith("True")
     assert world.condition("UpdatePending") == (
-        "True ImagePullBackOff: back-off pulling runtime:2; the last good configuration goes on"
+        "True ImagePullBackOff: back-off pulling runtime:2; check the image's name, and that its registry answers and takes "
+        "images.pullSecrets; the last good configuration goes on"
     )
     assert [n.reason for n in world.events][-1] == "ImagePullBackOff"
 
@@ -88,7 +88,6 @@ def test_the_old_image_once_more_needs_no_short_pod() -> None:
 
 def test_a_configuration_that_names_a_missing_secret_ends_no_task() -> None:
     world = running(tasksMax=2)
-    world.secrets = DB_GONE
     world.change(config={"file": "/data/a", "topic": "orders", "password": "${secret:db:pw}"})
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
@@ -115,7 +114,7 @@ def mounted(world: World) -> list[str]:
 
 def test_a_secret_that_is_deleted_after_the_plan_ends_no_task() -> None:
     world = with_secret()
-    world.secrets = DB_GONE
+    world.secrets = {}
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert mounted(world) == ["db"]
@@ -127,7 +126,7 @@ def test_a_secret_that_is_deleted_after_the_plan_ends_no_task() -> None:
 
 def test_a_secret_that_is_renamed_is_mounted_by_the_pods_of_the_new_plan_only() -> None:
     world = with_secret()
-    world.secrets = Secrets(("database",), (), False, "h2")
+    world.secrets = {"database": {"pw": "2"}}
     world.change(config={"file": "/a", "password": "${secret:database:pw}"})
     world.reconcile()
     assert mounted(world) == ["db"]
@@ -310,7 +309,7 @@ def test_a_connector_that_is_paused_or_stopped_while_it_restarts_gives_its_place
 
 def test_a_connector_that_is_deleted_while_it_restarts_gives_its_place_back() -> None:
     world = failing()
-    world.deleting = world.now
+    world.delete()
     assert world.reconcile().rollout is None
 
 
@@ -358,12 +357,15 @@ def test_a_rollback_in_the_middle_takes_back_what_was_restarted_and_its_failure_
     assert len(world.requests) == 2  # of both images, each once
 
 
-def test_a_secret_of_the_worker_that_is_put_right_takes_back_the_failure_that_it_caused() -> None:
-    good = Secrets(("kafka",), hash="good", key="k")
-    world = World(spec={"restart": {"maxRestarts": 1}}, secrets=good, own_secrets=Secrets(hash="none", key="k"))
+def test_a_secret_of_the_worker_that_is_put_right_takes_back_the_failure_that_it_caused(tmp_path: Path) -> None:
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "login").write_text("of the operator itself")
+    worker = {"bootstrap.servers": "kafka:9092", "access.key": "${secret:kafka:login}"}
+    good, bad = {"kafka": {"login": "good"}}, {"kafka": {"login": "bad"}}
+    world = World(spec={"restart": {"maxRestarts": 1}}, secrets=good, values={"worker": worker}, secrets_dir=tmp_path)
     world.settle()
     life = world.task(0).life
-    world.secrets = replace(good, hash="bad")
+    world.secrets = bad
     for _ in range(20):
         world.reconcile()
         world.tick()
@@ -395,9 +397,11 @@ def test_the_operator_killed_in_the_middle_of_a_restart_finds_it_in_the_status()
 
 
 def test_nobody_is_restarted_while_the_operator_cannot_see_whether_tasks_are_healthy() -> None:
-    world = running()
-    world.values = NEW_IMAGE
-    world.kafka_trouble = "no broker answers"
+    world = waiting()
+    world.topic.trouble = "no broker answers"
+    world.reconcile()
+    world.advance(30)
+    world.permission = GRANTED
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator sees")
@@ -409,7 +413,7 @@ def test_a_last_plan_whose_image_is_no_longer_to_be_had_is_given_up_for_one_whos
     world.reconcile()
     world.reconcile()
     name = "orders-in-0-2"
-    world.pods[name] = replace(world.pods[name], hindrance=("ImagePullBackOff", "runtime:1 is not there"))
+    world.hinder(name, "ImagePullBackOff", "runtime:1 is not there")
     world.settle()
     assert images(world) == ["runtime:2"]
 
@@ -422,7 +426,7 @@ def test_a_connector_that_starts_for_the_first_time_waits_for_nobody() -> None:
 
 def test_an_upgrade_of_the_operator_alone_restarts_nothing_and_plans_nothing() -> None:
     world = running(tasksMax=2)
-    world.as_an_earlier_release_left_it()
+    leave_as_an_earlier_release(world)
     world.values = {"task": {"nodeLostSeconds": 60}}
     world.permission = TAKEN
     world.settle()
@@ -440,7 +444,7 @@ def test_an_upgrade_from_an_earlier_release_with_another_image_waits_for_its_tur
     None
 ):
     world = running(tasksMax=2)
-    world.as_an_earlier_release_left_it()
+    leave_as_an_earlier_release(world)
     world.values = NEW_IMAGE
     world.permission = TAKEN
     world.settle()
@@ -456,15 +460,17 @@ def test_an_upgrade_from_an_earlier_release_with_another_image_waits_for_its_tur
 
 def test_a_pod_that_an_earlier_release_was_about_to_replace_is_replaced() -> None:
     world = running()
-    world.as_an_earlier_release_left_it()
-    world.status["tasks"][0].update(state="Restarting", reason="SpecChanged")
+    leave_as_an_earlier_release(world)
+    status = world.status
+    status["tasks"][0].update(state="Restarting", reason="SpecChanged")
+    world.status = status
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
 
 
 def test_a_change_that_was_made_while_an_earlier_release_was_replaced_is_carried_out_at_once() -> None:
     world = running()
-    world.as_an_earlier_release_left_it()
+    leave_as_an_earlier_release(world)
     world.change(config={"file": "/data/b", "topic": "orders"})
     world.values = NEW_IMAGE
     world.permission = TAKEN

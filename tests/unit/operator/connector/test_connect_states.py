@@ -1,17 +1,16 @@
 """Kafka Connect's states of a connector and its tasks, as the operator writes them."""
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from penstock_model.connect.status_records import Status
+from penstock_model.connect.status_records import State, Status, connector_status, task_status
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.decide.decide import decide
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.observe.connect_names import conflict
 from penstock_operator.connector.render.connect_states import state_records
+from penstock_operator.queue.key import Key
 
 from .world import Killed, World
 
@@ -19,29 +18,19 @@ NAME = "shop.orders-in"
 CONNECTOR = f"status-connector-{NAME}"
 
 
-@dataclass
 class Topic(World):
-    """A world with a status topic; tasks write RUNNING, PAUSED and UNASSIGNED as they report."""
+    """A world in which the states in the status topic are looked at."""
 
-    known: dict[bytes, Status] = field(default_factory=dict)
-    told: list[tuple[str, str | None]] = field(default_factory=list)
+    @property
+    def known(self) -> Mapping[bytes, Status]:
+        """The states in the topic."""
+        return self.topic.states(NAME)
 
-    def reconcile(self) -> Decision:
-        facts = self.facts()
-        for key, value in state_records(facts, decide(facts, self.life), self.known, worker_id="ours"):
-            self.put(key.decode(), value)
-        return super().reconcile()
-
-    def put(self, key: str, value: bytes | None) -> None:
-        self.known.pop(key.encode(), None)
-        if (status := Status.of(value)) is not None:
-            self.known[key.encode()] = status
-        self.told.append((key, None if status is None else status.state))
-
-    def report(self, pod: Any, **more: Any) -> None:
-        super().report(pod, **more)
-        key = f"status-task-{NAME}-{pod.task}".encode()
-        self.known[key] = Status(self.reports[pod.task].state, pod.name, 1)
+    @property
+    def told(self) -> list[tuple[str, str | None]]:
+        """The states that the operator wrote, in order; None: it removed one."""
+        states = [(key.decode(), Status.of(value)) for key, value in self.topic.written if key.startswith(b"status-")]
+        return [(key, None if status is None else status.state) for key, status in states]
 
     def state(self, task: int | None = None) -> str | None:
         key = CONNECTOR if task is None else f"status-task-{NAME}-{task}"
@@ -95,7 +84,7 @@ def test_a_state_that_comes_with_the_end_of_a_stopped_task_is_removed_too() -> N
     world = running()
     world.change(state="Stopped")
     world.reconcile()
-    world.known.pop(f"status-task-{NAME}-0".encode())  # not read yet
+    world.topic.put(f"status-task-{NAME}-0".encode(), None)  # no state is read yet
     world.settle()
     assert world.of(f"status-task-{NAME}-0") == [None]
 
@@ -125,7 +114,8 @@ def test_the_end_of_a_task_that_could_not_tell_it_is_told(
     pod = world.task(0)
     if tells:
         world.report(pod, state="FAILED")
-        world.known[f"status-task-{NAME}-0".encode()] = Status("RUNNING", pod.name, 1)  # the rest is not read yet
+        world.topic.put(*task_status(NAME, 0, State.RUNNING, worker_id=pod.name, generation=1, version=None))
+        # The rest is not read yet.
     world.end(pod.name, code, reason, "the disk is full", "Traceback")
     facts = world.facts()
     entries = state_records(facts, decide(facts, world.life), world.known, worker_id="ours")
@@ -134,7 +124,8 @@ def test_the_end_of_a_task_that_could_not_tell_it_is_told(
 
 
 def test_nothing_is_written_for_whoever_does_not_own_the_name() -> None:
-    world = Topic(name_refusal=conflict("shop.orders-in", "Connector shop/older"))
+    world = Topic()
+    world.rival = Key("shop", "older")
     world.settle()
     world.change(state="Stopped")
     world.settle()
@@ -143,8 +134,9 @@ def test_nothing_is_written_for_whoever_does_not_own_the_name() -> None:
 
 def test_the_states_of_a_kafka_connect_stay_until_a_task_of_ours_is_about_to_start() -> None:
     world = Topic(spec={"state": "Stopped"})
-    theirs = Status("RUNNING", "10.0.0.7:8083", 3)
-    world.known = {CONNECTOR.encode(): theirs, f"status-task-{NAME}-0".encode(): theirs}
+    theirs: dict[str, Any] = {"worker_id": "10.0.0.7:8083", "generation": 3, "version": None}
+    world.topic.put(*connector_status(NAME, State.RUNNING, **theirs))
+    world.topic.put(*task_status(NAME, 0, State.RUNNING, **theirs))
     world.settle()
     assert world.told == []
     world.change(state="Paused")

@@ -21,7 +21,7 @@ from penstock_operator.settings import Release
 from .world import World
 
 A, B, C = Key("shop", "a"), Key("shop", "b"), Key("stock", "c")
-REFUSED = conflict("moved", "Connector stock/orders")
+OWNER = Key("stock", "orders")
 STATES = ["Running", "Paused", "Stopped"]
 
 
@@ -31,7 +31,9 @@ def claim(created: str, uid: str, **more: Any) -> Claim:
 
 def refused(**more: Any) -> World:
     spec = {"connectName": "moved", "deletion": {"offsets": "Reset"}, **more.pop("spec", {})}
-    return World(spec=spec, name_refusal=REFUSED, **more)
+    world = World(spec=spec, **more)
+    world.rival = OWNER
+    return world
 
 
 def has_reset(world: World) -> bool:
@@ -46,7 +48,7 @@ def test_a_connector_that_does_not_own_its_name_has_no_finalizer_and_no_pod(stat
     assert not world.finalizer
     assert not world.requests
     assert world.condition("Stalled").startswith("True NameConflict: the name moved in Kafka belongs to")
-    world.deleting = world.now
+    world.delete()
     world.settle()
     assert not world.requests
 
@@ -54,7 +56,7 @@ def test_a_connector_that_does_not_own_its_name_has_no_finalizer_and_no_pod(stat
 @pytest.mark.parametrize("state", STATES)
 def test_it_is_let_go_at_once_when_it_is_deleted_in_the_instant_in_which_it_is_refused(state: str) -> None:
     world = refused(spec={"state": state}, finalizer=True)
-    world.deleting = world.now
+    world.delete()
     world.reconcile()
     assert not world.finalizer
     assert not world.requests
@@ -64,8 +66,8 @@ def test_one_that_lost_its_name_later_resets_nothing() -> None:
     world = World(spec={"connectName": "moved", "deletion": {"offsets": "Reset"}})
     world.settle()
     assert world.finalizer
-    world.name_refusal = REFUSED
-    world.deleting = world.now
+    world.rival = OWNER
+    world.delete()
     world.settle()
     assert not world.finalizer
     assert not world.pods
@@ -77,9 +79,9 @@ def test_the_owners_end_does_not_make_a_refused_one_reset_what_the_owner_left(ki
     """The operator may be killed between any two writes, the owner be gone at any of them."""
     world = refused(finalizer=True)
     world.kill_after = kill_after
-    world.deleting = world.now
+    world.delete()
     for gone in (False, True):
-        world.name_refusal = None if gone else REFUSED
+        world.rival = None if gone else OWNER
         world.settle()
     assert not world.finalizer
     assert not has_reset(world)
@@ -88,10 +90,10 @@ def test_the_owners_end_does_not_make_a_refused_one_reset_what_the_owner_left(ki
 def test_one_that_was_refused_and_owns_the_name_now_resets_it() -> None:
     world = refused()
     world.settle()
-    world.name_refusal = None
+    world.rival = None
     world.settle()
     assert world.finalizer
-    world.deleting = world.now
+    world.delete()
     world.settle()
     assert has_reset(world)
 
@@ -107,8 +109,10 @@ def test_one_that_was_refused_and_owns_the_name_now_resets_it() -> None:
 def test_what_stands_under_a_name_is_reset_by_one_that_ran_under_it(
     spec: dict[str, Any], claimed: bool, resets: bool
 ) -> None:
-    world = World(spec={**spec, "deletion": {"offsets": "Reset"}}, finalizer=True, has_claimed=claimed)
-    world.deleting = world.now
+    world = World(spec={**spec, "deletion": {"offsets": "Reset"}}, finalizer=True)
+    if claimed:
+        world.claim()
+    world.delete()
     world.settle()
     assert not world.finalizer
     assert has_reset(world) is resets
@@ -118,7 +122,7 @@ def test_reset_that_becomes_keep_during_deletion_keeps_and_lets_go() -> None:
     world = World(spec={"deletion": {"offsets": "Reset"}})
     world.settle()
     world.slot = False
-    world.deleting = world.now
+    world.delete()
     world.settle(seconds=10)
     assert world.finalizer
     world.change(deletion={"offsets": "Keep"})

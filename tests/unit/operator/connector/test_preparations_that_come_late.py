@@ -97,12 +97,12 @@ def test_a_long_life_ends_the_row() -> None:
 
 def test_a_record_that_cannot_be_seen_yet_is_found_by_and_by() -> None:
     world = running()
-    late = world.prepare()
-    world.recorded = None  # the operator is behind
+    world.topic.fall_behind()
+    world.prepare()
     pod = world.task(0)
     world.end(pod.name, 3, message="lives on")
     world.reconcile()
-    world.recorded = late
+    world.topic.catch_up()
     world.settle()
     assert preparations(world) == 2
     assert world.condition("Ready").startswith("True Running")

@@ -1,15 +1,11 @@
 """A preparation that is answered Invalid is told, and tried again more and more seldom until it succeeds."""
 
-from dataclasses import replace
-
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.decide.decision import CreateJob
-from penstock_operator.connector.decide.refused_pods import Refusal, of_plan
 from penstock_operator.connector.observe.pod_status import JobPod
-from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.render.names import plan_name
 
 from .world import World
@@ -21,7 +17,8 @@ TOLD = "PrepareFailed: offset.storage.topic"
 
 
 def running() -> World:
-    world = World()
+    config = {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}
+    world = World(spec={"config": config}, secrets={"db": {"password": "1"}})
     world.settle()
     return world
 
@@ -89,7 +86,7 @@ def test_a_change_is_tried_at_once(change: str) -> None:
     if change == "spec":
         world.change(tasksMax=3)
     elif change == "secret":
-        world.secrets = replace(Secrets(), hash="another")
+        world.secrets = {"db": {"password": "2"}}
     else:
         world.values = {"worker": {"bootstrap.servers": "kafka:9092", "offset.storage.topic": "other"}}
     for _ in range(40):
@@ -103,17 +100,14 @@ def with_a_plan_that_is_refused() -> World:
     """Edited, and what the plugin answers to it may not be kept."""
     world = running()
     world.change(config={"rate": 7})
-    name = of_plan(plan_name("orders-in", world.facts().due))
-    world.refusals[name] = Refusal(
-        "QuotaExceeded", "its plan cannot be kept: full", 3, world.now + 1e6, world.generation
-    )
+    world.keeps_plans = False
     return world
 
 
 def test_while_a_plan_may_not_be_kept_what_runs_goes_on_and_is_replaced_and_paused() -> None:
     world = with_a_plan_that_is_refused()
     (pod,) = (n for n in world.pods if n.startswith("orders-in-0"))
-    del world.pods[pod]  # its node is gone
+    world.vanish(pod)  # its node is gone
     world.settle()
     assert [n for n in world.pods if n.startswith("orders-in-0")] != [pod]
     assert world.condition("Ready").startswith("False QuotaExceeded: its plan cannot be kept")
@@ -127,7 +121,7 @@ def test_while_a_plan_may_not_be_kept_what_runs_goes_on_and_is_replaced_and_paus
 def test_a_plan_that_may_not_be_kept_is_made_again_when_it_is_time() -> None:
     world = with_a_plan_that_is_refused()
     world.settle()
-    world.refusals.clear()
+    world.keeps_plans = True
     world.settle()
     assert world.condition("Ready").startswith("True")
     assert world.status["plan"]["hash"] == world.facts().due
@@ -137,9 +131,11 @@ def test_a_job_pod_that_is_refused_is_no_plan_that_is_refused_though_both_have_o
     world = World()
     (name,) = (w.name for w in world.decide().create if isinstance(w, CreateJob))
     assert name == plan_name("orders-in", world.facts().due)
+    world.admits_jobs = False
     found = []
-    for again_at in (world.now + 300, world.now):
-        world.refusals[name] = Refusal("Forbidden", "no", 3, again_at, world.generation)
-        world.reconcile()
+    for _ in range(3):
+        decision = world.reconcile()
         found.append([world.condition(kind) for kind in ("ConfigValid", "Ready")])
-    assert found[0] == found[1]  # nothing is written while it is tried again and again
+        world.advance(decision.again or 0.0)
+    assert "denied the request" in found[0][1]
+    assert found[0] == found[1] == found[2]  # nothing is written while it is tried again and again

@@ -1,7 +1,6 @@
 """Whatever happens, in whatever order, with the operator killed between any two writes: it comes to what is asked."""
 
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission
 
+from .earlier_release import leave_as_an_earlier_release
 from .world import Killed, World, good
 
 HAPPENINGS = st.lists(
@@ -69,7 +69,7 @@ def happen(world: World, what: str, value: object) -> None:
         case "vanish" if one:
             world.vanish(one)
         case "delete" if one:
-            world.pods[one] = replace(world.pods[one], leaving=world.now, leaves_by=world.now + 30)
+            world.delete_pod(one)
         case "template":
             world.template = str(value)
         case "image":
@@ -77,7 +77,7 @@ def happen(world: World, what: str, value: object) -> None:
         case "place":
             world.permission = GRANTED if value else Permission(False, "RolloutQueued", "waits for its turn")
         case "earlier release":
-            world.as_an_earlier_release_left_it()
+            leave_as_an_earlier_release(world)
         case "forget":  # somebody restores the resource from a backup, without its status
             world.status = {"observedGeneration": -1}
         case "late preparation" if world.recorded is not None:  # by a job pod of its own, from a node that stood still

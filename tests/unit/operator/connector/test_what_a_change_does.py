@@ -7,7 +7,6 @@ import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer
 from penstock_model.resources.connector import Connector, ConnectorSpec
-from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.plans import Plan
 
 from .world import World, good, tasks_of
@@ -23,14 +22,14 @@ class Change:
     beside: dict[str, Any] | None = None
 
 
-CONFIG: dict[str, Any] = {"file": "/data/a", "topic": "orders"}
+CONFIG: dict[str, Any] = {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}
 CHANGES = {
     "class": Change(True, 0, {"class": "org.apache.kafka.connect.file.FileStreamSourceConnector"}),
     "version, which comes to the same one": Change(True, 0, {"version": "[1.0,2.0)"}),
     "tasksMax": Change(True, 1, {"tasksMax": 2}),
     "state": Change(False, 0, {"state": "Paused"}),
     "config": Change(True, 1, {"config": {**CONFIG, "topic": "others"}}),
-    "config, in another order": Change(False, 0, {"config": {"topic": "orders", "file": "/data/a"}}),
+    "config, in another order": Change(False, 0, {"config": dict(reversed(CONFIG.items()))}),
     "config, a number in place of its text": Change(False, 0, {"config": {**CONFIG, "n": 1}},
                                                     {"config": {**CONFIG, "n": "1"}}),
     "restart": Change(False, 0, {"restart": {"maxRestarts": 3}}),
@@ -49,11 +48,11 @@ REFUSED = {"topicCreationPolicy", "rollout", "offsets"}
 """By `not_yet`: the tasks go on with the last good configuration."""
 FIXED = {"connectName"}
 """By a rule of the definition, once the Connector is there."""
-SECRETS = Secrets(names=("db",), hash="one")
+SECRETS, CHANGED = {"db": {"password": "1"}}, {"db": {"password": "2"}}
 
 
 def running(**spec: Any) -> World:
-    world = World(spec=spec, secrets=SECRETS)
+    world = World(spec={"config": CONFIG, **spec}, secrets=SECRETS)
     world.settle()
     return world
 
@@ -111,7 +110,7 @@ def test_toggling_what_follows_from_secrets_restarts_nothing(first: str) -> None
 def test_a_secret_that_changed_while_it_was_ignored_is_taken_up_once_it_counts() -> None:
     world = running(onSecretChange="Ignore")
     lives = len(world.lives)
-    world.secrets = replace(SECRETS, hash="two")
+    world.secrets = CHANGED
     world.settle()
     world.change(config={**CONFIG, "topic": "others"})
     world.settle()
@@ -124,7 +123,7 @@ def test_a_secret_that_changed_while_it_was_ignored_is_taken_up_once_it_counts()
 def test_a_restart_takes_up_secrets_that_are_ignored() -> None:
     world = running(onSecretChange="Ignore")
     lives = len(world.lives)
-    world.secrets = replace(SECRETS, hash="two")
+    world.secrets = CHANGED
     world.annotations["penstock.dev/restart"] = "a"
     world.settle()
     world.change(onSecretChange="Restart")
@@ -150,7 +149,7 @@ def test_offsets_of_another_kind_that_stay_are_told_while_it_lives_and_when_they
         world.change(config={**CONFIG, "topic": topic})
         world.settle()
     assert left in world.condition("ConfigValid")
-    world.deleting = world.now
+    world.delete()
     world.settle()
     assert {note.message for note in world.events if note.reason == "OffsetsKept"} == {
         "its offsets are reset, but those of its time as a source (records in the offsets topic) stay"
@@ -168,14 +167,15 @@ def test_a_connector_that_becomes_what_it_was_leaves_only_the_other_kind() -> No
 
 @pytest.mark.parametrize("trouble", [None, "Kafka does not answer"], ids=["for-a-moment", "lasting"])
 def test_a_fresh_connector_is_checked_and_waits_while_its_name_may_be_anothers(trouble: str | None) -> None:
-    world = World(name_unseen="Kafka does not answer", kafka_trouble=trouble)
+    world = World()
+    world.topic.caught_up, world.topic.trouble = False, trouble
     world.settle()
     reason = "Waiting" if trouble is None else "KafkaUnavailable"
     assert world.condition("Ready").startswith(f"False {reason}: starts once it is known that nobody has the name")
     assert world.condition("ConfigValid").startswith("True")
     assert world.lives == []
     assert not [wish for wish in world.requests.values() if wish.prepare or wish.action is Action.PREPARE]
-    world.name_unseen, world.kafka_trouble = "", None
+    world.topic.caught_up, world.topic.trouble = True, None
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert world.lives == ["orders-in-0-1"]

@@ -1,138 +1,106 @@
-"""A cluster in memory, to decide in: it carries decisions out as `apply` does, and plays kubelet, plugins and tasks.
+"""A Connector reconciled by the real `Reconciler`, against an API server and a status topic in memory."""
 
-What decisions remember goes through the status as it is written, so that nothing is remembered that is not there.
-"""
-
-import itertools
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+import base64
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
-from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome, PlanAnswer
-from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
-from penstock_model.contracts.task_spec import PluginReference, TaskSpec
+from penstock_model.contracts.pod_layout import SECRETS_DIR
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.decide import decide
-from penstock_operator.connector.decide.decision import CreateJob, CreateTask, Decision
-from penstock_operator.connector.decide.refused_pods import Refusal, after, present
-from penstock_operator.connector.observe.connect_names import NameRefusal
+from penstock_operator.connector.decide.decision import Decision
+from penstock_operator.connector.decide.template_policy import with_template_policy
 from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_end import Ended
-from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
-from penstock_operator.connector.observe.secrets import Secrets
-from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plans import Plan, Shape, asked, due, in_force, manifest, own, release, stored
-from penstock_operator.connector.render.events import ConnectorEvent, events_between
-from penstock_operator.connector.render.names import pod_name
+from penstock_operator.connector.observe.secrets import references
+from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.render import names
+from penstock_operator.connector.render.events import ConnectorEvent
 from penstock_operator.connector.render.pod_manifests import Maker
-from penstock_operator.connector.render.status import connector_status, is_unchanged
-from penstock_operator.kubernetes.times import timestamp
-from penstock_operator.rollout.progress import GRANTED, Permission
+from penstock_operator.kubernetes.kinds import CONNECTOR, EVENT, SECRET, Kind
+from penstock_operator.queue.key import Key
+from penstock_operator.reasons import EventType
+from penstock_operator.rollout.progress import Permission
 from penstock_operator.settings import Settings
 
-Plugin = Callable[[Connector], JobAnswer | list[str]]
-OWNER: Final = "0123456789abcdef"
-"""The Connector's mark in the records of its preparations."""
+from ..fake_api_answers import Object
+from ..fake_api_server import Request
+from .cluster import KEY
+from .job_pods import ClusterWithJobs
+from .operator_process import OperatorProcess, does_anything
+from .plugins import Plugin, good, tasks_of
+
+__all__ = ["Killed", "World", "good", "tasks_of"]
+
+_MOST_RUNS: Final = 2_000
 
 
-class Killed(Exception):
-    """The operator was killed between two writes."""
+class Killed(BaseException):
+    """The operator was killed between two writes. No `except Exception` of the operator holds it up."""
 
 
-def tasks_of(count: int, **config: str) -> PlanAnswer:
-    """A plan of so many tasks."""
-    reference = PluginReference(reference="x:Y", alias="FileStreamSource", version="1.4.2")
-    return PlanAnswer(
-        kind="source",
-        class_name="FileStreamSource",
-        version="1.4.2",
-        tasks=tuple(
-            TaskSpec(connector="shop.orders-in", task=n, tasks=count, kind="source", config={**config, "part": str(n)},
-                     plugins={"connector": reference}, worker={})
-            for n in range(count)
-        ),
-    )  # fmt: skip
+class World(ClusterWithJobs):
+    """One Connector, and everything around it, with the operator.
 
+    `reconcile` is one call of the real `Reconciler`, with a real `Context` on an API server and a status topic in memory.
+    Such a call makes several rounds, of which each observes, decides and applies, where a decision that was carried out
+    allows the next at once (a plan was kept, a pod was refused). The decision that it returns is the last one, with what
+    all rounds of the call did, and with the pause that the call asked for.
 
-def good(connector: Connector) -> JobAnswer | list[str]:
-    """A plugin that makes as many tasks as it may, each with the whole configuration."""
-    answer = tasks_of(connector.spec.tasks_max, **connector.spec.config)
-    return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
+    Nothing else happens by itself: `tick` is the next thing that anyone else does.
 
+    Args:
+        spec: of the Connector, over the usual one.
+        plugin: what it answers to a request for a plan.
+        annotations: of the Connector.
+        secrets: the data of the Secrets of the namespace, by name.
+        values: of the release, over the usual ones; other values restart the operator.
+        permission: to restart for a change of the release; None: what the real limiter says.
+        finalizer: whether the Connector carries Penstock's.
+        now: seconds since 1970.
+        secrets_dir: where the operator's own pod has the Secrets of the worker configuration.
+    """
 
-@dataclass
-class World:
-    """One Connector and everything around it."""
-
-    spec: dict[str, Any] = field(default_factory=dict)
-    plugin: Plugin = good
-    preparing: JobAnswer | None = None
-    """What preparing comes to, where it is refused."""
-    resetting: JobAnswer | None = None
-    """What a reset comes to, where it is none."""
-    now: float = 1_800_000_000.0
-    generation: int = 1
-    annotations: dict[str, str] = field(default_factory=dict)
-    status: dict[str, Any] = field(default_factory=lambda: {"observedGeneration": -1})
-    pods: dict[str, TaskPod | JobPod] = field(default_factory=dict)
-    requests: dict[str, CreateJob] = field(default_factory=dict)
-    answers: dict[str, JobAnswer | None] = field(default_factory=dict)
-    plans: list[Plan] = field(default_factory=list)
-    reports: dict[int, Report] = field(default_factory=dict)
-    control: Control | None = None
-    secrets: Secrets = field(default_factory=Secrets)
-    own_secrets: Secrets | None = None
-    """Of those, what the Connector's own configuration names; None: all."""
-    name_refusal: NameRefusal | None = None
-    name_unseen: str = ""
-    has_claimed: bool = False
-    refusals: dict[str, Refusal] = field(default_factory=dict)
-    kafka_trouble: str | None = None
-    template: str = ""
-    values: dict[str, Any] = field(default_factory=dict)
-    permission: Permission = GRANTED
-    unpullable: tuple[str, ...] = ()
-    deleting: float | None = None
-    finalizer: bool = False
-    namespace_ends: bool = False
-    slot: bool = True
-    stale_records: bool = False
-    foreign_pods: tuple[str, ...] = ()
-    uid: str = "uid-1"
-    writes: int = 0
-    status_writes: int = 0
-    kill_after: int | None = None
-    events: list[ConnectorEvent] = field(default_factory=list)
-    lives: list[str] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
-    deaf: bool = False
-    recorded: Standing | None = None
-    """What preparations have written to Kafka: tasks of a smaller one leave."""
-    refuses: Callable[[str], bool] = lambda name: False
-    """Whether the API server refuses a task's pod."""
-    tries: list[str] = field(default_factory=list)
-    standings: dict[str, Standing] = field(default_factory=dict)
-    _numbers: Any = field(default_factory=itertools.count)
-    _standing: int = 0
-
-    @property
-    def connector(self) -> Connector:
-        spec = {"class": "FileStreamSource", "config": {"file": "/data/a", "topic": "orders"}, **self.spec}
-        if self.template:
-            spec["template"] = {**spec.get("template", {}), "nodeSelector": {"template": self.template}}
-        metadata = {"name": "orders-in", "namespace": "shop", "uid": self.uid, "generation": self.generation,
-                    "annotations": self.annotations}  # fmt: skip
-        return Connector.draft(
-            {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": metadata, "spec": spec}
+    def __init__(
+        self, spec: dict[str, Any] | None = None, *, plugin: Plugin = good, annotations: dict[str, str] | None = None,
+        secrets: Mapping[str, Mapping[str, str]] | None = None, values: dict[str, Any] | None = None,
+        permission: Permission | None = None, finalizer: bool = False, now: float = 1_800_000_000.0,
+        secrets_dir: Path | str = SECRETS_DIR,
+    ) -> None:  # fmt: skip
+        self.spec: dict[str, Any] = {**(spec or {})}
+        self.template = ""
+        self.values = values or {}
+        self._secrets_dir = secrets_dir
+        super().__init__(
+            plugin=plugin, release=self.settings.release, spec=self._whole_spec(), finalizer=finalizer, now=now
         )
+        self.annotations = annotations or {}
+        self.secrets: Mapping[str, Mapping[str, str]] = secrets or {}
+        self.hmac_key = b"key of the release"
+        self.permission = permission
+        self.rival: Key | None = None
+        """An older Connector that asks for the same Connect name."""
+        self.slot = True
+        """Whether others leave a job slot."""
+        self.writes = 0
+        self.status_writes = 0
+        self.kill_after: int | None = None
+        """The operator is killed when it has written so often."""
+        self.kill_before: Kind | None = None
+        """The operator is killed before it next creates an object of this kind."""
+        self._last_decision: Decision | None = None
+        self.server.before_write = self._before_write
+        self.topic.before_write = self._count
+        self.start_operator()
 
-    def change(self, **spec: Any) -> None:
-        """A user changes the spec."""
-        self.spec = {**self.spec, **spec}
-        self.generation += 1
+    # The operator
+
+    def start_operator(self) -> None:
+        """Start the operator, after the end of the one before."""
+        self._started_with = self.values, self.hmac_key
+        self._operator = OperatorProcess(
+            KEY, self.server, self.topic, self.settings, self.hmac_key, lambda: self.permission, lambda: self.now
+        )
 
     @property
     def settings(self) -> Settings:
@@ -140,271 +108,143 @@ class World:
         return Settings.of({
             "release": {"name": "penstock", "namespace": "penstock-system"},
             "worker": {"bootstrap.servers": "kafka:9092"}, "images": {"runtime": "runtime:1"}, **self.values,
-        })  # fmt: skip
-
-    @property
-    def maker(self) -> Maker:
-        return Maker(self.connector, self.settings, Shape.of(self.settings, self.secrets.names))
-
-    def life(self, plan: Plan, task: int) -> str:
-        return self.maker.life(plan, task)
-
-    def facts(self) -> Observation:
-        memory = Memory.of(json.loads(json.dumps(self.status)))
-        restarted = next(
-            (h.token for h in reversed(memory.handled) if h.action == "restart" and h.result == "Succeeded"), ""
-        )
-        settings, shape = self.settings, self.maker.shape
-        last = next((p for p in self.plans if p.hash == memory.plan), None)
-        wanted = asked(self.connector, settings.worker, settings.images.runtime, self.secrets, restarted, last)
-        return Observation(
-            connector=self.connector, memory=memory, now=self.now, due=due(wanted, shape), asked=wanted,
-            own=own(self.connector, self.own_secrets or self.secrets, restarted), shape=shape,
-            own_toggled=own(self.connector, self.own_secrets or self.secrets, restarted, toggled=True),
-            secrets_in_force=in_force(self.connector, self.secrets, last, restarted), release=release(settings),
-            rollout=settings.rollout, permission=self.permission, deleting=self.deleting,
-            finalizer=self.finalizer, namespace_ends=self.namespace_ends, plans=tuple(self.plans),
-            task_pods=tuple(p for p in self.pods.values() if isinstance(p, TaskPod)),
-            job_pods=tuple(p for p in self.pods.values() if isinstance(p, JobPod)),
-            foreign_pods=self.foreign_pods, answers=self.answers,
-            reports={} if self.deaf else dict(self.reports), stale_records=self.stale_records, control=self.control,
-            secrets=self.secrets, name_refusal=self.name_refusal,
-            name_unseen="" if memory.has_run else self.name_unseen, has_claimed=self.has_claimed,
-            owner=OWNER, recorded=self.recorded, kafka_trouble=self.kafka_trouble,
-            refusals=present(self.refusals, self.generation, self.now), slot=self.slot,
-        )  # fmt: skip
-
-    def decide(self) -> Decision:
-        return decide(self.facts(), self.life)
-
-    def _write(self) -> None:
-        if self.kill_after is not None and self.writes >= self.kill_after:
-            self.kill_after = None
-            raise Killed
-        self.writes += 1
+        }, self._secrets_dir)  # fmt: skip
 
     def reconcile(self) -> Decision:
-        """Decide once, and carry it out."""
-        facts = self.facts()
-        self.seen.update(self.pods)
-        decision = decide(facts, self.life)
-        for plan in decision.save:
-            if all(p.hash != plan.hash for p in self.plans):
-                self._write()
-                kept = stored(manifest(plan, {"creationTimestamp": timestamp(self.now)}))
-                assert kept is not None
-                self.plans.append(kept)
-        found = connector_status(facts, decision)
-        if not is_unchanged(found, self.status):
-            self._write()
-            self.status, self.status_writes = json.loads(json.dumps(found)), self.status_writes + 1
-            self.events += events_between(facts.memory, decision)
-        if decision.finalizer is not None:
-            self._write()
-            self.finalizer = decision.finalizer
-        for pod in decision.delete:
-            self._write()
-            self._delete(pod.name)
-        for wish in decision.create:
-            self._write()
-            self._create(wish)
-        for dropped in decision.drop:
-            self._write()
-            self.plans = [p for p in self.plans if p.hash != dropped]
-        if decision.tell is not None:
-            self._write()
-            self.control = Control(connector_uid=self.uid, generation=self.generation, state=decision.tell)
-        if decision.forget:
-            self._write()
-            self.stale_records, self.reports = False, {}
-        return decision
+        """Let the operator reconcile the Connector once.
 
-    def _create(self, wish: CreateJob | CreateTask) -> None:
-        common: dict[str, Any] = {"uid": f"pod-{next(self._numbers)}", "owner": self.uid, "phase": Phase.WAITING,
-                                  "created": self.now}  # fmt: skip
-        if isinstance(wish, CreateJob):
-            if wish.name not in self.pods:
-                self.requests[wish.name] = wish
-                image = self.maker.shape_of(wish.plan).image
-                hindrance = ("ImagePullBackOff", f"back-off pulling {image}") if image in self.unpullable else None
-                self.pods[wish.name] = JobPod(
-                    name=wish.name, role="job", action=wish.action, key=wish.key, hindrance=hindrance, **common
-                )
-            return
-        name = pod_name("orders-in", wish.task, wish.incarnation)
-        if name in self.pods:
-            return
-        self.tries.append(name)
-        if self.refuses(name):
-            before, generation = self.refusals.get(name), self.generation
-            refusal = after(before, "AdmissionDenied", "no", now=self.now, generation=generation, life=wish.life)
-            self.refusals[name] = refusal
-            return
-        self.refusals.pop(name, None)
-        self.lives.append(name)
-        self.standings[name] = wish.standing
-        self.pods[name] = TaskPod(
-            name=name, role="task", task=wish.task, incarnation=wish.incarnation, life=self.life(wish.plan, wish.task),
-            generation=self.generation, state=wish.state, image=self.maker.shape_of(wish.plan).image, **common,
-        )  # fmt: skip
+        Raises:
+            Killed: the operator was killed; the next one is started.
+        """
+        self._synchronize()
+        self._observed.update(self.pods)
+        try:
+            self._last_decision = self._operator.reconcile(self._last_decision)
+        except Killed:
+            self.kill_after = self.kill_before = None
+            self.start_operator()
+            raise
+        return self._last_decision
 
-    def _delete(self, name: str) -> None:
-        pod = self.pods.get(name)
-        if pod is None or pod.leaving is not None:
-            return
-        if pod.phase is Phase.ENDED:
-            del self.pods[name]
-            self.answers.pop(name, None)
-        else:
-            self.pods[name] = replace(pod, leaving=self.now, leaves_by=self.now + 30)
+    def facts(self) -> Observation:
+        """What the operator observes now."""
+        self._synchronize()
+        return self._operator.observe(self.document)
 
-    # What others do.
-
-    def start(self, name: str) -> None:
-        """The kubelet starts a pod; a task reports."""
-        pod = self.pods[name]
-        self.pods[name] = replace(pod, phase=Phase.RUNNING, started=self.now, hindrance=None, node="node-1")
-
-    def task(self, number: int) -> TaskPod:
-        """The pod of a task that counts."""
-        return max((p for p in self.pods.values() if isinstance(p, TaskPod) and p.task == number),
-                   key=lambda p: p.incarnation)  # fmt: skip
-
-    def report(self, pod: TaskPod, **more: Any) -> None:
-        """A task reports what it was told to be."""
-        told, acted = pod.state, pod.generation
-        if self.control is not None and self.control.generation > pod.generation:
-            told, acted = self.control.state, self.control.generation
-        values: dict[str, Any] = {
-            "connector": "shop.orders-in", "connector_uid": self.uid, "pod_uid": pod.uid, "task": pod.task,
-            "standing": Standing(generation=1, plan="p"), "incarnation": pod.incarnation, "state": told.upper(),
-            "acted": acted, "since": int(self.now * 1000), "versions": {"connector": "1.4.2"}, **more,
-        }  # fmt: skip
-        self.reports[pod.task] = Report(**values)
-
-    def end(
-        self, name: str, code: int | None, reason: str = "Error", message: str = "", trace: str | None = None
-    ) -> None:
-        """A pod's container ends."""
-        word = None if code is None else TerminationMessage(exit_code=code, message=message or None, trace=trace)
-        ended = Ended(code, reason, "" if word else message, word, self.now)
-        self.pods[name] = replace(self.pods[name], phase=Phase.ENDED, ended=ended)
-
-    def vanish(self, name: str) -> None:
-        """Somebody deletes a pod by force, or its node is gone."""
-        del self.pods[name]
-        if name in self.lives and name not in self.seen:
-            # Nobody can tell it from one that was never made. If it runs on somewhere, it and the next have one number, and
-            # one of them leaves: so the tests of second runs.
-            self.lives.remove(name)
-
-    def as_an_earlier_release_left_it(self) -> None:
-        """Its plans hold no shape, its pods another mark."""
-        old = {p.hash: p.asked for p in self.plans}
-        self.plans = [replace(p, hash=p.asked, shape=None, restarted="", digests=()) for p in self.plans]
-        plan = self.status.get("plan", {})
-        if "hash" in plan:
-            plan["hash"] = old.get(plan["hash"], "")
-        plan.pop("own", None)
-        self.status.pop("rollout", None)
-        for task in self.status.get("tasks", ()):
-            task["life"] = f"0123456789abcd{task['id']}"
-        for name, pod in self.pods.items():
-            if isinstance(pod, TaskPod):
-                self.pods[name] = replace(pod, life=f"0123456789abcd{pod.task}")
-
-    def tick(self) -> bool:
-        """Everybody else does the next thing; False: there is none."""
-        for pod in list(self.pods.values()):
-            if pod.leaving is not None:
-                if pod.node != "away":
-                    del self.pods[pod.name]
-                    return True
-            elif pod.phase is Phase.WAITING and pod.hindrance is None:
-                self.start(pod.name)
-                return True
-            elif pod.phase is Phase.RUNNING and isinstance(pod, JobPod):
-                self._answer(pod)
-                return True
-            elif pod.phase is Phase.RUNNING and isinstance(pod, TaskPod) and self._is_shut_out(pod):
-                self.end(pod.name, ExitCode.SUPERSEDED, message=f"{pod.name} lives on")
-                return True
-            elif pod.phase is Phase.RUNNING and isinstance(pod, TaskPod):
-                before = self.reports.get(pod.task)
-                if before is None or before.incarnation <= pod.incarnation:
-                    self.report(pod)
-                    same_words = before is not None and (before.pod_uid, before.state, before.acted) == (
-                        self.reports[pod.task].pod_uid, self.reports[pod.task].state, self.reports[pod.task].acted
-                    )  # fmt: skip
-                    if same_words and before is not None:
-                        self.reports[pod.task] = before
-                    else:
-                        return True
-        return False
-
-    def _is_shut_out(self, pod: TaskPod) -> bool:
-        return self.recorded is not None and self.recorded.is_after(self.standings[pod.name])
-
-    def prepare(self, owner: str = OWNER) -> Standing:
-        """Somebody prepares, in time or late."""
-        self._standing += 1
-        self.recorded = Standing.of_owner(self._standing, owner)
-        return self.recorded
-
-    def _answer(self, pod: JobPod) -> None:
-        wish = self.requests[pod.name]
-        answer = self._work(wish)
-        self.answers[pod.name] = answer.model_copy(update={"id": wish.key, "action": wish.action})
-        self.end(pod.name, 0, "Completed")
-
-    def _work(self, wish: CreateJob) -> JobAnswer:
-        standing = None
-        if wish.prepare or wish.action is Action.PREPARE:
-            alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.lives(self.now, 30)]
-            assert not alive, f"prepared while {alive} live"
-            if self.preparing is not None and wish.action is Action.PREPARE:
-                return self.preparing
-            standing = self.prepare()
-        if wish.action is Action.RESET_OFFSETS and self.resetting is not None:
-            return self.resetting
-        if wish.action is not Action.PLAN:
-            return JobAnswer(id="", action=wish.action, outcome=Outcome.DONE, standing=standing)
-        if self.secrets.missing:
-            return JobAnswer(id="", action=wish.action, outcome=Outcome.INVALID, problems=(
-                JobProblem(property="password", message="${secret:db:password} cannot be resolved"),
-                JobProblem(property="file", message="is wrong"),
-            ))  # fmt: skip
-        answer = self.plugin(self.connector)
-        if isinstance(answer, list):
-            problems = tuple(JobProblem(property=p, message="is wrong") for p in answer)
-            return JobAnswer(id="", action=wish.action, outcome=Outcome.INVALID, problems=problems)
-        done = answer.outcome is Outcome.DONE
-        return answer.model_copy(update={"standing": standing if done else None})
+    def decide(self) -> Decision:
+        """What the operator would decide now."""
+        return decide(self.facts(), self.life)
 
     def settle(self, seconds: float = 600.0) -> Decision:
-        """Until nothing follows and nobody does anything, or so much time has passed."""
+        """Reconcile until nothing follows and nobody does anything, or so much time has passed."""
         until = self.now + seconds
-        for _ in range(2_000):
+        for _ in range(_MOST_RUNS):
             try:
                 decision = self.reconcile()
             except Killed:
                 continue
             # A decision that was carried out must not come again.
-            if decision.again == 0.0 or self.tick() or self._more(decision):
+            if decision.again == 0.0 or self.tick() or does_anything(decision):
                 continue
             if decision.again is None or self.now + decision.again > until:
                 return decision
             self.now += decision.again
         raise AssertionError(f"does not settle: {decision}")
 
-    def _more(self, decision: Decision) -> bool:
-        return bool(decision.save or decision.delete or decision.create or decision.finalizer is not None
-                    or decision.tell or decision.forget or decision.drop)  # fmt: skip
-
-    def condition(self, kind: str) -> str:
-        """`True Running: ...` of the status as written."""
-        found = {c["type"]: c for c in self.status.get("conditions", ())}.get(kind)
-        return "absent" if found is None else f"{found['status']} {found['reason']}: {found['message']}"
-
     def advance(self, seconds: float) -> None:
+        """Let time pass."""
         self.now += seconds
+
+    # The Connector, and what users do
+
+    @property
+    def connector(self) -> Connector:
+        """The Connector as the operator reads it."""
+        self._synchronize()
+        return Connector.draft(self.document)
+
+    def change(self, **spec: Any) -> None:
+        """A user changes the spec."""
+        self.spec = {**self.spec, **spec}
+        self._synchronize()
+
+    def delete(self) -> None:
+        """A user deletes the Connector."""
+        self._synchronize()
+        self.server.delete(CONNECTOR, *KEY)
+
+    @property
+    def events(self) -> list[ConnectorEvent]:
+        """The Events of the Connector, in their order."""
+        return [
+            ConnectorEvent(EventType(e["type"]), e["reason"], e["note"], e["action"])
+            for e in self.server.list(EVENT, KEY.namespace)
+        ]
+
+    def life(self, plan: Plan, task: int) -> str:
+        return self.maker.life(plan, task)
+
+    @property
+    def maker(self) -> Maker:
+        every = tuple(sorted({r.name for r in references(self.connector.spec.config, self.settings.worker)}))
+        return Maker(with_template_policy(self.connector, self.settings), self.settings, Shape.of(self.settings, every))
+
+    def add_foreign_pod(self, name: str) -> None:
+        """A pod of an earlier Connector of this name is still there."""
+        labels = names.labels(
+            operator=self.settings.release.label, connector=KEY.name, uid="earlier", role="task", task=0
+        )
+        self.server.add({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []},
+                         "metadata": {"name": name, "namespace": KEY.namespace, "labels": labels}})  # fmt: skip
+
+    # What the operator writes
+
+    def _before_write(self, request: Request) -> None:
+        if request.kind is EVENT:
+            return
+        if request.kind is self.kill_before and request.method == "POST":
+            raise Killed
+        self._count()
+        self.status_writes += request.kind is CONNECTOR and request.subresource == "status"
+
+    def _count(self) -> None:
+        if self.kill_after is not None and self.writes >= self.kill_after:
+            raise Killed
+        self.writes += 1
+
+    # What tests set as attributes
+
+    def _whole_spec(self) -> dict[str, Any]:
+        spec = {"class": "FileStreamSource", "config": {"file": "/data/a", "topic": "orders"}, **self.spec}
+        if self.template:
+            spec["template"] = {**spec.get("template", {}), "nodeSelector": {"template": self.template}}
+        return spec
+
+    def _synchronize(self) -> None:
+        """Have the API server, and the operator's watches, at what the attributes say."""
+        if (self.values, self.hmac_key) != self._started_with:
+            self.start_operator()
+        self._synchronize_secrets()
+        if self.server.get(CONNECTOR, *KEY) is not None:
+            spec, annotations = self._whole_spec(), dict(self.annotations)
+
+            def change(document: Object) -> None:
+                document["spec"] = spec
+                if annotations or "annotations" in document["metadata"]:
+                    document["metadata"]["annotations"] = annotations
+
+            self.server.edit(CONNECTOR, *KEY, change)
+        self._operator.watch(self.server.get(CONNECTOR, *KEY), self.rival, slot=self.slot)
+        self.hinder_unpullable()
+
+    def _synchronize_secrets(self) -> None:
+        present = {s["metadata"]["name"]: s for s in self.server.list(SECRET, KEY.namespace)}
+        for name, values in self.secrets.items():
+            data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+            if name not in present:
+                metadata = {"name": name, "namespace": KEY.namespace}
+                self.server.add({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+            else:
+                self.server.edit(SECRET, KEY.namespace, name, partial(dict.update, data=data))
+        for name in present.keys() - self.secrets.keys():
+            self.server.remove(SECRET, KEY.namespace, name)

@@ -1,0 +1,138 @@
+"""The job pods in `ClusterWithTasks`: which requests they had, and what they answer; and which pods are admitted at all."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
+from penstock_model.contracts.job_answer import RequestTexts, answer_line
+from penstock_model.contracts.task_reports import Report
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
+from penstock_operator.connector.observe.secrets import examine, references
+from penstock_operator.connector.render import names
+from penstock_operator.kubernetes.api_errors import Answer
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, SECRET
+
+from ..fake_api_answers import denied, over_quota
+from ..fake_api_server import Request
+from .cluster import KEY
+from .plugins import Plugin, invalid
+from .tasks import ClusterWithTasks
+
+__all__ = ["ClusterWithJobs"]
+
+_GRACE: Final = 30
+_DENIED: Final = 'admission webhook "policy.example" denied the request: no'
+
+
+class ClusterWithJobs(ClusterWithTasks):
+    """A cluster whose job pods plan, prepare and reset offsets.
+
+    Args:
+        plugin: what it answers to a request for a plan.
+        more: as for `ClusterWithTasks`.
+    """
+
+    def __init__(self, plugin: Plugin, **more: Any) -> None:
+        super().__init__(**more)
+        self.plugin = plugin
+        self.preparing: JobAnswer | None = None
+        """What preparing comes to, where it is refused."""
+        self.resetting: JobAnswer | None = None
+        """What a reset comes to, where it is none."""
+        self.requests: dict[str, JobRequest] = {}
+        """Of all job pods that were ever created, by pod."""
+        self.refuses: Callable[[str], bool] = lambda name: False
+        """Whether admission denies a task's pod."""
+        self.admits_jobs = True
+        """Whether admission lets job pods be created."""
+        self.keeps_plans = True
+        """Whether the quota of the namespace has room for plans."""
+        self.tries: list[str] = []
+        """The names of all task pods that were ever created, or refused."""
+        self.server.admit = self._admit
+
+    def hinder_unpullable(self) -> None:
+        """Job pods with an image that cannot be pulled do not start."""
+        for name, pod in self.pods.items():
+            if isinstance(pod, JobPod) and pod.phase is Phase.WAITING and pod.hindrance is None:
+                image = self.manifest(name)["spec"]["containers"][0]["image"]
+                if image in self.unpullable:
+                    self.hinder(name, "ImagePullBackOff", f"back-off pulling {image}")
+
+    def tick(self) -> bool:
+        """Let everyone but the operator do the next thing; False: there is none."""
+        if self.server.collect_garbage():
+            return True
+        self.hinder_unpullable()
+        reports = self.reports
+        return any(self._act(pod, reports) for pod in self.pods.values())
+
+    def _act(self, pod: TaskPod | JobPod, reports: Mapping[int, Report]) -> bool:
+        if pod.leaving is not None:
+            return self.finish_deletion(pod)
+        if pod.phase is Phase.WAITING and pod.hindrance is None:
+            self.start(pod.name)
+            return True
+        if pod.phase is not Phase.RUNNING:
+            return False
+        if isinstance(pod, JobPod):
+            self._answer(pod)
+            return True
+        if self.is_superseded(pod):
+            self.end(pod.name, ExitCode.SUPERSEDED, message=f"{pod.name} lives on")
+            return True
+        return self.report_news(pod, reports)
+
+    def _admit(self, request: Request) -> Answer | None:
+        if request.method != "POST" or self.server.get(request.kind, request.namespace, request.name) is not None:
+            return None
+        role = names.label(request.body, names.ROLE_LABEL)
+        if request.kind is CONFIG_MAP and role == "plan" and not self.keeps_plans:
+            return over_quota(CONFIG_MAP, request.name)
+        if request.kind is POD and role == "task":
+            self.tries.append(request.name)
+            if self.refuses(request.name):
+                return denied(_DENIED)
+            self.lives.append(request.name)
+        if request.kind is POD and role == "job":
+            if not self.admits_jobs:
+                return denied(_DENIED)
+            document = self.server.get(CONFIG_MAP, KEY.namespace, names.request_name(request.name))
+            assert document is not None, f"{request.name} is created before its request"
+            self.requests[request.name] = JobRequest.from_json(document["data"]["request.json"])
+        return None
+
+    def _answer(self, pod: JobPod) -> None:
+        request = self.requests[pod.name]
+        connector = Connector.draft(request.connector)
+        answer = self._work(request, connector).model_copy(update={"id": request.id, "action": request.action})
+        self.server.logs[pod.uid] = answer_line(answer, RequestTexts.of(connector, request.worker)) + "\n"
+        self.end(pod.name, 0, "Completed")
+
+    def _work(self, request: JobRequest, connector: Connector) -> JobAnswer:
+        standing = None
+        if request.prepare or request.action is Action.PREPARE:
+            alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.lives(self.now, _GRACE)]
+            assert not alive, f"prepared while {alive} live"
+            if self.preparing is not None and request.action is Action.PREPARE:
+                return self.preparing
+            standing = self.prepare(request.owner)
+        if request.action is Action.RESET_OFFSETS and self.resetting is not None:
+            return self.resetting
+        if request.action is not Action.PLAN:
+            return JobAnswer(id="", action=request.action, outcome=Outcome.DONE, standing=standing)
+        if self._misses_secret(request, connector):
+            return invalid(JobProblem(property="password", message="${secret:db:password} cannot be resolved"),
+                           JobProblem(property="file", message="is wrong"))  # fmt: skip
+        answer = self.plugin(connector)
+        if isinstance(answer, list):
+            return invalid(*(JobProblem(property=p, message="is wrong") for p in answer))
+        done = answer.outcome is Outcome.DONE
+        return answer.model_copy(update={"standing": standing if done else None})
+
+    def _misses_secret(self, request: JobRequest, connector: Connector) -> bool:
+        named = references(connector.spec.config, request.worker)
+        documents = {r.name: self.server.get(SECRET, KEY.namespace, r.name) for r in named}
+        return bool(examine(named, documents, b"").missing)

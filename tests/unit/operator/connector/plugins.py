@@ -1,0 +1,38 @@
+"""What plugins answer in these tests when a plan is asked for."""
+
+from collections.abc import Callable
+
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome, PlanAnswer
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec
+from penstock_model.resources.connector import Connector
+
+__all__ = ["Plugin", "good", "invalid", "tasks_of"]
+
+Plugin = Callable[[Connector], JobAnswer | list[str]]
+"""The answer, or the names of the properties that are wrong."""
+
+
+def tasks_of(count: int, **config: str) -> PlanAnswer:
+    """A plan of so many tasks."""
+    reference = PluginReference(reference="x:Y", alias="FileStreamSource", version="1.4.2")
+    return PlanAnswer(
+        kind="source",
+        class_name="FileStreamSource",
+        version="1.4.2",
+        tasks=tuple(
+            TaskSpec(connector="shop.orders-in", task=n, tasks=count, kind="source", config={**config, "part": str(n)},
+                     plugins={"connector": reference}, worker={})
+            for n in range(count)
+        ),
+    )  # fmt: skip
+
+
+def good(connector: Connector) -> JobAnswer | list[str]:
+    """A plugin that makes as many tasks as it may, each with the whole configuration."""
+    answer = tasks_of(connector.spec.tasks_max, **connector.spec.config)
+    return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
+
+
+def invalid(*problems: JobProblem) -> JobAnswer:
+    """The answer to a configuration that is wrong."""
+    return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.INVALID, problems=problems)

@@ -1,0 +1,111 @@
+"""The tasks in the pods of `Cluster`, as the status topic shows them: reports, states and preparations."""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from penstock_model.connect.status_records import State, task_status
+from penstock_model.contracts.incarnation import Incarnation
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, report_key
+from penstock_operator.connector.observe.connect_names import owner_mark
+from penstock_operator.connector.observe.pod_status import TaskPod
+from penstock_operator.kubernetes.times import timestamp
+from penstock_operator.settings import Release
+
+from ..fake_status_topic import FakeStatusTopic
+from .cluster import KEY, UID, Cluster
+
+__all__ = ["ClusterWithTasks"]
+
+
+class ClusterWithTasks(Cluster):
+    """A cluster whose tasks report to a status topic in memory.
+
+    Args:
+        release: of the operator.
+        more: as for `Cluster`.
+    """
+
+    def __init__(self, release: Release, **more: Any) -> None:
+        super().__init__(**more)
+        self.topic = FakeStatusTopic()
+        self._release = release
+        self._generations = itertools.count(1)
+        self._prepared: Standing | None = None
+
+    @property
+    def connect_name(self) -> str:
+        return str(self.document["spec"].get("connectName") or f"{KEY.namespace}.{KEY.name}")
+
+    @property
+    def reports(self) -> dict[int, Report]:
+        """The last report of each task."""
+        return dict(self.topic.reports(self.connect_name))
+
+    @reports.setter
+    def reports(self, reports: Mapping[int, Report]) -> None:
+        for report in reports.values():
+            self.topic.put(report_key(report.connector, report.task), report.to_value())
+
+    @property
+    def control(self) -> Control | None:
+        """The last control record."""
+        return self.topic.control(self.connect_name)
+
+    @property
+    def recorded(self) -> Standing | None:
+        """The greatest standing that the operator can read."""
+        return self.topic.standing(self.connect_name)
+
+    def report(self, pod: TaskPod, **more: Any) -> None:
+        """A task reports that it is as it was asked to be, and writes its state."""
+        report = self._report_of(pod, self.connect_name, self.control, **more)
+        self.topic.put(report_key(report.connector, report.task), report.to_value())
+        self.topic.put(*task_status(report.connector, report.task, State(report.state), worker_id=pod.name,
+                                    generation=report.standing.generation, version="1.4.2"))  # fmt: skip
+
+    def prepare(self, owner: str | None = None) -> Standing:
+        """A job pod prepares, in time or late; `owner` None: of this Connector."""
+        owner = owner_mark(KEY, UID, self._release) if owner is None else owner
+        self._prepared = standing = Standing.of_owner(next(self._generations), owner)
+        record = Incarnation(0, 0, "prepared", 1, standing.generation, standing.plan)
+        self.topic.put(*record.entry(self.connect_name, 0))
+        return standing
+
+    def claim(self, *, uid: str = UID) -> None:
+        """A claim of the Connect name stands in Kafka."""
+        claim = Claim(connector_uid=uid, namespace=KEY.namespace, name=KEY.name, created=timestamp(self.now),
+                      operator=self._release.operator)  # fmt: skip
+        self.topic.put(claim_key(self.connect_name), claim.to_value())
+
+    def is_superseded(self, pod: TaskPod) -> bool:
+        """Whether a later preparation shuts the task out."""
+        return self._prepared is not None and self._prepared.is_after(self.identity(pod.name).standing)
+
+    def report_news(self, pod: TaskPod, reports: Mapping[int, Report]) -> bool:
+        """Let a task report; False: it has nothing new to report, or a later incarnation has reported.
+
+        Args:
+            pod: of the task.
+            reports: the last ones.
+        """
+        before = reports.get(pod.task)
+        if before is not None:
+            now = self._report_of(pod, before.connector, self.control)
+            is_same = (before.pod_uid, before.state, before.acted) == (now.pod_uid, now.state, now.acted)
+            if is_same or before.incarnation > pod.incarnation:
+                return False
+        self.report(pod)
+        return True
+
+    def _report_of(self, pod: TaskPod, connect_name: str, control: Control | None, **more: Any) -> Report:
+        state, acted = pod.state, pod.generation
+        if control is not None and control.generation > pod.generation:
+            state, acted = control.state, control.generation
+        values: dict[str, Any] = {
+            "connector": connect_name, "connector_uid": UID, "pod_uid": pod.uid, "task": pod.task,
+            "standing": self.identity(pod.name).standing, "incarnation": pod.incarnation, "state": state.upper(),
+            "acted": acted, "since": int(self.now * 1000), "versions": {"connector": "1.4.2"}, **more,
+        }  # fmt: skip
+        return Report(**values)
