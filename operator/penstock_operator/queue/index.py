@@ -3,18 +3,17 @@
 Decisions rest on what is read from the API server; a name that is missing here costs a delay until the next resync.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from penstock_model.connect.variables import SECRET_REFERENCE
+from penstock_model.resources.connector import default_connect_name
 from penstock_operator.connector.observe.connect_names import Age, age_of
 from penstock_operator.queue.key import Key
 
 __all__ = ["ConnectorIndex"]
-
-_SECRET: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):[^}$]{0,512}\}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def _known(key: Key, body: Mapping[str, Any]) -> _Known:
     return _Known(
         age=age_of(metadata),
         mark=mark,
-        connect_name=str(spec.get("connectName") or f"{key.namespace}.{key.name}"),
+        connect_name=str(spec.get("connectName") or default_connect_name(key.namespace, key.name)),
         secrets=frozenset(_secrets(config.values())) if isinstance(config, Mapping) else frozenset(),
         policy=reference.get("name") if isinstance(reference, Mapping) else None,
     )
@@ -147,4 +146,4 @@ def _known(key: Key, body: Mapping[str, Any]) -> _Known:
 def _secrets(values: Iterable[object]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
-            yield from _SECRET.findall(value)
+            yield from (reference[1] for reference in SECRET_REFERENCE.finditer(value))

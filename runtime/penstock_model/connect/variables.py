@@ -21,8 +21,11 @@ from penstock import ConfigError, Problem
 from penstock.config import nearest
 from penstock_java.properties import parse_properties
 
-__all__ = ["Resolved", "Secret", "misspelt_variables", "resolve"]
+__all__ = ["SECRET_REFERENCE", "Resolved", "Secret", "misspelt_variables", "resolve"]
 
+SECRET_REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
+"""`${secret:<name>:<key>}` in a text. Names and keys are bounded and hold no $; otherwise a text of many `${secret:` would
+take quadratic time."""
 _VARIABLE: Final = re.compile(r"\$\{([^}:\s]+):([^}]*)\}")
 _PROVIDERS: Final = ("secret", "env", "file", "dir", "directory")
 _MISSPELT: Final = re.compile(rf"\$\{{?(?:{'|'.join(_PROVIDERS)})[:.}}]")

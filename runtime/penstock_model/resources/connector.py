@@ -24,6 +24,7 @@ __all__ = [
     "Reading",
     "Restart",
     "State",
+    "default_connect_name",
 ]
 
 NAME_LENGTH: Final = 45
@@ -124,7 +125,12 @@ class Connector(Part):
         """The Connect name: of the consumer group, and in the keys of status and offsets."""
         if self.spec.connect_name is not None:
             return self.spec.connect_name
-        return f"{self.metadata.namespace}.{self.metadata.name}" if self.metadata.namespace else self.metadata.name
+        return default_connect_name(self.metadata.namespace, self.metadata.name)
+
+
+def default_connect_name(namespace: str | None, name: str) -> str:
+    """The Connect name of a Connector without `spec.connectName`: `<namespace>.<name>`, or `<name>` without a namespace."""
+    return f"{namespace}.{name}" if namespace else name
 
 
 def _owned_properties(document: Mapping[str, Any]) -> list[Problem]:

@@ -6,15 +6,14 @@ The operator never resolves a reference: it compares keyed hashes of the values.
 import base64
 import hashlib
 import hmac
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock_model.connect.variables import SECRET_REFERENCE
+
 __all__ = ["Reference", "Secrets", "examine", "references", "too_many", "with_namespace"]
 
-_REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
-"""Names and keys are not longer and hold no $; without that bound a text of many `${secret:` would take quadratic time."""
 _LENGTH: Final = 16
 _KEY_LENGTH: Final = 8
 _MOST: Final = 256
@@ -58,7 +57,7 @@ def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Re
     by_name: dict[tuple[str, str], Reference] = {}
     for properties, is_worker in ((config, False), (worker, True)):
         for name, text in properties.items():
-            for match in _REFERENCE.finditer(text):
+            for match in SECRET_REFERENCE.finditer(text):
                 if "/" not in match[1]:  # `with_namespace` reports it; no Secret has such a name
                     by_name.setdefault((match[1], match[2]), Reference(match[1], match[2], name, is_worker))
     return tuple(sorted(by_name.values()))
@@ -70,7 +69,7 @@ def with_namespace(config: Mapping[str, str]) -> list[str]:
         f"config.{name}: {match[0]} names a namespace, which is another operator's form; write "
         f"${{secret:{match[1].rpartition('/')[2]}:{match[2]}}}, and have the Secret in the Connector's own namespace"
         for name, text in config.items()
-        for match in _REFERENCE.finditer(text)
+        for match in SECRET_REFERENCE.finditer(text)
         if "/" in match[1]
     ]
 
