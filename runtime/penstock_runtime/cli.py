@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
+from penstock_logging import log_warnings_and_uncaught_errors
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime import logs
 from penstock_runtime.logs import say
@@ -31,9 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # What runs for long speaks to a program unless it sits at a terminal; what answers once speaks to a person.
     if options.command in (_run, _kafka) and not sys.stderr.isatty():
         logs.configure(level=options.log_level)
-        logs.include_the_rest()
+        log_warnings_and_uncaught_errors()
     else:
-        logs.speak()
+        logs.configure_for_terminal()
     try:
         return int(options.command(options))
     except ConfigError as e:

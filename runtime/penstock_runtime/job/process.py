@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from penstock.errors import ConfigError
+from penstock_logging import log_warnings_and_uncaught_errors
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import JobAnswer, JobRequest, Outcome
 from penstock_model.contracts.job_answer import RequestTexts, answer_line
@@ -54,7 +55,7 @@ def run(arguments: list[str]) -> ExitCode:
         return known[0](text)
 
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
-    logs.include_the_rest()
+    log_warnings_and_uncaught_errors()
     become_log_lines(redact)
     known[0] = known[0].with_secrets(plugin_secrets(class_name, texts))
     try:

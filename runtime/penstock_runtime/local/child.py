@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.local.child_output import Words
+from penstock_runtime.local.child_output import ChildOutput
 from penstock_runtime.task import scratch
 
 __all__ = ["Child"]
@@ -40,7 +40,7 @@ class Child:
         reading, writing = os.pipe()
         self.events_fd = reading
         os.set_blocking(reading, False)
-        self._words = Words(log, {"connector": spec.connector, "task": spec.task})
+        self._output = ChildOutput(log, {"connector": spec.connector, "task": spec.task})
         try:
             self.process = subprocess.Popen(
                 [
@@ -49,23 +49,23 @@ class Child:
                 ],
                 pass_fds=(writing, log),
                 stdin=None if reads_input and sys.stdin is not None else subprocess.DEVNULL,
-                stdout=self._words.writing,
-                stderr=self._words.writing,
+                stdout=self._output.writing,
+                stderr=self._output.writing,
                 start_new_session=True,
             )  # fmt: skip
         finally:
             os.close(writing)
-            os.close(self._words.writing)
+            os.close(self._output.writing)
         self._partial = b""
 
     @property
     def descriptors(self) -> tuple[int, int]:
         """What becomes readable when there is something to take in."""
-        return self.events_fd, self._words.descriptor
+        return self.events_fd, self._output.descriptor
 
     def events(self) -> Iterator[dict[str, Any]]:
         """What has come from the child since the last call; its words go to the log."""
-        self._words.pass_on()
+        self._output.pass_on()
         while True:
             try:
                 data = os.read(self.events_fd, 1 << 16)
@@ -91,5 +91,5 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         os.close(self.events_fd)
-        self._words.close()
+        self._output.close()
         scratch.sweep()

@@ -1,90 +1,93 @@
-"""What a task's processes write that is no log line of ours (Java, a plugin's `print`, a crash): made into log lines.
+"""Makes log lines of what a task's processes print that is no log line yet (Java, a plugin's `print`, a crash).
 
-It is done here and not in the task, because last words come from processes that are past doing it themselves.
+The parent does this and not the task, because a process that crashes can no longer do it itself.
 """
 
 import json
+import logging
 import os
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["Words"]
+from penstock_logging import JsonLines
 
-_LONGEST: Final = 1 << 16  # bytes without an end of line
-_ROUNDS: Final = 16
-_IDLE: Final = ("WARNING: Using incubator modules: jdk.incubator.vector",)
-"""What Java says at every start, and what nobody needs to know."""
+__all__ = ["ChildOutput"]
+
+_READ_SIZE: Final = 1 << 16
+"""Bytes of one read, and of the longest line that is waited for."""
+_READS: Final = 16
+"""Reads of one child before the others have their turn."""
+_IGNORED: Final = ("WARNING: Using incubator modules: jdk.incubator.vector",)
+"""Java prints these at every start; they mean nothing for users."""
 
 
-class Words:
-    """The reading end of a pipe that takes the standard output and the standard error of processes.
+class ChildOutput:
+    """The reading end of a pipe that takes the standard output and the standard error of a task's processes.
 
     Args:
-        log: where the lines go, a descriptor.
+        log: the descriptor to which lines are written.
         context: fields of every line.
     """
 
     def __init__(self, log: int, context: Mapping[str, Any]) -> None:
         self._log = log
         self._context = context
+        self._formatter = JsonLines(lambda: context, str)
         self._partial = b""
         self.descriptor, self.writing = os.pipe()
         os.set_blocking(self.descriptor, False)
 
     def pass_on(self, *, last: bool = False) -> None:
-        """Write what has come to the log; `last`: without waiting for the end of the last line.
+        """Write the lines that have come to the log; with `last` also a line that has no end yet.
 
-        Of one that never stops talking, no more than is read in a moment: the others are heard too.
+        One call reads at most 1 MiB, so that a child that never stops printing does not hold up the others.
         """
-        for _ in range(_ROUNDS):
+        for _ in range(_READS):
             try:
-                data = os.read(self.descriptor, _LONGEST)
+                data = os.read(self.descriptor, _READ_SIZE)
             except BlockingIOError:
                 data = b""
             *lines, self._partial = (self._partial + data).split(b"\n")
-            if self._partial and (last or len(self._partial) >= _LONGEST) and len(data) < _LONGEST:
+            if self._partial and (last or len(self._partial) >= _READ_SIZE) and len(data) < _READ_SIZE:
                 lines, self._partial = [*lines, self._partial], b""
             self._write([line.decode(errors="replace") for line in lines])
             if not data:
                 return
 
     def close(self) -> None:
-        """Pass on what is left; whoever writes afterwards writes to nobody."""
+        """Write what is left to the log. A process that prints afterwards gets a broken pipe."""
         self.pass_on(last=True)
         os.close(self.descriptor)
 
     def _write(self, lines: list[str]) -> None:
-        """One log line each for what is one already, and one for all plain lines in a row: a trace is one thing."""
+        """Keep JSON log lines as they are. Successive plain lines become one log line, so that a trace stays together."""
         plain: list[str] = []
         for line in lines:
-            ready = _as_log_line(line)
-            if ready is None:
-                plain += [line] if line.strip() and line not in _IDLE else []
+            log_line = _parsed_log_line(line)
+            if log_line is None:
+                plain += [line] if line.strip() and line not in _IGNORED else []
                 continue
-            self._say(plain)
+            self._write_plain(plain)
             plain = []
-            self._put({**ready, **self._context})
-        self._say(plain)
+            self._write_text(json.dumps({**log_line, **self._context}, ensure_ascii=False))
+        self._write_plain(plain)
 
-    def _say(self, lines: list[str]) -> None:
+    def _write_plain(self, lines: list[str]) -> None:
         if lines:
-            now = time.time()
-            stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
-            text = "\n".join(lines)
-            self._put({"time": stamp, "level": "warning", "logger": "stderr", "message": text, **self._context})
+            fields = {"name": "stderr", "levelname": "WARNING", "msg": "\n".join(lines)}
+            self._write_text(self._formatter.format(logging.makeLogRecord(fields)))
 
-    def _put(self, line: Mapping[str, Any]) -> None:
-        data = json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
+    def _write_text(self, text: str) -> None:
+        data = text.encode(errors="replace") + b"\n"
         while data:
             data = data[os.write(self._log, data) :]
 
 
-def _as_log_line(line: str) -> dict[str, Any] | None:
+def _parsed_log_line(line: str) -> dict[str, Any] | None:
     if not line.startswith("{"):
         return None
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) and "message" in found else None
+    return fields if isinstance(fields, dict) and "message" in fields else None

@@ -179,8 +179,8 @@ def _supervise(
         path = options.data_dir / "tasks.log"
         say(f"Task logs go to {path}")
         log = stack.enter_context(path.open("a", buffering=1, encoding="utf-8"))
-        logs.speak(level=options.log_level, stream=log)
-        stack.callback(logs.speak)
+        logs.configure_for_terminal(level=options.log_level, stream=log)
+        stack.callback(logs.configure_for_terminal)
         view = Table("penstock run (Ctrl-C stops)", log)
     supervisor = Supervisor(
         tasks, folder=folder, log_level=options.log_level, log=log.fileno(), on_change=view.show,

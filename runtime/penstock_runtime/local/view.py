@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
-from penstock_runtime import logs
+from penstock_logging import without_numbers
 from penstock_runtime.local.supervisor import Task
 
 __all__ = ["Lines", "Table", "View", "past", "present", "quantity"]
@@ -73,7 +73,7 @@ class Lines:
             self._next = now + _EVERY
         for task in tasks:
             # A client whose broker is away alternates between several ways to say so.
-            key = (_state(task)[0], "" if away(task) else logs.alike(present(task)), task.restarts)
+            key = (_state(task)[0], "" if away(task) else without_numbers(present(task)), task.restarts)
             rate, size = self._rates.of(task, window=_EVERY)
             if key != self._told.get(task.name) or (due and task.written != self._moved.get(task.name, 0)):
                 self._told[task.name] = key

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from penstock.errors import ConfigError, Superseded
+from penstock_logging import log_warnings_and_uncaught_errors
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
@@ -145,7 +146,7 @@ class _Process:
         """Until its end."""
         LOOP.begin()
         self._log()
-        logs.include_the_rest()
+        log_warnings_and_uncaught_errors()
         become_log_lines(lambda text: self._redact(text))
         with Scratch() as scratch:
             scratch.become_temporary()

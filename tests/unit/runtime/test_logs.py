@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock_logging import JsonLines, RepetitionFilter
 from penstock_runtime import logs
 
 
@@ -18,7 +19,7 @@ def line(message: str, **fields: object) -> dict[str, object]:
     for name, value in fields.items():
         setattr(record, name, value)
     context = {"connector": "a", "task": 0}
-    formatter = logs.JsonLines(lambda: context, lambda text: text.replace("hunter2", "${secret:db:pw}"))
+    formatter = JsonLines(lambda: context, lambda text: text.replace("hunter2", "${secret:db:pw}"))
     found = json.loads(formatter.format(record))
     assert isinstance(found, dict)
     return found
@@ -37,7 +38,7 @@ def test_a_secret_never_stands_in_a_line() -> None:
 
 def test_a_repeated_message_is_let_through_once_in_thirty_seconds() -> None:
     now = [0.0]
-    seldom = logs.Seldom(30, clock=lambda: now[0])
+    seldom = RepetitionFilter(30, clock=lambda: now[0])
 
     def passes(message: str) -> bool:
         return seldom.filter(logging.LogRecord("x", logging.ERROR, "f", 1, message, (), None))
@@ -84,7 +85,7 @@ def test_at_a_terminal_people_read_words_and_the_log_goes_elsewhere(
     root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stream = io.StringIO()
-    logs.speak(level="INFO", stream=stream)
+    logs.configure_for_terminal(level="INFO", stream=stream)
     logs.say("Kafka listens")
     logging.getLogger("x").info("detail")
     logging.getLogger("x").warning("look here")
@@ -103,7 +104,10 @@ def test_at_a_terminal_people_read_words_and_the_log_goes_elsewhere(
     ],
 )
 def test_what_python_itself_says_is_a_line(code: str, said: str) -> None:
-    program = f"from penstock_runtime import logs; logs.configure(); logs.include_the_rest()\n{code}"
+    program = (
+        "import penstock_logging; from penstock_runtime import logs; logs.configure(); "
+        f"penstock_logging.log_warnings_and_uncaught_errors()\n{code}"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     (line,) = done.stderr.splitlines()
     assert said in json.loads(line)["message"]

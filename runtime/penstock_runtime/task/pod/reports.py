@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from penstock_logging import without_numbers
 from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.task_reports import Report, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.logs import alike
 from penstock_runtime.task.pod.status_writer import Background
 from penstock_runtime.task.pod.target_state import Wanted
 from penstock_runtime.task.pod.termination_message import bounded
@@ -85,7 +85,7 @@ class PodReports:
         """Something hinders the task, or does no longer. Told once a second at most."""
         text = bounded(text, _TROUBLE)
         with self._lock:
-            if (text and alike(text)) == (self._trouble and alike(self._trouble)):
+            if (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble)):
                 return
             self._trouble = text
             self._report = self._report.model_copy(update={"trouble": text})

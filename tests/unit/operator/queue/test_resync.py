@@ -276,7 +276,7 @@ def test_log_lines_are_json_with_the_connector_and_no_secret() -> None:
 
 def test_what_libraries_repeat_is_logged_seldom_and_what_we_say_always() -> None:
     clock = Clock()
-    seldom = logs.Seldom(30.0, clock)
+    seldom = logs.RepetitionFilter(30.0, clock)
 
     def passes(name: str, text: str) -> bool:
         return seldom.filter(logging.LogRecord(name, logging.ERROR, "", 0, text, (), None))

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from penstock_runtime.local.child_output import Words
+from penstock_runtime.local.child_output import ChildOutput
 
 
 class Log:
-    """Words, the end that writes, and the log that they go to."""
+    """The output, the end that writes, and the log that they go to."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a+b", buffering=0)
         self._read = 0
-        self.words = Words(self._file.fileno(), {"connector": "a", "task": 0})
+        self.words = ChildOutput(self._file.fileno(), {"connector": "a", "task": 0})
 
     def write(self, text: str) -> None:
         os.write(self.words.writing, text.encode())
