@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_logging import log_warnings_and_uncaught_errors
@@ -17,9 +18,17 @@ from penstock_runtime.logs import say
 
 __all__ = ["main"]
 
-_EXIT_CODES = "exit codes: " + ", ".join(
-    f"{c.value} {c.name.lower().replace('_', ' ')}" for c in ExitCode if c not in (ExitCode.LOST, ExitCode.STALLED)
-)
+_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+_DATA_DIR: Final = Path("penstock-data")
+_HIGHEST_PORT: Final = 65_535
+_EXIT_CODES: Final = """\
+exit codes:
+    0 stopped as asked
+    1 a task failed for good; the last lines have the cause
+    2 manifests or options are wrong; nothing was started
+    3 a newer run has taken these connectors over; nothing has failed
+    5 something that is needed is missing: Java, Kafka, the data folder
+  130 a second Ctrl-C ended the run at once"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code (`penstock_model.contracts.exit_codes`).
     """
     options = _parser().parse_args(arguments)
-    # What runs for long speaks to a program unless it sits at a terminal; what answers once speaks to a person.
+    # Commands that run until Ctrl-C write JSON lines unless standard error is a terminal; the others write plain text.
     if options.command in (_run, _kafka) and not sys.stderr.isatty():
         logs.configure(level=options.log_level)
         log_warnings_and_uncaught_errors()
@@ -58,44 +67,89 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="penstock",
-        description="Data connectors with Kafka Connect's semantics.",
-        epilog=_EXIT_CODES,
+        description="Runs and checks data connectors with Kafka Connect's semantics.",
+        epilog="penstock COMMAND --help explains a command.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"penstock {version('penstock')}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument(
+        "--version", action="version", version=f"penstock {version('penstock')}", help="print the version"
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     run = commands.add_parser(
-        "run", allow_abbrev=False, help="run the connectors of manifests on this machine", epilog=_EXIT_CODES
+        "run",
+        allow_abbrev=False,
+        help="run the connectors of manifests on this machine",
+        description="Runs the connectors of manifests on this machine, each task as a process of its own, until Ctrl-C.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _files(run)
-    run.add_argument("--bootstrap-servers", help="the Kafka to use; without it an embedded one is started")
+    _add_files(run)
+    run.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help="default: %(default)s")
     run.add_argument(
-        "--data-dir", type=Path, default=Path("penstock-data"), help="data of the embedded Kafka (%(default)s)"
+        "--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka to use; without it an embedded Kafka is started"
     )
-    run.add_argument("--metrics-port", type=int, default=0, help="of the first task, counting up; 0: any (default)")
+    run.add_argument(
+        "--data-dir",
+        type=Path,
+        default=_DATA_DIR,
+        metavar="DIR",
+        help="data of the embedded Kafka (default: %(default)s)",
+    )
+    run.add_argument(
+        "--metrics-port",
+        type=_port,
+        default=0,
+        metavar="N",
+        help="port of the first task's metrics, the next tasks have the next ports; 0, the default: any free ports",
+    )
     run.set_defaults(command=_run)
 
     validate = commands.add_parser(
-        "validate", allow_abbrev=False, help="check manifests, and say everything that is wrong at once"
+        "validate",
+        allow_abbrev=False,
+        help="check manifests, and print all problems at once",
+        description="Checks the connectors of manifests as `penstock run` would, prints all problems at once, and starts "
+        "nothing. Exit code 2: there are problems.",
     )
-    _files(validate)
+    _add_files(validate)
+    # Has no effect. Accepted because `penstock run` has it, so that both take the same command line.
+    validate.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help=argparse.SUPPRESS)
     validate.set_defaults(command=_validate)
 
     _add_transform(commands)
 
-    plugins = commands.add_parser("plugins", allow_abbrev=False, help="list plugins, or show one's configuration")
-    plugins.add_argument("name", nargs="?", help="an alias or a Java class name")
-    plugins.add_argument("--json", action="store_true", help="for programs")
-    plugins.add_argument("--log-level", default="WARNING", help=argparse.SUPPRESS)
+    plugins = commands.add_parser(
+        "plugins",
+        allow_abbrev=False,
+        help="list the installed plugins, or describe one",
+        description="Lists the installed plugins. With a name, prints the plugin's description and configuration.",
+    )
+    plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
+    plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
     plugins.set_defaults(command=_plugins)
 
-    kafka = commands.add_parser("kafka", allow_abbrev=False, help="run the embedded Kafka alone")
-    kafka.add_argument("--data-dir", type=Path, default=Path("penstock-data"), help="its data (%(default)s)")
-    kafka.add_argument("--port", type=int, default=0, help="where clients find it; 0: as before, or any")
-    kafka.add_argument("--log-level", default="INFO", help=argparse.SUPPRESS)
+    kafka = commands.add_parser(
+        "kafka",
+        allow_abbrev=False,
+        help="run the embedded Kafka alone",
+        description="Runs the embedded Kafka until Ctrl-C, and prints its address as one line of JSON.",
+    )
+    kafka.add_argument(
+        "--data-dir", type=Path, default=_DATA_DIR, metavar="DIR", help="its data (default: %(default)s)"
+    )
+    kafka.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="port for clients; 0, the default: the last one used, or any"
+    )
+    kafka.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help=argparse.SUPPRESS)
     kafka.set_defaults(command=_kafka)
     return parser
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:6]) <= _HIGHEST_PORT):
+        raise argparse.ArgumentTypeError(f"{text} is not a port; give a number from 0 to {_HIGHEST_PORT}")
+    return int(text)
 
 
 def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -106,46 +160,60 @@ def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         allow_abbrev=False,
         help="try a connector's transforms on sample records",
         usage="penstock transform [options] FILE < RECORDS",
-        description="Runs sample records through the transforms and predicates of a connector, and prints what each "
-        "changes, drops or fails on. Needs no Kafka, and writes nothing.",
+        description="Runs sample records through the transforms and predicates of a connector, and prints what each\n"
+        "transform changes, drops or fails on. Needs no Kafka, and writes nothing.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"""\
-records are JSON, one a line:
+records are JSON, one in each line:
   {{"topic": "orders", "key": "a1", "value": {{"id": 7}}, "headers": {{"from": "web"}}, "timestamp": 1463716800123}}
   {{"id": 7}}                                      a value alone: an object with other names than
                                                  {", ".join(NAMES)}
   {{"schema": {{...}}, "payload": {{...}}}}            a value or key with its schema, as JsonConverter writes it
 
 exit codes: 0 all records went through or were dropped, 1 a record failed or could not be read,
-            2 the configuration is wrong: everything that is wrong with the chain is told""",
+            2 the options or the configuration of the transforms are wrong; all problems are printed""",
     )
-    transform.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own form; - is standard input")
-    transform.add_argument("--connector", metavar="NAME", help="which connector, where the file holds several")
-    transform.add_argument("--records", default="-", metavar="FILE", help="the records; - is standard input (default)")
-    transform.add_argument("--topic", help="of records that name none; otherwise one that the connector names")
+    transform.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
+    transform.add_argument("--connector", metavar="NAME", help="the connector to try, if the file holds several")
+    transform.add_argument(
+        "--records", default="-", metavar="FILE", help="file of sample records; -, the default: standard input"
+    )
+    transform.add_argument(
+        "--topic",
+        metavar="NAME",
+        help="topic of records that name none; default: the connector's first topic, or sample",
+    )
     transform.add_argument(
         "--schemas",
         choices=[s.value for s in Schemas],
         default=Schemas.DETECT.value,
-        help="whether keys and values are {schema, payload}; by default those are that look so",
+        help="whether keys and values are written as {schema, payload}; detect, the default: if they look like it",
     )
-    transform.add_argument("--values", action="store_true", help="take each JSON as a value, whatever its names are")
     transform.add_argument(
-        "--output", choices=("text", "json"), default="text", help="json: a line per record and stage"
+        "--values", action="store_true", help="read each line as a value alone, whatever names it has"
     )
-    transform.add_argument("--secrets", type=Path, metavar="DIR", help="${secret:<name>:<key>} is DIR/<name>/<key>")
-    transform.add_argument("--log-level", default="WARNING", help=argparse.SUPPRESS)
+    transform.add_argument(
+        "--output", choices=("text", "json"), default="text", help="json: one line for each record and stage"
+    )
+    _add_secrets(transform)
     transform.set_defaults(command=_transform)
 
 
-def _files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML manifests; - is standard input")
-    parser.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration, Connect's own form too")
-    parser.add_argument("--secrets", type=Path, metavar="DIR", help="${secret:<name>:<key>} is DIR/<name>/<key>")
-    parser.add_argument("--log-level", default="INFO", type=str.upper, choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="YAML manifests, or Kafka Connect's own files; - is standard input"
+    )
+    parser.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
+    _add_secrets(parser)
 
 
-def _secrets(options: argparse.Namespace) -> None:
+def _add_secrets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--secrets", type=Path, metavar="DIR", help="folder of secrets: ${secret:<name>:<key>} is DIR/<name>/<key>"
+    )
+
+
+def _check_secrets(options: argparse.Namespace) -> None:
     folder: Path | None = options.secrets
     if folder is not None and not folder.is_dir():
         raise ConfigError(
@@ -156,7 +224,7 @@ def _secrets(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.run import RunOptions, run
 
-    _secrets(options)
+    _check_secrets(options)
     return run(
         RunOptions(
             files=options.files,
@@ -173,19 +241,19 @@ def _run(options: argparse.Namespace) -> ExitCode:
 def _validate(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.run import RunOptions, plans, worker_config
 
-    _secrets(options)
+    _check_secrets(options)
     worker = worker_config(
         RunOptions(options.files, None, Path(os.devnull), options.worker, options.secrets, options.log_level)
     )
     planned, warnings = plans(options.files, worker, options.secrets)
     for warning in warnings:
         say(f"warning: {warning}", level=logging.WARNING)
-    for one, _ in planned:
-        tasks = f"{len(one.tasks)} task{'s' if len(one.tasks) != 1 else ''}"
+    for plan, _ in planned:
+        tasks = f"{len(plan.tasks)} task{'s' if len(plan.tasks) != 1 else ''}"
         guarantee = ""
-        if one.kind == "source":
-            guarantee = ", exactly once" if one.exactly_once else ", at least once"
-        sys.stdout.write(f"{one.connector}: valid ({one.kind}, {tasks}{guarantee})\n")
+        if plan.kind == "source":
+            guarantee = ", exactly once" if plan.exactly_once else ", at least once"
+        sys.stdout.write(f"{plan.connector}: valid ({plan.kind}, {tasks}{guarantee})\n")
     return ExitCode.OK
 
 
@@ -193,7 +261,7 @@ def _transform(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.transform.command import TransformOptions, transform
     from penstock_runtime.local.transform.samples import Schemas
 
-    _secrets(options)
+    _check_secrets(options)
     return transform(
         TransformOptions(
             file=options.file,
@@ -222,18 +290,18 @@ def _kafka(options: argparse.Namespace) -> ExitCode:
 
     from penstock_runtime.embedded import EmbeddedKafka
 
-    asked: list[int] = []
+    received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: asked.append(number))  # no Event: see Stopping
+        signal.signal(number, lambda number, _: received.append(number))  # no Event: see Stopping
     with EmbeddedKafka(options.data_dir, port=options.port, say=say) as kafka:
         sys.stdout.write(
             json.dumps({"bootstrapServers": kafka.bootstrap_servers, "dataDir": str(kafka.data_dir)}) + "\n"
         )
         sys.stdout.flush()
-        while kafka.running and not asked:
+        while kafka.running and not received:
             time.sleep(0.1)
-        if not asked:
-            raise ConnectError(f"Kafka has ended by itself; see {kafka.data_dir}")
+        if not received:
+            raise ConnectError(f"Kafka has ended by itself; {kafka.data_dir / 'kafka.log'} says why")
     return ExitCode.OK
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_model.connect.worker_config import WorkerConfig
@@ -37,6 +37,7 @@ from penstock_runtime.task.scratch import Scratch, sweep
 __all__ = ["RunOptions", "plans", "run"]
 
 log = logging.getLogger(__name__)
+_HIGHEST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,12 @@ def _tell(tasks: Sequence[Task]) -> None:
 
 
 def _check_ports(first: int, count: int) -> None:
-    """Raise ConnectError unless these ports are free: a task that cannot have its own would be started in vain."""
+    """Raise ConnectError unless these ports are free: a task whose port is taken would be started in vain."""
+    if first + count - 1 > _HIGHEST_PORT:
+        highest = _HIGHEST_PORT - count + 1
+        raise ConnectError(
+            f"--metrics-port {first} leaves no port for each of {count} tasks: choose {highest} or less, or 0"
+        )
     for port in range(first, first + count):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

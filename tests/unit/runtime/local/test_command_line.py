@@ -1,0 +1,44 @@
+"""The command line: what is wrong with its options is said in one line, before anything is started."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MANIFEST = """apiVersion: penstock.dev/v1alpha1
+kind: Connector
+metadata: {name: NAME}
+spec: {class: Datagen, config: {topic: x}}
+"""
+
+
+def penstock(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "penstock_runtime.cli", *map(str, arguments)],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("port", ["99999", "-3", "http"])
+@pytest.mark.parametrize("command", [("run", "a.yaml", "--metrics-port"), ("kafka", "--port")])
+def test_a_number_that_is_no_port_is_refused(command: tuple[str, ...], port: str) -> None:
+    done = penstock(*command, port)
+    assert done.returncode == 2
+    assert f"error: argument {command[-1]}: {port} is not a port; give a number from 0 to 65535\n" in done.stderr
+
+
+def test_a_first_port_that_leaves_none_for_later_tasks_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(f"{MANIFEST.replace('NAME', 'a')}---\n{MANIFEST.replace('NAME', 'b')}")
+    done = penstock("run", file, "--metrics-port", "65535", "--data-dir", tmp_path / "data")
+    assert done.returncode == 5
+    assert "--metrics-port 65535 leaves no port for each of 2 tasks: choose 65534 or less, or 0" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("command", [("run", "a.yaml"), ("validate", "a.yaml"), ("kafka",)])
+def test_a_log_level_that_there_is_not_is_refused(command: tuple[str, ...]) -> None:
+    done = penstock(*command, "--log-level", "loud")
+    assert done.returncode == 2
+    assert "error: argument --log-level: invalid choice: 'LOUD'" in done.stderr
