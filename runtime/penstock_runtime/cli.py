@@ -292,7 +292,7 @@ def _kafka(options: argparse.Namespace) -> ExitCode:
 
     received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: received.append(number))  # no Event: see Stopping
+        signal.signal(number, lambda number, _: received.append(number))  # no Event: see task.shutdown
     with EmbeddedKafka(options.data_dir, port=options.port, say=say) as kafka:
         sys.stdout.write(
             json.dumps({"bootstrapServers": kafka.bootstrap_servers, "dataDir": str(kafka.data_dir)}) + "\n"

@@ -96,7 +96,7 @@ class Records:
         """The greatest in its tasks' incarnation records: tasks of a smaller one end. None: there is no readable record."""
         known = self._connectors.get(connector)
         standings = [s for v in (known.incarnations.values() if known else ()) if (s := _standing(v)) is not None]
-        return max(standings, key=lambda s: (s.generation, s.plan), default=None)
+        return max(standings, default=None)
 
     def names(self) -> Collection[str]:
         """The names with reports, a control record or a claim."""
@@ -219,8 +219,7 @@ def _put_state(known: _ConnectorRecords, key: bytes, value: bytes | None) -> boo
 
 def _standing(incarnation: bytes) -> Standing | None:
     try:
-        record = Incarnation.of(incarnation)
-        return Standing(generation=record.generation, plan=record.plan)
+        return Incarnation.of(incarnation).standing
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # anyone may have written it
         return None
 

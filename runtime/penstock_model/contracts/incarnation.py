@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any
 
+from penstock_model.contracts.pod_identity import Standing
+
 __all__ = ["Incarnation", "incarnation_key", "merge_records"]
 
 
@@ -44,6 +46,11 @@ class Incarnation:
 
     def _order(self) -> tuple[int, str, int, int, str, int]:
         return (self.generation, self.plan, self.incarnation, self.fence, self.token, self.slots)
+
+    @property
+    def standing(self) -> Standing:
+        """Plan generation and plan id."""
+        return Standing(generation=self.generation, plan=self.plan)
 
     @classmethod
     def of(cls, value: bytes) -> "Incarnation":

@@ -50,7 +50,10 @@ class Standing(_Part):
 
     def is_after(self, other: "Standing") -> bool:
         """Whether tasks of this standing supersede those of the other one."""
-        return (self.generation, self.plan) > (other.generation, other.plan)
+        return other < self
+
+    def __lt__(self, other: "Standing") -> bool:
+        return (self.generation, self.plan) < (other.generation, other.plan)
 
 
 class PodIdentity(_Part):

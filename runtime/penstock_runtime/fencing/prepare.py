@@ -207,7 +207,7 @@ def _supersede(
             written |= slots.keys()
             news, position = read_since(place.shared, place.status_topic, position)
             for task, found in incarnated_tasks(news, name).items():
-                if (found.generation, found.plan) > (standing.generation, standing.plan):
+                if found.standing.is_after(standing):
                     raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")
                 slots[task] = max(found.slots, slots.get(task, 0))
     finally:

@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> ExitCode:
         request = JobRequest.from_json(options.request.read_bytes())
     except (ConfigError, OSError) as e:
         sys.stderr.write(f"{e}\n")
-        termination_message.leave(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
+        termination_message.write(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
     texts, class_name = _texts(request.connector)
     known = [redactor_of(texts, request.worker, request.secrets_dir)]
@@ -63,7 +63,7 @@ def run(arguments: list[str]) -> ExitCode:
         _write(answers_to, f"{answer_line(answer, _written(request))}\n".encode())
     except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
         return _failed(e, redact)
-    termination_message.leave(TerminationMessage(exit_code=ExitCode.OK, message=_said(answer)))
+    termination_message.write(TerminationMessage(exit_code=ExitCode.OK, message=_said(answer)))
     return ExitCode.OK
 
 
@@ -102,7 +102,7 @@ def _failed(error: Exception, redact: Callable[[str], str]) -> ExitCode:
     trace = redact("".join(traceback.format_exception(error)))[-_TRACE:]
     message = redact(f"{type(error).__name__}: {error}")
     log.error("The job has failed: %s", message, extra={"trace": trace})
-    termination_message.leave(TerminationMessage(exit_code=ExitCode.FAILED, message=message, trace=trace))
+    termination_message.write(TerminationMessage(exit_code=ExitCode.FAILED, message=message, trace=trace))
     return ExitCode.FAILED
 
 

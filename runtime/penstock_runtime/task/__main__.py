@@ -1,7 +1,7 @@
 """The process of one task: `python -m penstock_runtime.task SPEC`.
 
-Started by `penstock run`, or as the main process of a pod. Here is only what must be done before anything that takes long
-to import: SIGTERM is heard from the first moment on.
+Started by `penstock run`, or as the main process of a pod. This module does only what must be done before the slow imports:
+it handles SIGTERM from the first moment on.
 """
 
 import logging
@@ -11,23 +11,23 @@ from contextlib import suppress
 from typing import NoReturn
 
 from penstock_runtime.init import work_under_init
-from penstock_runtime.task.shutdown import Stopping
+from penstock_runtime.task.shutdown import GracefulShutdown
 from penstock_runtime.task.stdio_capture import last_lines
 
 __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the task of a spec file until it is told to stop (SIGTERM), fails, or is superseded."""
-    stopping = Stopping()
+    """Run the task of a spec file until SIGTERM, until it fails, or until it is superseded."""
+    stopping = GracefulShutdown()
     from penstock_runtime.task.process import run
 
     return run(arguments, stopping)
 
 
 def _leave(code: int) -> NoReturn:
-    """End now: an abandoned Spark job's thread must not hold the process up. The JVM ends with our pipe to it."""
-    with suppress(OSError):  # whoever reads them may be gone
+    """End at once, without waiting for threads of abandoned Spark jobs. The JVM ends when the pipe to it is closed."""
+    with suppress(OSError):  # their reader may be gone
         last_lines()
         logging.shutdown()
         sys.stdout.flush()

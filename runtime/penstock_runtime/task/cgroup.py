@@ -1,4 +1,4 @@
-"""What this container may use: its limits of CPU and memory, from the control group (version 2, else 1)."""
+"""The CPU and memory limits of this container, from its control group (version 2, else 1), and what follows from them."""
 
 import os
 from pathlib import Path
@@ -9,9 +9,9 @@ __all__ = ["cpu_limit", "heap", "memory_limit", "queue"]
 ROOT: Final = Path("/sys/fs/cgroup")
 _MIB: Final = 1 << 20
 _NO_LIMIT: Final = 1 << 60
-"""Version 1 says "none" with the greatest number of whole pages."""
+"""Version 1 has the greatest number of whole pages for "no limit"."""
 _LEAST_HEAP: Final = 471 * _MIB
-"""Spark's own least: 450 MiB that it insists on, and what the JVM does not count."""
+"""Spark's minimum: the 450 MiB that it demands, and what the JVM does not count as heap."""
 _MOST_HEAP: Final = 4 << 30
 _QUEUE: Final = 64 * _MIB
 _LEAST_QUEUE: Final = 8 * _MIB
@@ -37,16 +37,16 @@ def memory_limit(root: Path = ROOT) -> int | None:
 
 
 def heap(limit: int | None) -> int:
-    """Bytes of the JVM's heap: a quarter of the memory limit, between Spark's least and 4 GiB.
+    """Bytes of the JVM's heap: a quarter of the memory limit, between Spark's minimum and 4 GiB.
 
-    The rest is for the JVM's own needs, the driver, Spark's Python workers and the clients' queues: records pass through
-    those, the heap holds plans, and what a writer of frames has under way.
+    The rest is for the JVM's other memory, the driver, Spark's Python workers and the clients' queues. Records pass through
+    these; the heap holds Spark's plans, and the data that a writer of frames is writing.
     """
     return _LEAST_HEAP if limit is None else max(_LEAST_HEAP, min(_MOST_HEAP, limit // 4))
 
 
 def queue(limit: int | None, processes: int) -> int:
-    """Bytes of records that may wait in a producer, of which each process has one: all of them an eighth of the limit."""
+    """Bytes that each process's producer may buffer: an eighth of the memory limit for all processes together."""
     return _QUEUE if limit is None else max(_LEAST_QUEUE, min(_QUEUE, limit // 8 // max(1, processes)))
 
 

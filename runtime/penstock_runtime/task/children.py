@@ -1,4 +1,4 @@
-"""Children that do not outlive their parent, whatever ends the parent (Linux; elsewhere the pipe's end must do)."""
+"""Child processes that end with their parent, whatever ends it (on Linux; elsewhere the end of a pipe must do)."""
 
 import ctypes
 import os
@@ -13,26 +13,26 @@ __all__ = ["die_with_parent", "kill_children"]
 
 _PR_SET_PDEATHSIG = 1
 _ROUNDS = 5
-_LOOK = 0.01
-_END = 1.0  # seconds in which a process that was killed is gone, unless the kernel itself is busy with it
+_POLL = 0.01
+_GONE = 1.0  # seconds within which a killed process is gone, unless it is blocked in the kernel
 
 
 def die_with_parent(number: int = signal.SIGTERM) -> None:
-    """Ask the kernel to send this process a signal when its parent's thread ends."""
+    """Ask the kernel to send this process a signal when the parent's thread that started it ends."""
     if not sys.platform.startswith("linux"):
         return
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before we asked
+    if os.getppid() != parent:  # the parent had ended before `prctl`
         os.kill(os.getpid(), number)
 
 
 def kill_children() -> None:
-    """End every process that this one has started, and those that they have, at once; return when they are gone.
+    """Kill all descendants of this process at once, and return when they are gone.
 
-    They are stopped first: of those that are killed one after the other, the last would tell of the first.
+    They are stopped first; otherwise one that is killed later would log the end of one that was killed before.
     """
-    for _ in range(_ROUNDS):  # one that is just starting may have started another
+    for _ in range(_ROUNDS):  # a child that is just starting may have started another
         children = [p for p in psutil.Process().children(recursive=True) if _lives(p)]
         if not children:
             return
@@ -40,9 +40,9 @@ def kill_children() -> None:
             for child in children:
                 with suppress(psutil.Error):
                     end(child)
-        deadline = time.monotonic() + _END
+        deadline = time.monotonic() + _GONE
         while any(map(_lives, children)) and time.monotonic() < deadline:
-            time.sleep(_LOOK)  # psutil's own wait would take their exit codes away from who started them
+            time.sleep(_POLL)  # psutil's own `wait` would take the exit codes that `subprocess` waits for
 
 
 def _lives(process: psutil.Process) -> bool:

@@ -1,4 +1,4 @@
-"""The context that a task spec asks for: of a source, or of a sink."""
+"""Makes the context of a task from its spec."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +13,10 @@ __all__ = ["task_context"]
 def task_context(
     spec: TaskSpec, *, slots_dir: Path, on_error: Callable[[str], None] = lambda text: None
 ) -> SourceContext | SinkContext:
-    """The context of a spec.
+    """The context of a source or sink task.
 
     Raises:
-        ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
+        ConfigError: variables cannot be resolved, or properties are wrong; all problems at once.
     """
     kind = SourceContext if spec.kind == "source" else SinkContext
     return kind.of(spec, slots_dir=slots_dir, on_error=on_error)

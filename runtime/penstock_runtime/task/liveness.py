@@ -1,9 +1,9 @@
-"""Whether the loop of a task goes on: what the kubelet asks for, and what a task that stands still is known by.
+"""Progress of a task's loop, for the kubelet's health check.
 
-The loop's thread says `turned` wherever it comes round: after each batch and portion, and while it waits for something
-that it may wait for as long as that takes (Kafka, an outside that is away, the end of a pause). What it calls and cannot
-look into, a plugin above all, has so many seconds (`allow`). Other threads say nothing by it, so that their waiting does
-not hide a loop that is blocked; in workers of Spark it does nothing.
+The loop's thread calls `turned` at each turn: after each batch and portion, and while it waits for something without a
+limit of time (Kafka, an outside system that is away, the end of a pause). Calls that it cannot look into, above all those
+of a plugin, have a limit (`allow`). Calls of `turned` in other threads have no effect, so that they cannot hide a blocked
+loop; in Spark's workers nothing here has an effect.
 """
 
 import sys
@@ -20,24 +20,24 @@ from typing import Final
 __all__ = ["LOOP", "Loop", "Standstill"]
 
 _AT_THE_START: Final = 600.0
-"""Seconds for importing plugins and reading the configuration, before the loop has a bound of its own."""
+"""Seconds for importing plugins and reading the configuration, before `allow` sets a limit."""
 _LONGEST: Final = 86_400.0
-"""Seconds for which somebody else may say that work goes on."""
+"""Seconds for which `at_work` of `witnessed` may extend the limit."""
 _ANSWER: Final = 5.0
-"""Seconds within which somebody else must have said so; the kubelet gives us ten."""
+"""Seconds within which `at_work` must answer. The kubelet waits ten for all of the health check."""
 _STANDARD: Final = sysconfig.get_paths()["stdlib"]
 
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """A loop that does not turn.
+    """A loop that has not turned within its limit.
 
     Attributes:
-        seconds: for how long.
-        most: how long it might have taken.
-        rule: where that bound comes from.
-        where: the function that it is in, with file and line.
-        trace: the stack of its thread.
+        seconds: since its last turn.
+        most: the limit in seconds.
+        rule: the reason of the limit.
+        where: the present function of the loop's thread, with file and line.
+        trace: the stack of that thread.
     """
 
     seconds: float
@@ -54,7 +54,7 @@ class Standstill:
 
 
 class Loop:
-    """Signs of life of one thread. All but `begin` may be called from any thread.
+    """Progress of the loop of one thread. All methods but `begin` may be called in any thread.
 
     Args:
         clock: monotonic.
@@ -66,19 +66,19 @@ class Loop:
         self._turned = 0.0
         self._most, self._rule = _AT_THE_START, "a start"
         self._at_work: Callable[[], bool] | None = None
-        self._asking: threading.Thread | None = None
+        self._call: threading.Thread | None = None
 
     def begin(self) -> None:
-        """From now on this is about the thread that calls."""
+        """Watch the calling thread from now on."""
         self._thread, self._turned = threading.get_ident(), self._clock()
 
     def allow(self, seconds: float, rule: str) -> None:
-        """A call out of the loop may take so long, and where that bound comes from."""
+        """Set the limit of one turn in seconds, and its reason for messages."""
         self._most, self._rule = seconds, rule
 
     @contextmanager
     def longer(self, seconds: float, rule: str) -> Iterator[None]:
-        """What is called now may take so long, where other calls may not. Nothing when another thread says so."""
+        """Raise the limit within the block. No effect in other threads."""
         if threading.get_ident() != self._thread or seconds <= self._most:
             yield
             return
@@ -88,26 +88,26 @@ class Loop:
         try:
             yield
         finally:
-            self.turned()  # first: what it took is over before the bound of others holds
+            self.turned()  # first, so that the time of the block does not count against the usual limit
             self.allow(most, usual)
 
     def turned(self) -> None:
-        """The loop goes on. Nothing when another thread says so."""
+        """Record that the loop goes on. No effect in other threads."""
         if threading.get_ident() == self._thread:
             self._turned = self._clock()
 
     @property
     def age(self) -> float:
-        """Seconds since the loop turned last."""
+        """Seconds since the last turn."""
         return self._clock() - self._turned
 
     @contextmanager
     def witnessed(self, at_work: Callable[[], bool]) -> Iterator[None]:
-        """What is called now may take up to a day where somebody else sees that it works.
+        """Let the block take up to a day, as long as `at_work` is true.
 
         Args:
-            at_work: asked from another thread, once the time of a usual call is over; false when in doubt. No answer
-                within five seconds is false: it may hang itself.
+            at_work: called in another thread once the usual limit is exceeded. No answer within five seconds counts as
+                false, because the call may hang.
         """
         self.turned()
         self._at_work = at_work
@@ -118,33 +118,33 @@ class Loop:
             self.turned()
 
     def standstill(self) -> Standstill | None:
-        """What is wrong; None: nothing, also where no loop has begun."""
+        """The standstill of the loop; None if it goes on, or has not begun."""
         thread, turned = self._thread, self._turned
         seconds = self._clock() - turned
         if thread is None or seconds <= self._most:
             return None
         at_work = self._at_work
-        if at_work is not None and seconds <= _LONGEST and self._says(at_work):
+        if at_work is not None and seconds <= _LONGEST and self._is_at_work(at_work):
             return None
         frame = sys._current_frames().get(thread)  # noqa: SLF001 (there is no other way to see another thread's stack)
         if frame is None or self._turned != turned:
             return None
         return Standstill(seconds, self._most, self._rule, _where(frame), "".join(traceback.format_stack(frame)))
 
-    def _says(self, at_work: Callable[[], bool]) -> bool:
-        """Its answer. Only one question is open at a time, so that one that hangs does not pile up threads."""
-        if self._asking is not None and self._asking.is_alive():
+    def _is_at_work(self, at_work: Callable[[], bool]) -> bool:
+        """Call `at_work` in a thread. While one call hangs, no other is made, so that threads do not pile up."""
+        if self._call is not None and self._call.is_alive():
             return False
-        said: list[bool] = []
-        asking = threading.Thread(target=lambda: said.append(at_work()), name="at-work", daemon=True)
-        self._asking = asking
-        asking.start()
-        asking.join(_ANSWER)
-        return said == [True]
+        answers: list[bool] = []
+        call = threading.Thread(target=lambda: answers.append(at_work()), name="at-work", daemon=True)
+        self._call = call
+        call.start()
+        call.join(_ANSWER)
+        return answers == [True]
 
 
 def _where(frame: FrameType) -> str:
-    """The innermost function that is not Python's own."""
+    """The innermost function of the stack that is not of the standard library."""
     inner: FrameType | None = frame
     while inner is not None and _is_standard(inner.f_code.co_filename):
         inner = inner.f_back
@@ -157,4 +157,4 @@ def _is_standard(file: str) -> bool:
 
 
 LOOP: Final = Loop()
-"""Of this process's task."""
+"""The loop of this process's task."""

@@ -1,4 +1,4 @@
-"""What must not be told, known before anything else is done with a configuration."""
+"""Makes the redactor of a configuration before anything else is done with it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,20 +13,21 @@ _LARGEST: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
 
 
 def redactor_of(config: Mapping[str, str], worker: Mapping[str, str], secrets_dir: Path | str | None) -> Redactor:
-    """Knows the secrets of a configuration that may be wrong: every variable that resolves, all that is mounted, and the
-    passwords of clients that stand there as they are. Raises nothing.
-    """  # noqa: D205 (one sentence)
+    """A redactor of every variable that resolves, all mounted secrets, and literal passwords of clients.
+
+    The configuration may be wrong. Raises nothing.
+    """
     own, shared = resolve(config, secrets_dir), resolve(worker, secrets_dir)
     literal = [*client_secrets(own.values), *client_secrets(shared.values)]
     return Redactor([*own.secrets, *shared.secrets, *mounted(secrets_dir), *literal])
 
 
 def mounted(secrets_dir: Path | str | None) -> Iterator[Secret]:
-    """Every key of every secret in a directory, whether anything names it or not."""
+    """All keys of all secrets in a directory, whether the configuration refers to them or not."""
     if secrets_dir is None:
         return
     for file in sorted(Path(secrets_dir).glob("*/*")):
-        if file.name.startswith("."):  # where Kubernetes keeps them
+        if file.name.startswith("."):  # Kubernetes' own links to the files
             continue
         try:
             if file.is_file() and file.stat().st_size <= _LARGEST:

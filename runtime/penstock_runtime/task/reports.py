@@ -1,4 +1,4 @@
-"""Where a task's news go: the status topic (Connect's records), the metrics, and the process that started it."""
+"""Reports of a task: to the status topic (Kafka Connect's records), to the metrics, and to the parent process."""
 
 import json
 import logging
@@ -16,70 +16,70 @@ from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics
 
-__all__ = ["ParentPipe", "Records", "TaskReports", "WrittenAtOnce"]
+__all__ = ["ParentPipe", "StatusRecords", "SynchronousStatusRecords", "TaskReports"]
 
 log = logging.getLogger(__name__)
-_EVERY: Final = 0.5
+_PROGRESS_INTERVAL: Final = 0.5
 
 
 class ParentPipe:
-    """Events for the process that started this one: JSON lines on an inherited file descriptor.
+    """Events for the parent process: JSON lines on an inherited file descriptor.
 
-    A thread writes them, so that a parent that does not read (it is stopped, say) holds nobody up: of each kind of event
-    the latest waits for it, earlier ones are dropped. Progress is written twice a second at most. A parent that is gone
-    is not an error.
+    A thread writes them, so that the task does not wait for a parent that does not read (one that is stopped, for example).
+    The latest event of each kind is kept until the parent reads, earlier ones are dropped. Progress is written twice a
+    second at most. A parent that has ended is no error.
     """
 
     def __init__(self, descriptor: int | None) -> None:
         self._fd = descriptor
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._progress: dict[str, Any] = {}
         self._events: dict[str, dict[str, Any]] = {}
         self._due = 0.0
         self._urgent = False
         self._writing = False
         if descriptor is not None:
-            threading.Thread(target=self._flow, name="reports", daemon=True).start()
+            threading.Thread(target=self._run, name="reports", daemon=True).start()
 
     def send(self, event: str, **fields: Any) -> None:
-        """Send as soon as the parent reads, after the progress that waits; in the place of one that waits likewise."""
-        with self._news:
-            self._events.pop(event, None)  # the latest comes last
+        """Send an event as soon as the parent reads, after pending progress, in place of a pending one of the same kind."""
+        with self._changed:
+            self._events.pop(event, None)  # put last
             self._events[event] = fields
             self._urgent = True
-            self._news.notify_all()
+            self._changed.notify_all()
 
     def progress(self, **fields: Any) -> None:
-        """Send with the next round; later values replace earlier ones."""
-        with self._news:
-            begins = not self._waits
+        """Send these values with the next progress event. Later values replace earlier ones."""
+        with self._changed:
+            begins = not self._is_pending
             self._progress.update(fields)
-            if begins:  # else the thread knows, and waits for the round: waking it costs more than all the rest here
-                self._news.notify_all()
+            if begins:  # otherwise the thread waits for the next event already; waking it costs more than all else here
+                self._changed.notify_all()
 
     def flush(self, seconds: float = 1.0) -> None:
-        """Wait until all is written, so long at most."""
-        with self._news:
+        """Wait at most `seconds` until all events are written."""
+        with self._changed:
             self._urgent = True
-            self._news.notify_all()
-            self._news.wait_for(lambda: self._fd is None or not (self._waits or self._writing), seconds)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._fd is None or not (self._is_pending or self._writing), seconds)
 
     @property
-    def _waits(self) -> bool:
+    def _is_pending(self) -> bool:
         return bool(self._progress or self._events)
 
-    def _flow(self) -> None:
+    def _run(self) -> None:
         while self._fd is not None:
-            with self._news:
+            with self._changed:
                 self._writing = False
-                self._news.notify_all()
-                self._news.wait_for(lambda: self._waits)
-                self._news.wait_for(lambda: self._urgent, max(0.0, self._due - time.monotonic()))
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._is_pending)
+                self._changed.wait_for(lambda: self._urgent, max(0.0, self._due - time.monotonic()))
                 events = [{"event": "progress", **self._progress}] if self._progress else []
                 events += [{"event": name, **fields} for name, fields in self._events.items()]
                 self._progress, self._events, self._urgent = {}, {}, False
                 self._writing = True
-                self._due = time.monotonic() + _EVERY
+                self._due = time.monotonic() + _PROGRESS_INTERVAL
             self._write(b"".join(json.dumps(e, default=str).encode() + b"\n" for e in events))
 
     def _write(self, lines: bytes) -> None:
@@ -88,49 +88,49 @@ class ParentPipe:
                 lines = lines[os.write(self._fd, lines) :]
         except OSError:
             self._fd = None
-            with self._news:
-                self._news.notify_all()
+            with self._changed:
+                self._changed.notify_all()
 
 
-class Records(Protocol):
-    """The way to the status topic."""
+class StatusRecords(Protocol):
+    """Writes to the status topic."""
 
     def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
-        """Write these; where it waits, so many seconds at most. A Kafka that is away is no error."""
+        """Write records, waiting at most `timeout` seconds. Raises nothing if Kafka is away."""
 
 
-class WrittenAtOnce:
-    """Waits until records are acknowledged."""
+class SynchronousStatusRecords:
+    """Writes records and waits until they are acknowledged."""
 
     def __init__(self, writer: StatusWriter, topic: str) -> None:
         self._writer = writer
         self._topic = topic
 
     def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
-        """Write these; what cannot be written is logged."""
+        """Write records. A failure is logged."""
         try:
             self._writer.write(self._topic, entries, timeout=timeout)
         except ConnectError as e:
             log.warning("The status topic was not written: %s", e)
 
 
-class News(Protocol):
-    """Whoever else wants to know (`pod.reports.PodReports`)."""
+class StateListener(Protocol):
+    """Gets state and trouble of the task too (`pod.reports.PodReports`)."""
 
     def state(self, state: State, *, message: str | None = None, trace: str | None = None) -> None:
-        """The task is in this state now."""
+        """The task has entered a state."""
 
     def trouble(self, text: str | None) -> None:
-        """Something hinders the task, or does no longer."""
+        """Something hinders the task; None: nothing does any more."""
 
 
 class TaskReports:
-    """Implements `engine.reports.Reports` for a task process."""
+    """Implements `pipeline.reports.Reports` for a task process."""
 
     def __init__(
-        self, *, connector: str, task: int, generation: int, version: str, worker_id: str, records: Records,
+        self, *, connector: str, task: int, generation: int, version: str, worker_id: str, records: StatusRecords,
         track_topics: bool, metrics: TaskMetrics, parent: ParentPipe, redact: Callable[[str], str] = str,
-        news: News | None = None,
+        listener: StateListener | None = None,
     ) -> None:  # fmt: skip
         self._connector = connector
         self._task = task
@@ -138,7 +138,7 @@ class TaskReports:
         self._version = version
         self._worker_id = worker_id
         self._records = records
-        self._news = news
+        self._listener = listener
         self._track = track_topics
         self._metrics = metrics
         self._parent = parent
@@ -153,13 +153,13 @@ class TaskReports:
     def state(
         self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
     ) -> None:
-        """To all of them, once; a status topic that is out of reach does not stop the task."""
-        if state is self._state:  # a task that starts paused says so at its start, and when it pauses
+        """Report a new state everywhere. A status topic that cannot be written does not stop the task."""
+        if state is self._state:  # a task that starts paused reports it at its start and when it pauses
             return
         self._state = state
         self._metrics.state(state)
-        if self._news is not None:
-            self._news.state(state, message=message, trace=trace)
+        if self._listener is not None:
+            self._listener.state(state, message=message, trace=trace)
         self._parent.send("state", state=state.value, trace=trace)
         self._records.write(
             [
@@ -178,11 +178,11 @@ class TaskReports:
 
     @property
     def works(self) -> bool:
-        """Whether the task has told that it runs or is paused, and nothing else since."""
+        """Whether the last reported state is RUNNING or PAUSED."""
         return self._state in (State.RUNNING, State.PAUSED)
 
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
-        """Counts for the metrics and the parent, and the lines that records left."""
+        """Count a batch for the metrics and the parent, and log its failed records."""
         self.batches += 1
         self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
@@ -205,21 +205,21 @@ class TaskReports:
                       "Spark" if on_spark else "driver", summary.seconds)  # fmt: skip
 
     def committed(self) -> None:
-        """For the metrics."""
+        """Report to the metrics."""
         self._metrics.committed()
 
     def partitions(self, number: int) -> None:
-        """For the metrics."""
+        """Report to the metrics."""
         self._metrics.partitions(number)
 
     def lag(self, records: int | None) -> None:
-        """For the metrics and the parent."""
+        """Report to the metrics and the parent; None: unknown."""
         if records is not None:
             self._metrics.lag(records)
             self._parent.progress(lag=records)
 
     def active(self, topics: list[str]) -> None:
-        """Topics that are new to this task go to the status topic (KIP-558)."""
+        """Write the topics that are new to this task to the status topic (KIP-558)."""
         new = [t for t in topics if t not in self._active]
         if not new:
             return
@@ -231,14 +231,14 @@ class TaskReports:
             self._records.write(entries, timeout=30.0)
 
     def trouble(self, message: str | None) -> None:
-        """For the parent, when it changes."""
+        """Report what hinders the task to the parent and the listener, when it changes."""
         message = message and self._redact(message)
         if message != self._trouble:
             self._trouble = message
             self._parent.progress(trouble=message)
-            if self._news is not None:
-                self._news.trouble(message)
+            if self._listener is not None:
+                self._listener.trouble(message)
 
     def spark(self, *, up: bool) -> None:
-        """For the metrics."""
+        """Report to the metrics."""
         self._metrics.spark(up=up)

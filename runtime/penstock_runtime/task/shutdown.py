@@ -1,8 +1,9 @@
-"""SIGTERM, a failure, and what follows when a task does not end in time.
+"""Ends a task in time after SIGTERM or a failure.
 
-A thread hears the signal, not Python's handler: that one waits for as long as the main thread is inside the Kafka client, a
-minute when no broker answers. And it runs in the middle of whatever the main thread does: to set an `Event` there that the
-main thread is about to wait for takes a lock which it holds itself, and nobody comes any further.
+A thread handles the signal, and not a Python signal handler, for two reasons. A handler does not run while the main thread
+is inside the Kafka client, up to a minute if no broker answers. And it interrupts the main thread anywhere: if the handler
+set an `Event` for which the main thread is just beginning to wait, it would need a lock that the main thread holds, and both
+would wait for ever.
 """
 
 import math
@@ -14,38 +15,39 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["Stopping"]
+__all__ = ["GracefulShutdown"]
 
 
-_LAST_RESORT: Final = 5  # seconds
+_LAST_RESORT: Final = 5
+"""Seconds after the grace period at which SIGALRM ends the process."""
 
 
-class Stopping:
-    """Made in the main thread, once per process.
+class GracefulShutdown:
+    """Handles SIGTERM. Created once per process, in the main thread.
 
     Attributes:
-        asked: set as soon as SIGTERM came.
+        asked: set when SIGTERM comes.
     """
 
     def __init__(self) -> None:
         self.asked = threading.Event()
         self._grace = 5.0
         self._abandon: Callable[[], None] = lambda: None
-        self._heard, self._telling = os.pipe()
-        os.set_blocking(self._telling, False)
-        signal.signal(signal.SIGTERM, self._hear)
+        self._signals, self._signal_writer = os.pipe()
+        os.set_blocking(self._signal_writer, False)
+        signal.signal(signal.SIGTERM, self._forward)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.set_wakeup_fd(self._telling, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._signal_writer, warn_on_full_buffer=False)
         fork = _Fork()
         os.register_at_fork(before=fork.begin, after_in_parent=fork.end, after_in_child=fork.end_in_child)
         threading.Thread(target=self._watch, name="stopping", daemon=True).start()
 
     def within(self, seconds: float, abandon: Callable[[], None]) -> None:
-        """Call `abandon`, in a thread of ours, when the process has not ended so many seconds after the signal."""
+        """Call `abandon` in a thread if the process has not ended `seconds` after SIGTERM."""
         self._grace, self._abandon = seconds, abandon
 
     def leave_within(self, seconds: float, leave: Callable[[], None]) -> None:
-        """Call `leave`, in a thread of ours, when the process has not ended so many seconds from now, signal or not."""
+        """Call `leave` in a thread if the process has not ended `seconds` from now, with or without SIGTERM."""
         self.within(seconds, leave)
 
         def watch() -> None:
@@ -55,15 +57,15 @@ class Stopping:
 
         threading.Thread(target=watch, name="leaving", daemon=True).start()
 
-    def _hear(self, number: int, _: object) -> None:
-        """Says it a second time, for whoever has taken the wakeup descriptor away (asyncio does); it takes no lock."""
+    def _forward(self, number: int, _: object) -> None:
+        """Write to the pipe again, in case the wakeup descriptor has been replaced, as asyncio does. Takes no lock."""
         with suppress(BlockingIOError):
-            os.write(self._telling, bytes([number]))
+            os.write(self._signal_writer, bytes([number]))
 
     def _watch(self) -> None:
-        while signal.SIGTERM not in os.read(self._heard, 64):
+        while signal.SIGTERM not in os.read(self._signals, 64):
             pass
-        # A client that hangs with the interpreter's lock in its hands stops every Python thread; the kernel still ends us.
+        # A client that hangs while it holds the GIL stops every Python thread. The kernel's alarm still ends the process.
         signal.alarm(math.ceil(self._grace) + _LAST_RESORT)
         self.asked.set()
         time.sleep(self._grace)
@@ -71,7 +73,7 @@ class Stopping:
 
 
 class _Fork(threading.local):
-    """A process that a plugin forks ends by SIGTERM, and tells nothing to this one. Until it is so the signal waits."""
+    """Makes SIGTERM end a process that a plugin forks, without a word to this one. SIGTERM is blocked during the fork."""
 
     def begin(self) -> None:
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

@@ -1,6 +1,6 @@
-"""What plugins print, as log lines without secrets, whatever the level of the log is.
+"""Logs what plugins print, without secrets, at any level of the log.
 
-What does not go through `sys.stdout` and `sys.stderr` (native code, other processes, `os.write`) is not seen here.
+Output that does not go through `sys.stdout` and `sys.stderr` (native code, other processes, `os.write`) is not captured.
 """
 
 import io
@@ -14,11 +14,11 @@ __all__ = ["become_log_lines", "last_lines"]
 
 _LONGEST: Final = 1 << 16
 _MARGIN: Final = 1 << 12
-"""Left out of a line that is cut, after its secrets were taken out: one that the cut goes through would not be known."""
+"""Characters removed at the end of a cut line after redaction: a secret that the cut splits is not recognized."""
 
 
 class _Lines(io.TextIOBase):
-    """A text stream whose lines go to a logger; of a line that is too long the rest is left out."""
+    """A text stream whose lines go to a logger. Lines that are too long are cut."""
 
     def __init__(self, name: str, descriptor: int, redact: Callable[[str], str]) -> None:
         self._log = logging.getLogger(f"output.{name}")
@@ -45,10 +45,10 @@ class _Lines(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Lines are whole or wait."""
+        """Does nothing: a line is logged when it is complete."""
 
     def end_line(self) -> None:
-        """Tell the line that is there, with or without an end."""
+        """Log the present line, complete or not."""
         with self._lock:
             line, self._partial = self._partial, ""
             self._is_cut = False
@@ -65,7 +65,7 @@ class _Lines(io.TextIOBase):
 
 
 class _Bytes(io.RawIOBase):
-    """The same for those who print bytes."""
+    """The same stream for bytes."""
 
     def __init__(self, lines: _Lines) -> None:
         self._lines = lines
@@ -74,16 +74,16 @@ class _Bytes(io.RawIOBase):
         return True
 
     def write(self, data: object) -> int:
-        given = bytes(data)  # type: ignore[call-overload]  # whatever holds bytes
-        self._lines.write(given.decode("utf-8", "replace"))
-        return len(given)
+        content = bytes(data)  # type: ignore[call-overload]  # whatever holds bytes
+        self._lines.write(content.decode("utf-8", "replace"))
+        return len(content)
 
 
 def become_log_lines(redact: Callable[[str], str]) -> None:
-    """From now on `sys.stdout` and `sys.stderr` are the log's. The log's own stream must be another object by then.
+    """Replace `sys.stdout` and `sys.stderr` by streams that log. The log's own stream must be another object by then.
 
     Args:
-        redact: takes secrets out of a text. The log does so too, for whole lines; this is for what is cut.
+        redact: removes secrets from a text that is cut. The log itself redacts whole lines.
     """
     logging.getLogger("output").setLevel(logging.INFO)
     sys.stdout = _Lines("stdout", 1, redact)
@@ -91,7 +91,7 @@ def become_log_lines(redact: Callable[[str], str]) -> None:
 
 
 def last_lines() -> None:
-    """Tell what was printed without the end of a line; the process is about to end."""
+    """Log incomplete lines, before the process ends."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, _Lines):
             stream.end_line()

@@ -1,4 +1,4 @@
-"""Follows what the operator tells the tasks of a connector, and passes it to the task of this process."""
+"""Follows the operator's control records of the connector, and applies them to the task of this process."""
 
 import logging
 import threading
@@ -9,15 +9,15 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_position import TopicPosition
-from penstock_model.contracts.pod_identity import PodIdentity
+from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted_topic import follower
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.pod.reports import PodReports
-from penstock_runtime.task.pod.target_state import Wanted
+from penstock_runtime.task.pod.target_state import TargetState
 
-__all__ = ["Controls", "order"]
+__all__ = ["ControlReader", "order"]
 
 log = logging.getLogger(__name__)
 _POLL: Final = 1.0
@@ -25,45 +25,45 @@ _FIRST_POLL: Final = 0.05
 _PAUSE: Final = 1.0
 
 
-class Controls:
-    """Holds a task's `paused` as the operator wants it.
+class ControlReader:
+    """Keeps a task's `paused` as the latest control record asks.
 
     Args:
-        spec: of this life.
-        life: likewise.
-        settings: of the worker's cluster.
+        spec: of this incarnation.
+        identity: of this pod.
+        settings: clients of the worker's cluster.
         topic: the status topic.
         paused: set and cleared here.
-        reports: told what is wanted.
-        superseded: called when a later life of this task, of the same plan, has told of itself.
+        reports: gets the target state.
+        superseded: called when a later incarnation of this task, of the same plan, has written a report.
     """
 
     def __init__(
-        self, spec: TaskSpec, life: PodIdentity, settings: ClientSettings, topic: str, *, paused: threading.Event,
+        self, spec: TaskSpec, identity: PodIdentity, settings: ClientSettings, topic: str, *, paused: threading.Event,
         reports: PodReports, superseded: Callable[[], None],
     ) -> None:  # fmt: skip
-        self._life = life
+        self._identity = identity
         self._paused = paused
         self._reports = reports
         self._superseded = superseded
-        self._wanted = Wanted.of(life)
+        self._target = TargetState.of(identity)
         self._control_key = control_key(spec.connector)
         self._report_key = report_key(spec.connector, spec.task)
-        known = spec.status
-        self._reader = follower(settings, topic, [self._control_key, self._report_key], TopicPosition.of(known))
+        snapshot = spec.status
+        self._reader = follower(settings, topic, [self._control_key, self._report_key], TopicPosition.of(snapshot))
         self._live = False
-        self._obey(self._wanted)
-        self._take(() if known is None else known.entries())
+        self._apply(self._target)
+        self._take(() if snapshot is None else snapshot.entries())
 
     def begin(self, deadline: float, stopping: threading.Event) -> None:
-        """Read what is there now, then follow in a thread.
+        """Read the status topic to its end, then follow it in a thread.
 
         Args:
-            deadline: until when to try, in seconds of the monotonic clock.
-            stopping: no need any more.
+            deadline: of the first reading, in seconds of the monotonic clock.
+            stopping: ends the first reading early.
 
         Raises:
-            ConnectError: the topic could not be read by then, or may not be.
+            ConnectError: the topic was not read to its end before the deadline, or this task lacks the right to read it.
         """
         while not stopping.is_set():
             try:
@@ -90,31 +90,31 @@ class Controls:
     def _take(self, entries: Sequence[Entry]) -> None:
         for key, value in entries:
             if key == self._control_key:
-                self._obey(self._wanted.told(Control.of(value)))
+                self._apply(self._target.after(Control.of(value)))
             elif key == self._report_key and self._live:
                 self._compare(Report.of(value))
 
-    def _obey(self, wanted: Wanted) -> None:
-        if wanted != self._wanted:
-            log.info("Told to be %s (generation %d)", wanted.state, wanted.generation)
-        self._wanted = wanted
-        if wanted.state is TaskState.PAUSED:
+    def _apply(self, target: TargetState) -> None:
+        if target != self._target:
+            log.info("Told to be %s (generation %d)", target.state, target.generation)
+        self._target = target
+        if target.state is TaskState.PAUSED:
             self._paused.set()
         else:
             self._paused.clear()
-        self._reports.wanted(wanted)
+        self._reports.target(target)
 
     def _compare(self, report: Report | None) -> None:
-        """A report under our key that is not ours: of a life that is over and wrote late, or of one that follows us."""
+        """Look for another incarnation's report under this task's key: a late one of an earlier, or one of a later."""
         if report is None:
             return
-        own, other = order(self._life), order(report)
+        own, other = order(self._identity), order(report)
         if other < own:
-            self._reports.again()
-        elif other > own and other[:2] == own[:2]:
+            self._reports.write_again()
+        elif other > own and report.standing == self._identity.standing:
             self._superseded()
 
 
-def order(life: PodIdentity | Report) -> tuple[int, str, int]:
-    """Lives of a task, the earlier the smaller."""
-    return life.standing.generation, life.standing.plan, life.incarnation
+def order(incarnation: PodIdentity | Report) -> tuple[Standing, int]:
+    """The place of an incarnation among those of its task: the earlier, the smaller."""
+    return incarnation.standing, incarnation.incarnation

@@ -1,8 +1,7 @@
-"""The HTTP server of a task: its metrics, and what the kubelet asks. Whoever reaches the pod may ask; nothing is secret.
+"""The HTTP server of a task: metrics, and the kubelet's health checks. It serves every client and shows nothing secret.
 
-It is answered by threads of its own, so that a loop that is blocked is told, not suffered; a process that stands still
-answers nothing. Those who only hold connections open are let go in favour of later ones: they must not keep the kubelet
-from being answered.
+It has threads of its own, so that it reports a task whose loop is blocked; a process that is stopped does not answer. With
+too many connections open, the oldest is closed, so that clients that hold connections cannot keep the kubelet out.
 """
 
 import socket
@@ -20,29 +19,29 @@ from penstock_model.contracts.pod_layout import HEALTH_PATH, READY_PATH
 __all__ = ["Check", "serve"]
 
 Check = Callable[[], str | None]
-"""What is wrong, in a sentence without secrets; None: nothing."""
+"""Returns a sentence that says what is wrong, without secrets; None: nothing is."""
 
 _SECONDS: Final = 5.0
-"""How long a client may keep us waiting."""
+"""Time-out of a connection."""
 _MOST: Final = 32
-"""Connections at once."""
+"""Open connections."""
 
 
 def serve(port: int, registry: CollectorRegistry, *, healthy: Check, ready: Check, age: Callable[[], float]) -> int:
-    """Listen until the process ends.
+    """Serve in threads until the process ends.
 
     Args:
-        port: 0 takes any.
-        registry: metrics, at every other path.
-        healthy: at `/healthz`, 503 where it says what is wrong.
-        ready: at `/readyz`, likewise.
-        age: told where nothing is wrong: seconds since the loop turned.
+        port: 0 takes any free port.
+        registry: its metrics are served at every other path.
+        healthy: checked at `/healthz`; the answer is 503 if something is wrong.
+        ready: checked at `/readyz`, likewise.
+        age: seconds since the loop turned, shown if nothing is wrong.
 
     Returns:
-        The port that was taken.
+        The port of the server.
 
     Raises:
-        OSError: it is taken already.
+        OSError: the port is taken.
     """
     checks = {HEALTH_PATH: healthy, READY_PATH: ready}
 
@@ -82,7 +81,7 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        socketserver.TCPServer.server_bind(self)  # HTTPServer's asks the DNS for our own name
+        socketserver.TCPServer.server_bind(self)  # HTTPServer would look up this host's name in the DNS
         self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -101,4 +100,4 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away, or is let go, is no news."""
+        """Log nothing: clients may go away, and connections are closed here."""

@@ -1,4 +1,4 @@
-"""The pod around a task: who it is, and its connection to the operator over Kafka."""
+"""The pod of a task: its identity, and its connection with the operator over the status topic."""
 
 import os
 import threading
@@ -15,110 +15,110 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.task.pod.control import Controls
+from penstock_runtime.task.pod.control import ControlReader
 from penstock_runtime.task.pod.reports import PodReports
-from penstock_runtime.task.pod.status_writer import Background
+from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
 
-__all__ = ["Connection", "Pod", "Unreached"]
+__all__ = ["KafkaUnreachable", "OperatorConnection", "Pod"]
 
 _LEAST: Final = 5.0  # seconds for the control records, however long the brokers took to answer
 
 
-class Unreached(ConnectError):
-    """Kafka could not be reached at the start. The process ends: only its end can be seen without Kafka."""
+class KafkaUnreachable(ConnectError):
+    """Kafka could not be reached at the start. The process ends, because without Kafka the operator sees only its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """Who this is.
+    """The pod in which this process runs.
 
     Attributes:
-        name, uid: Kubernetes'.
-        life: which life of the task this is.
-        spec: of that life.
+        name, uid: of the pod, in Kubernetes.
+        identity: of the task's incarnation in it.
+        spec: of that incarnation.
     """
 
     METRICS_PORT: ClassVar[int] = METRICS_PORT
 
     name: str
     uid: str
-    life: PodIdentity
+    identity: PodIdentity
     spec: TaskSpec
 
     @staticmethod
-    def here() -> bool:
+    def is_here() -> bool:
         """Whether this process runs in a pod that the operator made."""
         return LIFE_VARIABLE in os.environ
 
     @classmethod
     def of_environment(cls, spec: TaskSpec) -> "Pod":
-        """This one.
+        """The pod that the environment variables describe.
 
         Raises:
-            ConfigError: it was not made as this runtime understands it.
+            ConfigError: a variable is missing, or holds no identity that this runtime reads.
         """
         missing = [name for name in (POD_NAME_VARIABLE, POD_UID_VARIABLE) if not os.environ.get(name)]
         if missing:
             raise ConfigError(
                 Problem(name, "is not set; the operator sets it on the pods that it makes") for name in missing
             )
-        life = PodIdentity.from_json(os.environ[LIFE_VARIABLE])
-        return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], life, life.apply_to(spec))
+        identity = PodIdentity.from_json(os.environ[LIFE_VARIABLE])
+        return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], identity, identity.apply_to(spec))
 
 
-class Connection:
-    """What goes between a task and the operator. Implements `task_reports.Records`: nothing waits for Kafka.
+class OperatorConnection:
+    """A task's reports to the operator, and the operator's control records. Implements `StatusRecords` without waiting.
 
     Args:
-        pod: this one.
-        setup: the task's.
-        paused: held as the operator wants it.
-        stopping: set when a later life of this task is at work.
+        pod: of this process.
+        context: of the task.
+        paused: kept as the control records ask.
+        stopping: set when a later incarnation of this task runs.
     """
 
-    def __init__(self, pod: Pod, setup: TaskContext, *, paused: threading.Event, stopping: threading.Event) -> None:
+    def __init__(self, pod: Pod, context: TaskContext, *, paused: threading.Event, stopping: threading.Event) -> None:
         self._pod = pod
         self._stopping = stopping
         self._superseded = False
-        self._background = Background(
-            lambda: StatusWriter(setup.shared, client_id=f"penstock-report-{pod.spec.id}"), setup.status_topic
+        self._records = BackgroundStatusWriter(
+            lambda: StatusWriter(context.shared, client_id=f"penstock-report-{pod.spec.id}"), context.status_topic
         )
-        self.reports = PodReports(pod.spec, pod.life, pod_uid=pod.uid, records=self._background)
-        self._controls = Controls(
-            pod.spec, pod.life, setup.shared, setup.status_topic, paused=paused, reports=self.reports,
-            superseded=self._leave,
+        self.reports = PodReports(pod.spec, pod.identity, pod_uid=pod.uid, records=self._records)
+        self._controls = ControlReader(
+            pod.spec, pod.identity, context.shared, context.status_topic, paused=paused, reports=self.reports,
+            superseded=self._supersede,
         )  # fmt: skip
 
-    def begin(self, setup: TaskContext, seconds: float, stopping: threading.Event) -> None:
-        """Reach Kafka, and do what the control records say now, before anything else is done.
+    def begin(self, context: TaskContext, seconds: float, stopping: threading.Event) -> None:
+        """Wait until Kafka answers, and apply the present control records. Called before the task does anything else.
 
         Raises:
-            Unreached: not in so many seconds; the message says why.
+            KafkaUnreachable: Kafka did not answer within `seconds`. The message says why.
         """
         deadline = time.monotonic() + seconds
         try:
-            await_kafka(setup.shared, setup.settings, seconds=seconds, stopping=stopping.is_set)
+            await_kafka(context.shared, context.settings, seconds=seconds, stopping=stopping.is_set)
             self._controls.begin(max(deadline, time.monotonic() + _LEAST), stopping)
         except ConnectError as e:
-            raise Unreached(str(e)) from e
+            raise KafkaUnreachable(str(e)) from e
 
     def check(self) -> None:
-        """Raise Superseded when a later life has told of itself."""
+        """Raise Superseded if a later incarnation has written a report."""
         if self._superseded:
             raise Superseded(f"Task {self._pod.spec.id} lives on in a later pod")
 
     def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
         """Write records in the background."""
-        self._background.put(entries)
+        self._records.put(entries)
 
     def flush(self, seconds: float) -> None:
-        """Wait until what was told is with Kafka, so long at most."""
-        self._background.flush(seconds)
+        """Wait at most `seconds` until all records are acknowledged."""
+        self._records.flush(seconds)
 
     def close(self) -> None:
-        """Tell nothing more."""
-        self._background.close()
+        """Drop the records that wait, and write nothing more."""
+        self._records.close()
 
-    def _leave(self) -> None:
+    def _supersede(self) -> None:
         self._superseded = True
         self._stopping.set()

@@ -1,4 +1,4 @@
-"""A task's reports to the operator: written when its state, its trouble, or the generation that it acts on changes."""
+"""A task's reports to the operator. One is written at each change of state, trouble or generation acted on."""
 
 import threading
 import time
@@ -10,79 +10,79 @@ from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.task_reports import Report, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.task.pod.status_writer import Background
-from penstock_runtime.task.pod.target_state import Wanted
+from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
+from penstock_runtime.task.pod.target_state import TargetState
 from penstock_runtime.task.pod.termination_message import bounded
 
 __all__ = ["PodReports"]
 
-_SEES: Final = {State.RUNNING: TaskState.RUNNING, State.PAUSED: TaskState.PAUSED}
+_TASK_STATES: Final = {State.RUNNING: TaskState.RUNNING, State.PAUSED: TaskState.PAUSED}
 _TROUBLE_SECONDS: Final = 1.0
 _TROUBLE: Final = 1_000  # characters
 
 
 class PodReports:
-    """Keeps the present report and writes what is new of it. Used by several threads.
+    """Keeps the latest report, and writes it when it has changed. Used by several threads.
 
     Args:
-        spec: of this life.
-        life: likewise.
+        spec: of this incarnation.
+        identity: of this pod.
         pod_uid: of the pod.
-        records: the way to the status topic.
+        records: writes to the status topic.
         clock: seconds, monotonic.
         now: milliseconds since 1970.
     """
 
     def __init__(
-        self, spec: TaskSpec, life: PodIdentity, *, pod_uid: str, records: Background,
+        self, spec: TaskSpec, identity: PodIdentity, *, pod_uid: str, records: BackgroundStatusWriter,
         clock: Callable[[], float] = time.monotonic, now: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:  # fmt: skip
-        self._life = life
         self._records = records
         self._clock = clock
         self._now = now
         self._lock = threading.RLock()
         self._key = report_key(spec.connector, spec.task)
-        self._wanted = Wanted.of(life)
-        self._present: Report | None = None
+        self._target = TargetState.of(identity)
+        self._written: Report | None = None
         self._trouble: str | None = None
-        self._told = -_TROUBLE_SECONDS
-        """When trouble was, or will be, told last."""
+        self._trouble_due = -_TROUBLE_SECONDS
+        """When the last change of trouble was or will be written."""
         self._report = Report(
-            connector=spec.connector, connector_uid=life.connector_uid, pod_uid=pod_uid, task=spec.task,
-            standing=life.standing, incarnation=life.incarnation, state="", acted=life.connector_generation, since=0,
+            connector=spec.connector, connector_uid=identity.connector_uid, pod_uid=pod_uid, task=spec.task,
+            standing=identity.standing, incarnation=identity.incarnation, state="", since=0,
+            acted=identity.connector_generation,
             versions={place: plugin.version for place, plugin in spec.plugins.items()},
         )  # fmt: skip
 
     @property
     def key(self) -> bytes:
-        """Of our record."""
+        """The key of the reports."""
         return self._key
 
     @property
     def present_trouble(self) -> str | None:
-        """What hinders the task now."""
+        """The present trouble of the task, or None."""
         return self._trouble
 
     def state(self, state: State, *, message: str | None = None, trace: str | None = None) -> None:
-        """The task is in this state now."""
+        """Report that the task is in this state now."""
         with self._lock:
             changes: dict[str, object] = {"message": bounded(message), "trace": trace}
             if state != self._report.state:
                 changes |= {"state": state.value, "since": self._now()}
             self._report = self._report.model_copy(update=changes)
-            self._act()
-            self._tell()
+            self._set_acted()
+            self._write()
 
-    def wanted(self, wanted: Wanted) -> None:
-        """The task was told to do this; that it does is told when it is so."""
+    def target(self, target: TargetState) -> None:
+        """Set the target state. Its generation is reported as acted on once the task is in that state."""
         with self._lock:
-            self._wanted = wanted
-            if self._act():
-                self._tell()
+            self._target = target
+            if self._set_acted():
+                self._write()
 
     def trouble(self, text: str | None) -> None:
-        """Something hinders the task, or does no longer. Told once a second at most."""
+        """Report what hinders the task; None: nothing does any more. Changes are written once a second at most."""
         text = bounded(text, _TROUBLE)
         with self._lock:
             if (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble)):
@@ -90,26 +90,26 @@ class PodReports:
             self._trouble = text
             self._report = self._report.model_copy(update={"trouble": text})
             now = self._clock()
-            if self._told <= now:  # else one waits to be written, and this goes in its place
-                self._told = max(now, self._told + _TROUBLE_SECONDS)
-            self._tell(after=self._told - now)
+            if self._trouble_due <= now:  # otherwise a report waits to be written, and this one replaces it
+                self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
+            self._write(after=self._trouble_due - now)
 
-    def again(self) -> None:
-        """An older life has written over ours."""
+    def write_again(self) -> None:
+        """Write the last report once more: an earlier incarnation has written over it."""
         with self._lock:
-            if self._present is not None:
-                self._records.put([(self._key, self._present.to_value())])
+            if self._written is not None:
+                self._records.put([(self._key, self._written.to_value())])
 
-    def _act(self) -> bool:
-        """Take over the generation that is wanted when the state is the one that it wants; whether that is news."""
-        states = {s.value: t for s, t in _SEES.items()}
-        fits = states.get(self._report.state) is self._wanted.state or self._report.state == State.FAILED.value
-        if not fits or self._report.acted == self._wanted.generation:
+    def _set_acted(self) -> bool:
+        """Set the generation acted on if the task is in the target state, or has failed; whether it has changed."""
+        states = {s.value: t for s, t in _TASK_STATES.items()}
+        fits = states.get(self._report.state) is self._target.state or self._report.state == State.FAILED.value
+        if not fits or self._report.acted == self._target.generation:
             return False
-        self._report = self._report.model_copy(update={"acted": self._wanted.generation})
+        self._report = self._report.model_copy(update={"acted": self._target.generation})
         return True
 
-    def _tell(self, *, after: float = 0.0) -> None:
-        if self._report.state and (self._report != self._present or after):
-            self._present = self._report
+    def _write(self, *, after: float = 0.0) -> None:
+        if self._report.state and (self._report != self._written or after):
+            self._written = self._report
             self._records.put([(self._key, self._report.to_value())], after=after)

@@ -1,7 +1,7 @@
-"""Writes records of the status topic behind the task's back: a Kafka that is away holds nobody up.
+"""Writes records of the status topic in a thread, so that the task does not wait for a Kafka that is away.
 
-Of each key the last record counts, so only that is kept. The connection is made when there is something to write and let go
-when there has been nothing for a while: an idle task has none.
+Readers of the topic use the last record of each key, so only that one is kept until it is written. The producer is created
+for the first record, and closed after ten seconds without one: an idle task has no connection for it.
 """
 
 import logging
@@ -16,7 +16,7 @@ from penstock_kafka.records import Entry
 from penstock_model.backoff import ExponentialBackoff
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 
-__all__ = ["Background"]
+__all__ = ["BackgroundStatusWriter"]
 
 log = logging.getLogger(__name__)
 _TRY: Final = 3.0  # seconds for one write
@@ -30,53 +30,53 @@ class _Pending:
     due: float
 
 
-class Background:
-    """A thread that writes what it was last given for each key.
+class BackgroundStatusWriter:
+    """A thread that writes the last record of each key.
 
     Args:
-        make: a connection.
-        topic: where to.
+        connect: creates the producer.
+        topic: the status topic.
     """
 
-    def __init__(self, make: Callable[[], StatusWriter], topic: str) -> None:
-        self._make = make
+    def __init__(self, connect: Callable[[], StatusWriter], topic: str) -> None:
+        self._connect = connect
         self._topic = topic
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._pending: dict[bytes, _Pending] = {}
-        self._hurry = False
+        self._is_flushing = False
         self._closed = False
         self._writer: StatusWriter | None = None
-        self._thread = threading.Thread(target=self._flow, name="records", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="records", daemon=True)
         self._thread.start()
 
     def put(self, entries: Sequence[Entry], *, after: float = 0.0) -> None:
-        """Write these, in so many seconds; in the place of what waits under the same keys."""
+        """Write these records `after` seconds from now. They replace records of the same keys that wait."""
         due = time.monotonic() + after
-        with self._news:
+        with self._changed:
             if self._closed:
                 return
             for key, value in entries:
-                before = self._pending.pop(key, None)  # the latest comes last, and no later than what it replaces
+                before = self._pending.pop(key, None)  # put last, and due no later than the replaced record
                 self._pending[key] = _Pending(value, due if before is None else min(due, before.due))
-            self._news.notify_all()
+            self._changed.notify_all()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all is acknowledged, so long at most; whether it is."""
-        with self._news:
-            self._hurry = True
-            self._news.notify_all()
-            done = self._news.wait_for(lambda: not self._pending, seconds)
-            self._hurry = False
+        """Write all at once, and wait at most `seconds` for acknowledgements; whether all records are acknowledged."""
+        with self._changed:
+            self._is_flushing = True
+            self._changed.notify_all()
+            done = self._changed.wait_for(lambda: not self._pending, seconds)
+            self._is_flushing = False
         return done
 
     def close(self) -> None:
-        """Write nothing more: what waits is dropped."""
-        with self._news:
+        """Drop the records that wait, and write nothing more."""
+        with self._changed:
             self._closed = True
             self._pending.clear()
-            self._news.notify_all()
+            self._changed.notify_all()
 
-    def _flow(self) -> None:
+    def _run(self) -> None:
         failures = 1
         while True:
             batch = self._next()
@@ -84,42 +84,42 @@ class Background:
                 break
             try:
                 if self._writer is None:
-                    self._writer = self._make()
-                self._writer.write(self._topic, [(key, one.value) for key, one in batch.items()], timeout=_TRY)
+                    self._writer = self._connect()
+                self._writer.write(self._topic, [(key, record.value) for key, record in batch.items()], timeout=_TRY)
             except ConnectError as e:
                 log.warning("The status topic was not written, trying again: %s", e)
-                self._let_go()
-                with self._news:
-                    if not self._news.wait_for(lambda: self._closed or self._hurry, _BACKOFF.pause(failures)):
+                self._disconnect()
+                with self._changed:
+                    if not self._changed.wait_for(lambda: self._closed or self._is_flushing, _BACKOFF.pause(failures)):
                         failures += 1
                     elif not self._closed:
-                        self._news.wait(_BACKOFF.first)
+                        self._changed.wait(_BACKOFF.first)
             else:
                 failures = 1
-                with self._news:
-                    for key, one in batch.items():
-                        if self._pending.get(key) is one:
+                with self._changed:
+                    for key, record in batch.items():
+                        if self._pending.get(key) is record:
                             del self._pending[key]
-                    self._news.notify_all()
-        self._let_go()
+                    self._changed.notify_all()
+        self._disconnect()
 
     def _next(self) -> dict[bytes, _Pending] | None:
-        """What is due, once something is; None at the end."""
-        with self._news:
-            quiet = time.monotonic() + _IDLE
+        """Wait until records are due, and return them; None once closed."""
+        with self._changed:
+            idle = time.monotonic() + _IDLE
             while not self._closed:
                 now = time.monotonic()
-                due = {k: p for k, p in self._pending.items() if self._hurry or p.due <= now}
+                due = {k: p for k, p in self._pending.items() if self._is_flushing or p.due <= now}
                 if due:
                     return due
-                if self._writer is not None and now >= quiet and not self._pending:
-                    self._let_go()
+                if self._writer is not None and now >= idle and not self._pending:
+                    self._disconnect()
                 dues = [p.due for p in self._pending.values()]
-                dues += [quiet] if self._writer is not None else []
-                self._news.wait(max(0.0, min(dues) - now) if dues else None)
+                dues += [idle] if self._writer is not None else []
+                self._changed.wait(max(0.0, min(dues) - now) if dues else None)
             return None
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

@@ -1,4 +1,6 @@
-"""What a running task is to do: the higher generation of its life and of the control record. Pure."""
+"""The target state of a running task: that of its pod's identity or of the control record, whichever has the higher
+generation. Pure.
+"""  # noqa: D205 (one sentence)
 
 from dataclasses import dataclass
 
@@ -6,11 +8,11 @@ from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.task_reports import Control
 from penstock_model.contracts.task_spec import TaskState
 
-__all__ = ["Wanted"]
+__all__ = ["TargetState"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TargetState:
     """A target state, and the Connector's generation that asks for it."""
 
     connector_uid: str
@@ -18,12 +20,12 @@ class Wanted:
     state: TaskState
 
     @classmethod
-    def of(cls, life: PodIdentity) -> "Wanted":
-        """What a life begins with."""
-        return cls(life.connector_uid, life.connector_generation, life.state)
+    def of(cls, identity: PodIdentity) -> "TargetState":
+        """The state in which the task of a pod starts."""
+        return cls(identity.connector_uid, identity.connector_generation, identity.state)
 
-    def told(self, control: Control | None) -> "Wanted":
-        """After a control record; one of another Connector, or of no higher generation, changes nothing."""
+    def after(self, control: Control | None) -> "TargetState":
+        """The state after a control record. One of another Connector, or without a higher generation, changes nothing."""
         if control is None or control.connector_uid != self.connector_uid or control.generation <= self.generation:
             return self
-        return Wanted(self.connector_uid, control.generation, control.state)
+        return TargetState(self.connector_uid, control.generation, control.state)

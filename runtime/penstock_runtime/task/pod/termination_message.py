@@ -1,4 +1,4 @@
-"""The last word of a process, where Kubernetes picks it up: the container's termination message."""
+"""Writes the container's termination message, which Kubernetes keeps in the status of the pod."""
 
 import os
 from contextlib import suppress
@@ -9,28 +9,28 @@ from penstock_model.contracts.pod_layout import TERMINATION_LOG
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
-__all__ = ["bounded", "leave"]
+__all__ = ["bounded", "write"]
 
 _MESSAGE: Final = 2_000  # characters
 _TRACE: Final = 16_000
 
 
 def bounded(text: str | None, most: int = _MESSAGE) -> str | None:
-    """The text's beginning."""
+    """The text, cut to its beginning if it is too long."""
     return text if text is None or len(text) <= most else f"{text[:most]}..."
 
 
-def leave(word: TerminationMessage) -> None:
-    """Write it, bounded. Without the file, which Kubernetes makes, there is nobody to read it; errors are not raised."""
-    named = os.environ.get(TERMINATION_LOG_VARIABLE)
-    path = Path(named or TERMINATION_LOG)
-    if not named and not path.exists():
+def write(message: TerminationMessage) -> None:
+    """Write the message, with texts cut. Does nothing without the file, which Kubernetes creates. Raises nothing."""
+    override = os.environ.get(TERMINATION_LOG_VARIABLE)
+    path = Path(override or TERMINATION_LOG)
+    if not override and not path.exists():
         return
-    short = word.model_copy(
+    short = message.model_copy(
         update={
-            "message": bounded(word.message),
-            "trouble": bounded(word.trouble, 1_000),
-            "trace": word.trace and word.trace[-_TRACE:],
+            "message": bounded(message.message),
+            "trouble": bounded(message.trouble, 1_000),
+            "trace": message.trace and message.trace[-_TRACE:],
         }
     )
     with suppress(OSError):

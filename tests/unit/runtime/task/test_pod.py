@@ -15,8 +15,8 @@ from penstock_runtime.task import cgroup
 from penstock_runtime.task.pod import termination_message
 from penstock_runtime.task.pod.control import order
 from penstock_runtime.task.pod.reports import PodReports
-from penstock_runtime.task.pod.status_writer import Background
-from penstock_runtime.task.pod.target_state import Wanted
+from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
+from penstock_runtime.task.pod.target_state import TargetState
 from penstock_runtime.task.redactor import redactor_of
 
 LIFE = PodIdentity(
@@ -59,7 +59,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def reports(kept: Kept, clock: Clock) -> PodReports:
-    return PodReports(SPEC, LIFE, pod_uid="pod", records=cast("Background", kept), clock=clock, now=lambda: 5)
+    return PodReports(
+        SPEC, LIFE, pod_uid="pod", records=cast("BackgroundStatusWriter", kept), clock=clock, now=lambda: 5
+    )
 
 
 def control(generation: int, state: str, uid: str = "u") -> Control:
@@ -82,7 +84,7 @@ def control(generation: int, state: str, uid: str = "u") -> Control:
 def test_the_higher_generation_of_life_and_control_record_wins(
     told: Control | None, state: str, generation: int
 ) -> None:
-    wanted = Wanted.of(LIFE).told(told)
+    wanted = TargetState.of(LIFE).after(told)
     assert (wanted.state, wanted.generation) == (state, generation)
 
 
@@ -97,7 +99,7 @@ def test_lives_are_ordered_by_plan_then_by_incarnation() -> None:
 
 def test_a_generation_is_acted_on_when_the_state_is_the_one_that_it_asks_for(reports: PodReports, kept: Kept) -> None:
     reports.state(State.RUNNING)
-    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
+    reports.target(TargetState("u", 5, TaskState.PAUSED))
     assert [(r.state, r.acted) for r in kept.reports] == [("RUNNING", 4)]
     reports.state(State.PAUSED)
     assert [(r.state, r.acted) for r in kept.reports[1:]] == [("PAUSED", 5)]
@@ -105,20 +107,20 @@ def test_a_generation_is_acted_on_when_the_state_is_the_one_that_it_asks_for(rep
 
 def test_a_pause_that_is_taken_back_before_it_began_is_confirmed_as_running(reports: PodReports, kept: Kept) -> None:
     reports.state(State.RUNNING)
-    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
-    reports.wanted(Wanted("u", 6, TaskState.RUNNING))
+    reports.target(TargetState("u", 5, TaskState.PAUSED))
+    reports.target(TargetState("u", 6, TaskState.RUNNING))
     assert [(r.state, r.acted) for r in kept.reports] == [("RUNNING", 4), ("RUNNING", 6)]
 
 
 def test_a_pause_that_comes_too_late_for_a_state_is_not_confirmed_by_it(reports: PodReports, kept: Kept) -> None:
-    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
+    reports.target(TargetState("u", 5, TaskState.PAUSED))
     reports.state(State.RUNNING)
     assert [(r.state, r.acted) for r in kept.reports] == [("RUNNING", 4)]
 
 
 def test_a_failed_task_stays_failed_whatever_it_is_told(reports: PodReports, kept: Kept) -> None:
     reports.state(State.FAILED, message="m" * 10_000, trace="t")
-    reports.wanted(Wanted("u", 5, TaskState.PAUSED))
+    reports.target(TargetState("u", 5, TaskState.PAUSED))
     assert [(r.state, r.acted) for r in kept.reports] == [("FAILED", 4), ("FAILED", 5)]
     assert len(str(kept.reports[0].message)) < 2_100
 
@@ -148,9 +150,9 @@ def test_trouble_of_which_only_the_numbers_change_is_no_news(reports: PodReports
 
 def test_the_time_of_a_state_is_when_it_began(kept: Kept) -> None:
     times = iter((10, 20))
-    reports = PodReports(SPEC, LIFE, pod_uid="p", records=cast("Background", kept), now=lambda: next(times))
+    reports = PodReports(SPEC, LIFE, pod_uid="p", records=cast("BackgroundStatusWriter", kept), now=lambda: next(times))
     reports.state(State.RUNNING)
-    reports.wanted(Wanted("u", 5, TaskState.RUNNING))
+    reports.target(TargetState("u", 5, TaskState.RUNNING))
     reports.state(State.PAUSED)
     assert [r.since for r in kept.reports] == [10, 10, 20]
 
@@ -170,7 +172,7 @@ def test_of_each_key_the_last_record_is_written_once_kafka_is_back() -> None:
 
         def close(self) -> None: ...
 
-    background = Background(lambda: cast("StatusWriter", Writer()), "t")
+    background = BackgroundStatusWriter(lambda: cast("StatusWriter", Writer()), "t")
     background.put([(b"a", b"1"), (b"b", b"1")])
     assert not background.flush(0.05)
     background.put([(b"a", b"2")])
@@ -188,7 +190,7 @@ def test_of_each_key_the_last_record_is_written_once_kafka_is_back() -> None:
 
 def test_a_last_word_is_bounded_whatever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TERMINATION_LOG_VARIABLE, str(tmp_path / "word"))
-    termination_message.leave(
+    termination_message.write(
         TerminationMessage(exit_code=1, message="boom " + "x" * 200_000, trace="y" * 200_000, trouble="z" * 9_000)
     )
     text = (tmp_path / "word").read_bytes()
@@ -200,7 +202,7 @@ def test_a_last_word_is_bounded_whatever_is_said(tmp_path: Path, monkeypatch: py
 
 def test_without_kubernetes_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(TERMINATION_LOG_VARIABLE, raising=False)
-    termination_message.leave(TerminationMessage(exit_code=0))
+    termination_message.write(TerminationMessage(exit_code=0))
     assert not Path("/dev/termination-log").exists()
 
 

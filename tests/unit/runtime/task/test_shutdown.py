@@ -9,8 +9,8 @@ import pytest
 
 _COMES_WHILE_THE_LOCK_IS_HELD: Final = """
 import os, signal
-from penstock_runtime.task.shutdown import Stopping
-stopping = Stopping()
+from penstock_runtime.task.shutdown import GracefulShutdown
+stopping = GracefulShutdown()
 with stopping.asked._cond:  # where `wait` is for a moment, each time that it is called
     os.kill(os.getpid(), signal.SIGTERM)
     sum(range(1000))  # Python's handlers run between two steps of this
@@ -19,8 +19,8 @@ os._exit(7)
 """
 _THE_DESCRIPTOR_IS_TAKEN_AWAY: Final = """
 import os, signal
-from penstock_runtime.task.shutdown import Stopping
-stopping = Stopping()
+from penstock_runtime.task.shutdown import GracefulShutdown
+stopping = GracefulShutdown()
 signal.set_wakeup_fd(-1)  # as asyncio does when a loop of its own ends
 os.kill(os.getpid(), signal.SIGTERM)
 assert stopping.asked.wait(10)
@@ -28,8 +28,8 @@ os._exit(7)
 """
 _A_FORKED_PROCESS: Final = """
 import multiprocessing, os, signal, time
-from penstock_runtime.task.shutdown import Stopping
-stopping = Stopping()
+from penstock_runtime.task.shutdown import GracefulShutdown
+stopping = GracefulShutdown()
 child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
 child.start()
 child.terminate()
@@ -42,7 +42,7 @@ _DOES_NOT_END: Final = """
 import os, signal, time
 import penstock_runtime.task.shutdown as module
 module._LAST_RESORT = 0
-stopping = module.Stopping()
+stopping = module.GracefulShutdown()
 stopping.within(0.3, lambda: os._exit(8) if {leaves} else time.sleep(60))
 os.kill(os.getpid(), signal.SIGTERM)
 time.sleep(60)
