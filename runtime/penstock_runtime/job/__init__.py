@@ -1,1 +1,1 @@
-"""The short pod: plans a connector, makes ready for its tasks, resets its offsets. Starts no JVM and imports no Spark."""
+"""The work of job pods: plan a connector, prepare for its tasks, reset its offsets. Starts no JVM and imports no Spark."""

@@ -1,4 +1,4 @@
-"""From a request to its answer: what each outcome of the work means, and nothing secret in it."""
+"""Carries out the request of a job pod, and makes the answer without secrets."""
 
 import logging
 import traceback
@@ -6,53 +6,53 @@ from collections.abc import Callable, Iterable
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
-from penstock_runtime.job.preparing import Unavailable, prepared
+from penstock_runtime.job.preparing import Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset
-from penstock_runtime.job.validating import validated
+from penstock_runtime.job.validating import validate
 
-__all__ = ["answered"]
+__all__ = ["answer_request"]
 
 log = logging.getLogger("penstock_runtime.job")
 
 
-def answered(request: JobRequest, redact: Callable[[str], str]) -> JobAnswer:
-    """Do what is asked and say what came of it. Raises nothing that the work raises."""
+def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnswer:
+    """Carry out the request. Every error of the work is in the answer; none is raised."""
 
-    def findings(problems: Iterable[Problem]) -> tuple[JobProblem, ...]:
+    def redacted(problems: Iterable[Problem]) -> tuple[JobProblem, ...]:
         return tuple(JobProblem(property=p.property, message=redact(p.message)) for p in problems)
 
-    def said(outcome: Outcome, message: str) -> JobAnswer:
+    def answer_of(outcome: Outcome, message: str) -> JobAnswer:
         return JobAnswer(id=request.id, action=request.action, outcome=outcome, message=redact(message))
 
     try:
-        answer, warnings = _done(request)
+        answer, warnings = _carry_out(request)
     except ConfigError as e:
-        invalid = said(Outcome.INVALID, "")
-        return invalid.model_copy(update={"problems": findings(e.problems), "warnings": findings(e.warnings)})
+        invalid = answer_of(Outcome.INVALID, "")
+        return invalid.model_copy(update={"problems": redacted(e.problems), "warnings": redacted(e.warnings)})
     except Superseded as e:
-        return said(Outcome.SUPERSEDED, str(e))
+        return answer_of(Outcome.SUPERSEDED, str(e))
     except Unavailable as e:
-        return said(Outcome.UNAVAILABLE, str(e))
+        return answer_of(Outcome.UNAVAILABLE, str(e))
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
         log.error("The job has failed: %s", e, extra={"trace": redact("".join(traceback.format_exception(e)))})
-        told = str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}"
-        return said(Outcome.FAILED, told)
-    return answer.model_copy(update={"message": redact(answer.message), "warnings": findings(warnings)})
+        message = str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}"
+        return answer_of(Outcome.FAILED, message)
+    return answer.model_copy(update={"message": redact(answer.message), "warnings": redacted(warnings)})
 
 
-def _done(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
+def _carry_out(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
     done = JobAnswer(id=request.id, action=request.action, outcome=Outcome.DONE)
     match request.action:
         case Action.PLAN:
-            found = validated(request)
+            validated = validate(request)
             standing = None
-            if request.prepare and found.first is not None:
-                standing = prepared(found.first, request.status, request.owner)
-            return done.model_copy(update={"plan": found.answer, "standing": standing}), found.warnings
+            if request.prepare and validated.first is not None:
+                standing = prepare_plan(validated.first, request.status, request.owner)
+            return done.model_copy(update={"plan": validated.answer, "standing": standing}), validated.warnings
         case Action.PREPARE:
             if request.task is None:
                 raise ConfigError(Problem("task", "is missing: Prepare needs the first task of the plan"))
-            return done.model_copy(update={"standing": prepared(request.task, request.status, request.owner)}), ()
+            return done.model_copy(update={"standing": prepare_plan(request.task, request.status, request.owner)}), ()
         case Action.RESET_OFFSETS:
             message, warnings = reset(request)
             return done.model_copy(update={"message": message}), warnings

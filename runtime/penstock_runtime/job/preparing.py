@@ -1,4 +1,4 @@
-"""Makes ready for a plan's tasks, and gives up in time where Kafka is away or refuses."""
+"""Prepares Kafka for the tasks of a plan, and gives up in time if Kafka is away or refuses."""
 
 import os
 import threading
@@ -19,72 +19,74 @@ from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.context import task_context
 
-__all__ = ["Complaints", "Unavailable", "prepared", "with_kafka"]
+__all__ = ["ClientErrors", "Unavailable", "prepare_plan", "with_kafka"]
 
 T = TypeVar("T")
-_REACH: Final = 10.0  # seconds
-_TROUBLED: Final = 18.0
-"""Seconds after which work is given up while clients complain."""
+_REACH_KAFKA: Final = 10.0  # seconds
+_LONGEST_WITH_ERRORS: Final = 18.0
+"""Seconds after which work is given up while clients log errors."""
 _LONGEST: Final = 75.0
 _RECENT: Final = 3.0
 
 
 class Unavailable(ConnectError):
-    """Kafka, or something else that is needed, is away or refuses; the message says which and why."""
+    """Kafka, or something else that the work needs, is away or refuses. The message says which and why."""
 
 
-class Complaints:
-    """What clients tell in the background."""
+class ClientErrors:
+    """The latest errors that Kafka clients report in the background."""
 
     def __init__(self) -> None:
-        self._heard: deque[tuple[float, str]] = deque(maxlen=50)
+        self._errors: deque[tuple[float, str]] = deque(maxlen=50)
 
     def __call__(self, text: str) -> None:
-        """Take one in."""
-        self._heard.append((time.monotonic(), text))
+        """Add an error."""
+        self._errors.append((time.monotonic(), text))
 
-    def lately(self, seconds: float) -> str | None:
-        """The last of so many seconds, if there is one: rather one that says more than that brokers are down."""
+    def latest(self, seconds: float) -> str | None:
+        """The last error within so many seconds, or None. One that says more than that all brokers are down is preferred."""
         since = time.monotonic() - seconds
-        heard = [text for at, text in list(self._heard) if at >= since]
-        return next((t for t in reversed(heard) if "_ALL_BROKERS_DOWN" not in t), heard[-1] if heard else None)
+        texts = [text for at, text in list(self._errors) if at >= since]
+        return next((t for t in reversed(texts) if "_ALL_BROKERS_DOWN" not in t), texts[-1] if texts else None)
 
 
-def prepared(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
-    """The standing of the plan that this is the first task of.
+def prepare_plan(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
+    """Create topics, fence earlier tasks, and return the standing of the plan.
 
     Args:
-        task: likewise.
-        known: what was read of the status topic before.
-        owner: the Connector's mark.
+        task: the first task of the plan.
+        known: what the operator has read of the status topic.
+        owner: of the Connector (`JobRequest.owner`).
 
     Raises:
         ConfigError: the configuration is wrong.
-        Superseded: somebody else starts the same connector at this moment.
+        Superseded: the same connector is being started elsewhere at this moment.
         Unavailable: Kafka is away, or refuses.
     """
-    complaints = Complaints()
-    setup = task_context(task, slots_dir=Path(os.devnull), on_error=complaints)
-    setup = replace(setup, shared=replace(setup.shared, on_error=complaints))
-    return with_kafka(lambda: prepare(setup, known, owner), setup.shared, setup.settings, complaints=complaints)
+    client_errors = ClientErrors()
+    context = task_context(task, slots_dir=Path(os.devnull), on_error=client_errors)
+    context = replace(context, shared=replace(context.shared, on_error=client_errors))
+    return with_kafka(
+        lambda: prepare(context, known, owner), context.shared, context.settings, client_errors=client_errors
+    )
 
 
-def with_kafka(work: Callable[[], T], *settings: ClientSettings, complaints: Complaints) -> T:
-    """Reach Kafka, then do work with it, in a thread that is left behind when it does not end.
+def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: ClientErrors) -> T:
+    """Wait for Kafka, then do work with it in a thread. The thread is abandoned if the work does not end in time.
 
     Raises:
-        ConfigError, Superseded: the work's.
-        Unavailable: whatever else went wrong.
+        ConfigError, Superseded: raised by the work.
+        Unavailable: Kafka is away or refuses, or the work did not end in time.
     """
     outcome: Future[T] = Future()
     try:
-        await_kafka(*settings, seconds=_REACH)
-        threading.Thread(target=_into, args=(outcome, work), daemon=True).start()
+        await_kafka(*settings, seconds=_REACH_KAFKA)
+        threading.Thread(target=_set_outcome, args=(outcome, work), daemon=True).start()
         begun = time.monotonic()
         while not outcome.done():
             wait([outcome], timeout=0.5)
-            waited, last = time.monotonic() - begun, complaints.lately(_RECENT)
-            if (waited > _TROUBLED - _REACH and last is not None) or waited > _LONGEST:
+            waited, last = time.monotonic() - begun, client_errors.latest(_RECENT)
+            if (waited > _LONGEST_WITH_ERRORS - _REACH_KAFKA and last is not None) or waited > _LONGEST:
                 why = f": {last}" if last is not None else ""
                 raise Unavailable(
                     f"Kafka at {settings[0].bootstrap} answers, but work with it has not ended after {waited:.0f} s{why}. "
@@ -97,8 +99,8 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, complaints: Com
         raise Unavailable(str(e)) from e
 
 
-def _into(outcome: "Future[T]", work: Callable[[], T]) -> None:
+def _set_outcome(outcome: "Future[T]", work: Callable[[], T]) -> None:
     try:
         outcome.set_result(work())
-    except BaseException as e:  # noqa: BLE001 (raised where it is waited for)
+    except BaseException as e:  # noqa: BLE001 (raised by `result`)
         outcome.set_exception(e)

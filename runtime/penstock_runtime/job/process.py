@@ -1,7 +1,7 @@
-"""The process of a job: reads the request, answers in one line of standard output, leaves a last word.
+"""The process of a job pod: reads the request, and writes the answer and a termination message.
 
-Standard output holds that line alone: what plugins print goes to the log, which is standard error, and like the answer and
-the last word it is without secrets.
+The answer is the only line of standard output. What plugins print goes to the log, which is standard error. Answer, log and
+termination message hold no secrets.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from penstock_model.contracts.job_answer import RequestTexts, answer_line
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector import Connector
 from penstock_runtime import logs
-from penstock_runtime.job.answer import answered
+from penstock_runtime.job.answer import answer_request
 from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.task.pod import termination_message
 from penstock_runtime.task.redactor import redactor_of
@@ -35,12 +35,12 @@ _TRACE: Final = 16_000
 
 
 def run(arguments: list[str]) -> ExitCode:
-    """Answer; OK for whatever was answered."""
+    """Answer the request of a file. The exit code is OK for every answer."""
     parser = argparse.ArgumentParser(prog="penstock_runtime.job")
     parser.add_argument("request", type=Path, help="the request, a JSON file")
     parser.add_argument("--log-level", default="INFO")
     options = parser.parse_args(arguments)
-    answers_to = os.dup(1)
+    answer_descriptor = os.dup(1)
     os.dup2(2, 1)
     try:
         request = JobRequest.from_json(options.request.read_bytes())
@@ -48,27 +48,27 @@ def run(arguments: list[str]) -> ExitCode:
         sys.stderr.write(f"{e}\n")
         termination_message.write(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
-    texts, class_name = _texts(request.connector)
-    known = [redactor_of(texts, request.worker, request.secrets_dir)]
+    texts, class_name = _config_and_class(request.connector)
+    redactor = [redactor_of(texts, request.worker, request.secrets_dir)]
 
     def redact(text: str) -> str:
-        return known[0](text)
+        return redactor[0](text)
 
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
     log_warnings_and_uncaught_errors()
     become_log_lines(redact)
-    known[0] = known[0].with_secrets(plugin_secrets(class_name, texts))
+    redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts))
     try:
-        answer = answered(request, redact)
-        _write(answers_to, f"{answer_line(answer, _written(request))}\n".encode())
-    except Exception as e:  # noqa: BLE001 (the end of the process: whatever it was is told)
+        answer = answer_request(request, redact)
+        _write(answer_descriptor, f"{answer_line(answer, _texts_of_request(request))}\n".encode())
+    except Exception as e:  # noqa: BLE001 (the end of the process: every error is reported)
         return _failed(e, redact)
-    termination_message.write(TerminationMessage(exit_code=ExitCode.OK, message=_said(answer)))
+    termination_message.write(TerminationMessage(exit_code=ExitCode.OK, message=_message(answer)))
     return ExitCode.OK
 
 
 def leave(code: int) -> NoReturn:
-    """End now: work that was given up may still wait for Kafka in a thread."""
+    """End at once: a thread of abandoned work may still wait for Kafka."""
     with suppress(OSError):
         last_lines()
         logging.shutdown()
@@ -76,23 +76,23 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _texts(document: Mapping[str, Any]) -> tuple[dict[str, str], str]:
-    """The configuration and the class in a document that may be anything."""
+def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+    """`spec.config` and `spec.class` of a document of any form."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     class_name = spec.get("class") if isinstance(spec, Mapping) else None
     return {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}, str(class_name or "")
 
 
-def _written(request: JobRequest) -> RequestTexts:
-    """What an answer need not repeat."""
+def _texts_of_request(request: JobRequest) -> RequestTexts:
+    """Texts of the request, which the answer does not repeat."""
     try:
         return RequestTexts.of(Connector.draft(request.connector), request.worker)
     except ConfigError:  # then there is no plan either
         return RequestTexts({}, {}, request.worker)
 
 
-def _said(answer: JobAnswer) -> str | None:
+def _message(answer: JobAnswer) -> str | None:
     if answer.outcome is Outcome.DONE:
         return None
     return "\n".join(filter(None, [f"{answer.outcome}:", answer.message, *map(str, answer.problems)]))

@@ -1,7 +1,7 @@
-"""Forgets a connector's offsets: a source's records in offsets topics, a sink's consumer group (KIP-875).
+"""Resets a connector's offsets: a source's records in offsets topics, a sink's consumer group (KIP-875).
 
-Works by name where nothing else is known: a configuration that is wrong, or a plugin that is gone, keeps nobody from
-starting anew. First every process of earlier tasks is shut out, so that none writes offsets afterwards.
+If the configuration is wrong or the plugin is missing, the offsets are found by the connector's name alone, so that the user
+can start anew. All processes of earlier tasks are fenced first, so that none writes offsets afterwards.
 """
 
 import logging
@@ -20,7 +20,7 @@ from penstock_model.contracts.job import JobRequest
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.resources.connector import UNNAMED, Connector
 from penstock_runtime.fencing.prepare import Place, fence
-from penstock_runtime.job.preparing import Complaints, with_kafka
+from penstock_runtime.job.preparing import ClientErrors, with_kafka
 from penstock_runtime.job.validating import planned
 from penstock_runtime.kafka import offsets_topic
 from penstock_runtime.kafka.compacted_topic import StatusWriter
@@ -35,7 +35,7 @@ __all__ = ["reset"]
 
 log = logging.getLogger(__name__)
 
-# Connect's own words (connect-semantics 10).
+# The messages of Kafka Connect (connect-semantics 10).
 _RESET: Final = "The offsets for this connector have been reset successfully"
 _RESET_OURS: Final = (
     "The Connect framework-managed offsets for this connector have been reset successfully. However, if this connector "
@@ -47,14 +47,14 @@ _GROUP: Final = "consumer.override.group.id"
 
 @dataclass(frozen=True)
 class _Target:
-    """What there is to reset.
+    """The offsets to reset.
 
     Attributes:
-        kinds: `source`, `sink`, or both where that is not known.
+        kinds: `source`, `sink`, or both if the kind is not known.
         place: of the incarnation records.
-        transactional: lives before may have had transactional ids that no record names.
-        topics: offsets topics and how to reach them, the worker's first: its value must not show through.
-        group: a sink's consumer group.
+        transactional: earlier incarnations may have had transactional ids that no record names.
+        topics: offsets topics and their clients. The worker's is first: its records count where the other has none.
+        group: consumer group of a sink.
         ask: the plugin's `alter_offsets`.
     """
 
@@ -67,24 +67,24 @@ class _Target:
 
 
 def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
-    """Reset the offsets of the request's connector; what came of it, and what its author should know.
+    """Reset the offsets of the request's connector; the message of the answer, and warnings.
 
     Raises:
-        ConfigError: not even the names are known.
-        Superseded: somebody starts the connector at this moment.
+        ConfigError: the worker configuration is wrong, or the connector has no name.
+        Superseded: the connector is being started elsewhere at this moment.
         Unavailable: Kafka is away, or refuses.
         ConnectError: the plugin refuses; nothing was reset.
     """
-    complaints = Complaints()
+    client_errors = ClientErrors()
     warnings: tuple[Problem, ...] = ()
     try:
-        target = _known(request, complaints)
+        target = _target_of_valid(request, client_errors)
     except ConfigError as e:
-        target = _by_name(request, complaints)
+        target = _target_by_name(request, client_errors)
         what = "its records in the offsets topics and its consumer group were reset by name, and no plugin was asked"
         warnings = (Problem("", f"The connector's configuration is not valid, so {what}"), *e.problems)
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
-        target = _by_name(request, complaints)
+        target = _target_by_name(request, client_errors)
         warnings = (Problem("", f"The plugin cannot be asked ({type(e).__name__}: {e}); offsets were reset by name"),)
     settings = {id(s): s for s in (target.place.shared, target.place.settings)}
     refusal: list[Exception] = []
@@ -96,14 +96,14 @@ def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
             refusal.append(e)
             return None
 
-    understood = with_kafka(work, *settings.values(), complaints=complaints)
+    understood = with_kafka(work, *settings.values(), client_errors=client_errors)
     if refusal:
         raise ConnectError(str(refusal[0]))
     return _RESET if understood else _RESET_OURS, warnings
 
 
 class _Refused(Exception):
-    """The plugin's word; nothing was reset."""
+    """The plugin refuses. Nothing was reset."""
 
 
 def _reset(target: _Target, known: StatusSnapshot | None) -> bool:
@@ -111,7 +111,7 @@ def _reset(target: _Target, known: StatusSnapshot | None) -> bool:
     try:
         fence(target.place, transactional=target.transactional, known=known)
     except NoSuchTopic:
-        log.info("There is no status topic, so there is nobody to shut out")
+        log.info("There is no status topic, so there are no earlier tasks to fence")
     writes: list[tuple[ClientSettings, str, Mapping[int, list[bytes]]]] = []
     forgotten: dict[SourcePartition, Offset | None] = {}
     if "source" in target.kinds:
@@ -126,9 +126,9 @@ def _reset(target: _Target, known: StatusSnapshot | None) -> bool:
     if groups is not None and target.ask is not None:
         for p in groups.partitions(target.group):
             forgotten[SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition})] = None
-    understood = _asked(target, forgotten)
+    understood = _ask_plugin(target, forgotten)
     for settings, topic, live in writes:
-        _forget(settings, topic, live, name)
+        _write_tombstones(settings, topic, live, name)
         log.info("Forgot %d offset records of %s in topic '%s'", sum(map(len, live.values())), name, topic)
     if groups is not None:
         was = groups.delete(target.group)
@@ -136,8 +136,8 @@ def _reset(target: _Target, known: StatusSnapshot | None) -> bool:
     return understood
 
 
-def _asked(target: _Target, forgotten: Mapping[SourcePartition, Offset | None]) -> bool:
-    """Whether the plugin understands; raises _Refused."""
+def _ask_plugin(target: _Target, forgotten: Mapping[SourcePartition, Offset | None]) -> bool:
+    """Whether the plugin handles the reset itself. Raises _Refused."""
     if target.ask is None:
         return False
     try:
@@ -146,8 +146,8 @@ def _asked(target: _Target, forgotten: Mapping[SourcePartition, Offset | None]) 
         raise _Refused(str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}") from e
 
 
-def _forget(settings: ClientSettings, topic: str, live: Mapping[int, list[bytes]], connector: str) -> None:
-    """Write tombstones where the records lie: in a topic that has got partitions, their keys lead elsewhere."""
+def _write_tombstones(settings: ClientSettings, topic: str, live: Mapping[int, list[bytes]], connector: str) -> None:
+    """Write tombstones to the partitions that hold the records: after partitions were added, their keys map to others."""
     if not live:
         return
     writer = StatusWriter(settings, client_id=f"penstock-reset-{connector}")
@@ -158,36 +158,41 @@ def _forget(settings: ClientSettings, topic: str, live: Mapping[int, list[bytes]
         writer.close()
 
 
-def _known(request: JobRequest, complaints: Complaints) -> _Target:
-    """Of a connector whose configuration is good.
+def _target_of_valid(request: JobRequest, client_errors: ClientErrors) -> _Target:
+    """The target of a connector whose configuration is valid.
 
     Raises:
-        ConfigError: it is not, or it asks for no task, so that its plugin cannot be set up.
+        ConfigError: it is not valid, or it has no task, so that its plugin cannot be asked.
     """
     plan, _ = planned(request)
     if not plan.tasks:
         raise ConfigError("the connector asks for no task")
-    setup = task_context(plan.tasks[0], slots_dir=Path(os.devnull), on_error=complaints)
-    setup = replace(setup, shared=replace(setup.shared, on_error=complaints))
-    connector, parsed = setup.connector, setup.plugin_config
-    own = ((setup.settings, setup.offsets_topic),) if isinstance(setup, SourceContext) and _elsewhere(setup) else ()
-    group = setup.group if isinstance(setup, SinkContext) else ""
+    context = task_context(plan.tasks[0], slots_dir=Path(os.devnull), on_error=client_errors)
+    context = replace(context, shared=replace(context.shared, on_error=client_errors))
+    connector, parsed = context.connector, context.plugin_config
+    own = (
+        ((context.settings, context.offsets_topic),)
+        if isinstance(context, SourceContext) and _may_have_own_topic(context)
+        else ()
+    )
+    group = context.group if isinstance(context, SinkContext) else ""
     return _Target(
-        frozenset((plan.kind,)), Place.of(setup), setup.exactly_once,
-        ((setup.shared, setup.worker.offset_storage_topic), *own), group,
+        frozenset((plan.kind,)), Place.of(context), context.exactly_once,
+        ((context.shared, context.worker.offset_storage_topic), *own), group,
         lambda offsets: connector.alter_offsets(parsed, offsets),
     )  # fmt: skip
 
 
-def _elsewhere(setup: SourceContext) -> bool:
-    """Whether offsets are, or ever may have been, in another topic than the worker's: read twice does no harm."""
+def _may_have_own_topic(context: SourceContext) -> bool:
+    """Whether the connector's offsets may be in another topic than the worker's. To read one topic twice does no harm."""
     return (
-        setup.offsets_topic != setup.worker.offset_storage_topic or setup.settings.bootstrap != setup.shared.bootstrap
+        context.offsets_topic != context.worker.offset_storage_topic
+        or context.settings.bootstrap != context.shared.bootstrap
     )
 
 
-def _by_name(request: JobRequest, complaints: Complaints) -> _Target:
-    """Of a connector of which only names are sure.
+def _target_by_name(request: JobRequest, client_errors: ClientErrors) -> _Target:
+    """The target of a connector of which only names are certain.
 
     Raises:
         ConfigError: the worker configuration is wrong, or the connector has no name.
@@ -203,7 +208,7 @@ def _by_name(request: JobRequest, complaints: Complaints) -> _Target:
     config = dict(resolve(resource.spec.config, request.secrets_dir).values)
     shared, _ = client_settings("sink", name, {}, worker)
     settings = _settings(name, config, worker) or shared
-    shared, settings = replace(shared, on_error=complaints), replace(settings, on_error=complaints)
+    shared, settings = replace(shared, on_error=client_errors), replace(settings, on_error=client_errors)
     topics = [(shared, worker.offset_storage_topic)]
     own = config.get(_OWN_TOPIC, "").strip() or worker.offset_storage_topic
     if (settings.bootstrap, own) != (shared.bootstrap, worker.offset_storage_topic):
@@ -214,7 +219,7 @@ def _by_name(request: JobRequest, complaints: Complaints) -> _Target:
 
 
 def _settings(name: str, config: Mapping[str, Any], worker: WorkerConfig) -> ClientSettings | None:
-    """With the connector's overrides, as far as they are any good."""
+    """Clients with the connector's overrides, or with its consumer group alone if others are wrong; None if that is wrong."""
     try:
         return client_settings("sink", name, config, worker)[0]
     except ConfigError:

@@ -1,4 +1,4 @@
-"""Validates a connector and splits it into tasks, every problem told at once."""
+"""Validates a connector and splits it into tasks, or reports all problems at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["Validated", "planned", "validated"]
+__all__ = ["Validated", "planned", "validate"]
 
 LIMIT: Final = 900 << 10
 """Bytes of task specs; a ConfigMap holds 1 MiB."""
@@ -25,12 +25,12 @@ LIMIT: Final = 900 << 10
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """A good configuration.
+    """The plan of a valid configuration.
 
     Attributes:
-        answer: fit for a log: where a plugin has copied a password, `answer_line.copied` stands in its place.
-        first: the first task as it will be; None: there is no task.
-        warnings: what the connector's author should know.
+        answer: without passwords, because it goes to a log. References stand for passwords that a plugin has copied.
+        first: the first task, complete; None: there is no task.
+        warnings: for the author of the connector.
     """
 
     answer: PlanAnswer
@@ -38,31 +38,31 @@ class Validated:
     warnings: tuple[Problem, ...]
 
 
-def validated(request: JobRequest) -> Validated:
+def validate(request: JobRequest) -> Validated:
     """The plan of the request's connector.
 
     Raises:
         ConfigError: every problem at once, without secrets.
     """
-    found, warnings = planned(request)
-    unborn = tuple(map(_unborn, found.tasks))
-    _check_size(unborn)
+    valid_plan, warnings = planned(request)
+    complete = tuple(map(_strip_incarnation, valid_plan.tasks))
+    _check_size(complete)
     own = Connector.draft(request.connector).spec.config
-    literals = [Secret(config_reference(name), value) for name, value in found.literals.items() if name in own]
-    tasks = tuple(_without(task, own, literals) for task in unborn)
-    connector = found.plugins["connector"]
+    literals = [Secret(config_reference(name), value) for name, value in valid_plan.literals.items() if name in own]
+    tasks = tuple(_put_back_literals(task, own, literals) for task in complete)
+    connector = valid_plan.plugins["connector"]
     answer = PlanAnswer(
-        kind="source" if found.kind == "source" else "sink", class_name=connector.alias, version=connector.version,
-        exactly_once=found.exactly_once, tasks=tasks, answers_health=True,
+        kind="source" if valid_plan.kind == "source" else "sink", class_name=connector.alias, version=connector.version,
+        exactly_once=valid_plan.exactly_once, tasks=tasks, answers_health=True,
     )  # fmt: skip
-    return Validated(answer, unborn[0] if unborn else None, (*found.warnings, *warnings))
+    return Validated(answer, complete[0] if complete else None, (*valid_plan.warnings, *warnings))
 
 
 def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
-    """The plan as `penstock_runtime.plan` makes it, whatever state the connector is meant to be in; more warnings.
+    """The plan, whatever `spec.state` is, and warnings about the worker configuration.
 
     Raises:
-        ConfigError: as `validated`.
+        ConfigError: as in `validate`.
     """
     secrets = None if request.secrets_dir is None else Path(request.secrets_dir)
     resource = Connector.draft(request.connector)
@@ -81,7 +81,7 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
 
 
 def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, list[Problem]]:
-    """The worker configuration; where it is wrong, what is right of it, for the connector's own problems are told too."""
+    """The worker configuration and its problems. Wrong properties are left out, so that the connector is checked too."""
     try:
         worker = worker_from(texts, secrets)
     except ConfigError as e:
@@ -99,18 +99,18 @@ def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, lis
 
 
 def _of_worker(name: str) -> str:
-    """As the plan names it."""
+    """The name of a worker property in problems, as the plan writes it."""
     return f"worker configuration, {name}" if name else "worker configuration"
 
 
-def _without(task: TaskSpec, own: Mapping[str, str], literals: Sequence[Secret]) -> TaskSpec:
-    """The task without passwords where they do not stand as the connector's author wrote them."""
+def _put_back_literals(task: TaskSpec, own: Mapping[str, str], literals: Sequence[Secret]) -> TaskSpec:
+    """The task with references in place of literal passwords, except in properties that are as the author wrote them."""
     rest = {name: text for name, text in task.config.items() if own.get(name) != text}
     return task.model_copy(update={"config": {**task.config, **put_back(rest, {}, {}, literals)}})
 
 
-def _unborn(spec: TaskSpec) -> TaskSpec:
-    """A task spec in which nothing is of one life, so that equal plans are equal bytes."""
+def _strip_incarnation(spec: TaskSpec) -> TaskSpec:
+    """The task spec without an incarnation, so that equal plans are equal bytes."""
     return spec.for_incarnation(generation=0, incarnation=0, token="", plan="").model_copy(
         update={"state": TaskState.RUNNING}
     )

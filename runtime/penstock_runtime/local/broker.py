@@ -1,4 +1,4 @@
-"""The Kafka of a `penstock run`: the user's, or an embedded one, which other runs on the same data folder share."""
+"""The Kafka of `penstock run`: the user's, or an embedded one that all runs on the same data folder share."""
 
 import logging
 import threading
@@ -20,22 +20,22 @@ __all__ = ["kafka_for", "revive", "until_kafka_answers"]
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-_PATIENCE: Final = 60.0
-_TELL: Final = 2.0
+_TIMEOUT: Final = 60.0
+_MESSAGE_AFTER: Final = 2.0
 
 
 def kafka_for(worker: WorkerConfig, data_dir: Path) -> tuple[EmbeddedKafka | None, WorkerConfig]:
-    """The embedded Kafka, if it is to be used, and the worker configuration with its address."""
+    """The embedded Kafka, if no other is configured, and the worker configuration with its address."""
     kafka = EmbeddedKafka(data_dir, say=say)
     if worker.bootstrap_servers is not None:
         return (kafka if kafka.joins(worker.bootstrap_servers) else None), worker
-    whose = "" if kafka.share() else " (another process runs it)"
-    say(f"Kafka listens on {kafka.bootstrap_servers}, its data is in {data_dir}{whose}")
+    runner = "" if kafka.share() else " (another process runs it)"
+    say(f"Kafka listens on {kafka.bootstrap_servers}, its data is in {data_dir}{runner}")
     return kafka, _with_servers(worker, kafka.bootstrap_servers)
 
 
 def revive(kafka: EmbeddedKafka | None) -> None:
-    """A broker that died (killed, out of memory) is started again, here or by whoever runs it; the tasks wait for it."""
+    """Start the embedded Kafka again if it has died, or take it over if the process that ran it has ended."""
     if kafka is None or kafka.running:
         return
     if kafka.lost:
@@ -48,29 +48,29 @@ def revive(kafka: EmbeddedKafka | None) -> None:
 def until_kafka_answers(
     work: Callable[[], T], worker: WorkerConfig, signals: Signals, kafka: EmbeddedKafka | None
 ) -> T:
-    """Do it, again while Kafka does not answer. In a thread: this one hears Ctrl-C while the client waits.
+    """Do work with Kafka, and repeat it until Kafka answers. It runs in a thread, so that Ctrl-C works while a client waits.
 
     Raises:
-        SystemExit: asked to stop meanwhile.
+        SystemExit: Ctrl-C or SIGTERM has come.
         ConnectError: Kafka has not answered for a minute, or refuses.
     """
-    begun, told = time.monotonic(), False
+    begun, is_announced = time.monotonic(), False
     trouble: RetriableError | None = None
     while True:
         outcome: Future[T] = Future()
-        threading.Thread(target=_into, args=(outcome, work), daemon=True).start()
+        threading.Thread(target=_set_outcome, args=(outcome, work), daemon=True).start()
         while not outcome.done():
             wait([outcome], timeout=0.1)
             revive(kafka)
             waited = time.monotonic() - begun
             if signals.asked:
                 raise SystemExit(ExitCode.INTERRUPTED if signals.count > 1 else ExitCode.OK)
-            if waited > _TELL and not told:
-                told = True
+            if waited > _MESSAGE_AFTER and not is_announced:
+                is_announced = True
                 say(f"Waiting for Kafka at {worker.bootstrap_servers} ...")
-            if waited > _PATIENCE:
+            if waited > _TIMEOUT:
                 raise ConnectError(
-                    f"Kafka at {worker.bootstrap_servers} has not answered for {_PATIENCE:.0f} s"
+                    f"Kafka at {worker.bootstrap_servers} has not answered for {_TIMEOUT:.0f} s"
                     f"{f': {trouble}' if trouble else ''}. Check --bootstrap-servers, the network and the security "
                     f"properties."
                 )
@@ -81,14 +81,14 @@ def until_kafka_answers(
             time.sleep(0.5)
 
 
-def _into(outcome: "Future[T]", work: Callable[[], T]) -> None:
+def _set_outcome(outcome: "Future[T]", work: Callable[[], T]) -> None:
     try:
         outcome.set_result(work())
-    except BaseException as e:  # noqa: BLE001 (raised where it is waited for)
+    except BaseException as e:  # noqa: BLE001 (raised by `result`)
         outcome.set_exception(e)
 
 
 def _with_servers(worker: WorkerConfig, servers: str) -> WorkerConfig:
-    """For the embedded broker, which is alone: one replica of everything."""
-    one = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
-    return WorkerConfig.parse({**worker.raw, **one, "bootstrap.servers": servers})
+    """The worker configuration for the embedded broker: its address, and one replica of internal topics."""
+    replicas = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
+    return WorkerConfig.parse({**worker.raw, **replicas, "bootstrap.servers": servers})

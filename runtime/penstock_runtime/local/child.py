@@ -19,15 +19,15 @@ __all__ = ["Child"]
 
 
 class Child:
-    """A running task process. Made in the main thread, whose end it does not outlive.
+    """A running task process. Created in the main thread, with which it ends.
 
     Args:
-        spec: what it runs.
-        folder: for the spec; private.
-        log_level: from which level on it logs.
+        spec: of the task.
+        folder: a private folder for the spec.
+        log_level: the lowest level that it logs.
         metrics_port: of its metrics; 0: any.
-        log: a descriptor, to which it writes its log itself; what else its processes say comes through `events`.
-        reads_input: it gets this process's standard input, if there is one.
+        log: the descriptor to which it writes log lines. Other output of its processes is logged by `events`.
+        reads_input: the task gets this process's standard input, if there is one.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Child:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """What becomes readable when there is something to take in."""
+        """Descriptors that are readable when `events` has work."""
         return self.events_fd, self._output.descriptor
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What has come from the child since the last call; its words go to the log."""
+        """The child's events since the last call. Its output is written to the log."""
         self._output.pass_on()
         while True:
             try:
@@ -77,17 +77,17 @@ class Child:
             yield from (json.loads(line) for line in lines if line)
 
     def stop(self) -> None:
-        """Ask it to finish its batch and leave."""
+        """Ask the task to finish its batch and leave."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it and what it started, at once."""
+        """Kill the task with all processes that it has started."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of its pipes, once it has ended; its helpers (Spark's JVM) go with it, and what they left."""
+        """After its end: kill its remaining processes (Spark's JVM), close the pipes, and remove temporary folders."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         os.close(self.events_fd)

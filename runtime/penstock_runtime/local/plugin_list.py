@@ -1,4 +1,4 @@
-"""`penstock plugins`: what is installed, and what each plugin takes."""
+"""`penstock plugins`: lists the installed plugins, and describes their configuration."""
 
 import json
 import textwrap
@@ -14,11 +14,11 @@ __all__ = ["listing"]
 
 
 def listing(name: str | None, *, as_json: bool) -> tuple[str, bool]:
-    """The text to print, and whether there was anything to print.
+    """The text to print, and whether it is an answer and not an error.
 
     Args:
         name: show this plugin with its configuration; None lists all.
-        as_json: for programs.
+        as_json: print JSON.
     """
     plugins = Plugins.installed()
     every = list(plugins.every())
@@ -43,10 +43,10 @@ def listing(name: str | None, *, as_json: bool) -> tuple[str, bool]:
 
 
 def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem]) -> list[PluginRef[Plugin]]:
-    """What else a name may lead to: a broken plugin, or a class by its path.
+    """The plugin whose class has this path.
 
     Raises:
-        ConfigError: it leads to nothing that can be used; says why.
+        ConfigError: there is none, or it is broken. The message says why.
     """
     plain = name.partition("$")[0]
     if named := [Problem("", p.message) for p in broken if p.property == plain]:

@@ -1,4 +1,4 @@
-"""`penstock run`: from manifests to running tasks and back to a clean end."""
+"""`penstock run`: plans the connectors of manifests, and runs their tasks until the end."""
 
 import logging
 import socket
@@ -24,7 +24,7 @@ from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
 from penstock_runtime.local.signals import Signals
 from penstock_runtime.local.standard_input import check_standard_input
 from penstock_runtime.local.supervisor import Supervisor, Task
-from penstock_runtime.local.view import Lines, Table, View, present
+from penstock_runtime.local.view import Lines, Table, View, current_problem
 from penstock_runtime.logs import say
 from penstock_runtime.manifests import reader
 from penstock_runtime.manifests.worker_file import read_worker, worker_from
@@ -42,7 +42,7 @@ _HIGHEST_PORT: Final = 65_535
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line says."""
+    """Options of the command line."""
 
     files: Sequence[str]
     bootstrap_servers: str | None
@@ -56,26 +56,26 @@ class RunOptions:
 def plans(
     files: Sequence[str], worker: WorkerConfig, secrets: Path | None
 ) -> tuple[list[tuple[Plan, reader.Manifest]], list[str]]:
-    """The plans of every connector in these files, and what their authors should know.
+    """The plans of all connectors in these files, and warnings.
 
     Raises:
         ConfigError: every problem of every connector at once.
     """
-    found, warnings = [], []
+    planned_connectors, warnings = [], []
     problems: list[Problem] = []
     hints: list[Problem] = []
     for manifest in reader.read_manifests(files):
         try:
-            planned = plan(manifest.connector, worker, Plugins.installed(), secrets)
+            connector_plan = plan(manifest.connector, worker, Plugins.installed(), secrets)
         except ConfigError as e:
             problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in e.problems)
             hints += (Problem(f"{manifest.where}: {w.property}", w.message) for w in e.warnings)
             continue
-        found.append((planned, manifest))
-        warnings += [f"{manifest.where}: {w}" for w in planned.warnings]
+        planned_connectors.append((connector_plan, manifest))
+        warnings += [f"{manifest.where}: {w}" for w in connector_plan.warnings]
     if problems:
         raise ConfigError(problems, hints)
-    return found, warnings
+    return planned_connectors, warnings
 
 
 def worker_config(options: RunOptions) -> WorkerConfig:
@@ -97,7 +97,7 @@ def worker_config(options: RunOptions) -> WorkerConfig:
 
 
 def run(options: RunOptions) -> ExitCode:
-    """Run the connectors of these files until they end or somebody types Ctrl-C."""
+    """Run the connectors of these files until they end, or until Ctrl-C or SIGTERM."""
     signals = Signals()
     with ExitStack() as stack:
         worker = worker_config(options)
@@ -106,7 +106,7 @@ def run(options: RunOptions) -> ExitCode:
         for warning in warnings:
             log.warning("%s", warning)
         if options.metrics_port:
-            _check_ports(options.metrics_port, sum(len(one.tasks) for one, _ in planned))
+            _check_ports(options.metrics_port, sum(len(connector_plan.tasks) for connector_plan, _ in planned))
         kafka, worker = kafka_for(worker, options.data_dir)
         if kafka is not None:
             stack.callback(kafka.stop)
@@ -114,13 +114,13 @@ def run(options: RunOptions) -> ExitCode:
             return ExitCode.OK
         sweep()
         folder = stack.enter_context(Scratch()).path
-        setups: list[tuple[TaskContext, State, Sequence[TaskSpec]]] = []
+        announced: list[tuple[TaskContext, State, Sequence[TaskSpec]]] = []
         tasks: list[Task] = []
         is_elsewhere = False
-        for one, manifest in planned:
+        for connector_plan, manifest in planned:
             try:
-                tasks += _prepared(one, manifest, worker, folder, setups, signals, kafka)
-            except Superseded as e:  # the others go on here: those before it were taken over from whoever ran them
+                tasks += _prepare_tasks(connector_plan, manifest, worker, folder, announced, signals, kafka)
+            except Superseded as e:  # the others go on here: they may have been taken over from another run
                 say(f"{e}", level=logging.WARNING)
                 is_elsewhere = True
             if signals.asked:
@@ -132,24 +132,24 @@ def run(options: RunOptions) -> ExitCode:
             code = ExitCode.SUPERSEDED
         if signals.count < 2:
             lost = {t.spec.connector for t in tasks if t.ended is TaskEnd.SUPERSEDED}
-            for setup, _, specs in setups:
-                if setup.spec.connector not in lost:  # whose state is told by whoever runs it now
-                    _quietly(setup, specs)
+            for context, _, specs in announced:
+                if context.spec.connector not in lost:  # the run that has taken it over writes its state
+                    _announce_unassigned(context, specs)
         return code
 
 
-def _prepared(
-    one: Plan, manifest: reader.Manifest, worker: WorkerConfig, folder: Path,
-    setups: list[tuple[TaskContext, State, Sequence[TaskSpec]]], signals: Signals, kafka: EmbeddedKafka | None,
+def _prepare_tasks(
+    connector_plan: Plan, manifest: reader.Manifest, worker: WorkerConfig, folder: Path,
+    announced: list[tuple[TaskContext, State, Sequence[TaskSpec]]], signals: Signals, kafka: EmbeddedKafka | None,
 ) -> list[Task]:  # fmt: skip
-    """The tasks of one connector, ready to start: topics are there, old lives are fenced."""
+    """Create a connector's topics, fence its earlier incarnations, and return its tasks, ready to start."""
     desired = manifest.connector.spec.state
-    if not one.tasks:
-        say(f"Connector {one.connector} is Stopped: no task is started")
+    if not connector_plan.tasks:
+        say(f"Connector {connector_plan.connector} is Stopped: no task is started")
         return []
-    specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in one.tasks]
-    setup = task_context(specs[0], slots_dir=folder)
-    standing = until_kafka_answers(lambda: prepare(setup), worker, signals, kafka)
+    specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in connector_plan.tasks]
+    context = task_context(specs[0], slots_dir=folder)
+    standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
     paused = desired is DesiredState.PAUSED
     live = [
         s.for_incarnation(
@@ -158,9 +158,11 @@ def _prepared(
         for s in specs
     ]
     state = State.PAUSED if paused else State.RUNNING
-    until_kafka_answers(lambda: announce(setup, state, live), worker, signals, kafka)
-    setups.append((setup, state, live))
-    return [Task(s, manifest.connector.spec.restart, reads_input=one.standard_input is not None) for s in live]
+    until_kafka_answers(lambda: announce(context, state, live), worker, signals, kafka)
+    announced.append((context, state, live))
+    return [
+        Task(s, manifest.connector.spec.restart, reads_input=connector_plan.standard_input is not None) for s in live
+    ]
 
 
 def _supervise(
@@ -191,7 +193,7 @@ def _supervise(
     with view:
         supervisor.run()
         view.show(tasks, last=True)
-    _tell(tasks)
+    _report_ends(tasks)
     if signals.count > 1:
         return ExitCode.INTERRUPTED
     ends = {t.ended for t in tasks}
@@ -202,8 +204,8 @@ def _supervise(
     return ExitCode.SUPERSEDED if TaskEnd.SUPERSEDED in ends else ExitCode.OK
 
 
-def _tell(tasks: Sequence[Task]) -> None:
-    """The last words: how tasks ended that nobody stopped."""
+def _report_ends(tasks: Sequence[Task]) -> None:
+    """Print how tasks have ended that were not stopped on request."""
     for task in tasks:
         if task.ended is TaskEnd.SUPERSEDED:
             say(
@@ -213,7 +215,7 @@ def _tell(tasks: Sequence[Task]) -> None:
         if task.ended is None:
             say(f"{task.name} was not running when it was stopped: {task.error}", level=logging.WARNING)
         elif task.ended not in (TaskEnd.STOPPED, TaskEnd.SUPERSEDED):
-            say(f"{task.name} has ended: {present(task)}", level=logging.ERROR)
+            say(f"{task.name} has ended: {current_problem(task)}", level=logging.ERROR)
 
 
 def _check_ports(first: int, count: int) -> None:
@@ -232,8 +234,8 @@ def _check_ports(first: int, count: int) -> None:
                 raise ConnectError(f"port {port} is taken ({e.strerror}): choose another --metrics-port, or 0") from e
 
 
-def _quietly(setup: TaskContext, specs: Sequence[TaskSpec]) -> None:
+def _announce_unassigned(context: TaskContext, specs: Sequence[TaskSpec]) -> None:
     try:
-        announce(setup, State.UNASSIGNED, specs, timeout=2.0)
+        announce(context, State.UNASSIGNED, specs, timeout=2.0)
     except ConnectError as e:
         log.debug("The connector's last state was not written: %s", e)

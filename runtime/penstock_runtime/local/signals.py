@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM."""
+"""Ctrl-C and SIGTERM of `penstock run`."""
 
 import atexit
 import os
@@ -12,26 +12,26 @@ from penstock_runtime.local.supervisor import Supervisor
 __all__ = ["Signals"]
 
 
-_HEARD: Final = (signal.SIGINT, signal.SIGTERM)
+_HANDLED: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """Hears them from now on: the first is graceful, the second immediate."""
+    """Handles both signals from now on: the first stops the tasks, the second kills them, the third ends this process."""
 
     def __init__(self) -> None:
         self.count = 0
         self._supervisor: Supervisor | None = None
-        for number in _HEARD:
+        for number in _HANDLED:
             signal.signal(number, self._handle)
         atexit.register(_ignore)
 
     @property
     def asked(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a signal has come."""
         return self.count > 0
 
     def follow(self, supervisor: Supervisor) -> None:
-        """Tell this one."""
+        """Stop this supervisor when a signal comes, or now if one has come already."""
         self._supervisor = supervisor
         if self.asked:
             supervisor.stop()
@@ -50,6 +50,6 @@ class Signals:
 
 
 def _ignore() -> None:
-    """The interpreter takes handlers away while it ends; a signal would end the process then, with another exit code."""
-    for number in _HEARD:
+    """Ignore both signals. The interpreter removes handlers while it ends; a signal then would change the exit code."""
+    for number in _HANDLED:
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Whose standard input it is: that of one task at most, and of none where manifests were read from it."""
+"""Standard input of `penstock run`: for one task at most, and for none if manifests are read from it."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,20 @@ __all__ = ["check_standard_input"]
 
 
 def check_standard_input(planned: Sequence[tuple[Plan, Manifest]], files: Sequence[str]) -> None:
-    """Raise ConfigError where standard input would be read twice.
+    """Raise ConfigError if standard input would be read twice.
 
     Args:
-        planned: what is to run.
-        files: where its manifests were read; `-` is standard input.
+        planned: the plans of this run.
+        files: of the manifests; `-` is standard input.
     """
     problems: list[Problem] = []
     reader = "manifests were read from it: give them as files" if "-" in files else None
-    for one, manifest in planned:
-        for task in one.tasks:
-            if one.standard_input is None:
+    for plan, manifest in planned:
+        for task in plan.tasks:
+            if plan.standard_input is None:
                 continue
             if reader is not None:
-                where = f"{manifest.where}: {one.standard_input}"
+                where = f"{manifest.where}: {plan.standard_input}"
                 problems.append(Problem(where, f"is not set, so standard input is read, and {reader}, or set it"))
             else:
                 reader = f"{task.id} reads it already: run one of them elsewhere"

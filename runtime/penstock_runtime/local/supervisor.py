@@ -1,7 +1,7 @@
-"""Runs the tasks of several connectors as child processes, replaces the ones that end, and knows how each one is.
+"""Runs the tasks of several connectors as child processes, restarts those that end, and keeps the state of each.
 
-The loop is driven by events: a child's pipe, a child's end, a restart that is due, a signal. It decides nothing itself:
-`restarts.after` says what follows an end.
+The loop waits for events: a child's pipe, a child's end, a restart that is due, a signal. What follows an end is decided by
+`restart_policy.next_restart`.
 """
 
 import math
@@ -23,24 +23,24 @@ __all__ = ["Supervisor", "Task"]
 
 _TICK: Final = 0.5
 _LEAVING: Final = ("FAILED", "UNASSIGNED")
-"""What a task says on its way out, for the status topic; here its process's end tells how it ended."""
+"""States that an ending task reports for the status topic. Here the exit code of its process counts."""
 
 
 @dataclass
 class Task:
-    """What is known of one task; the view reads it.
+    """The state of one task. The view reads it.
 
     Attributes:
-        spec: of its present life.
-        policy: `spec.restart` of its connector.
-        reads_input: it gets this process's standard input.
-        state: Connect's word, or STARTING, LOST, SUPERSEDED.
-        read, written, bytes, failures: totals of all lives.
-        lag: of a sink, None when unknown.
-        error: how a life of it ended that should not have.
-        erred: when that was, in seconds of the monotonic clock.
-        trouble: what hinders it now.
-        follows: what comes after its last end, in words.
+        spec: of the present incarnation.
+        policy: `spec.restart` of the connector.
+        reads_input: the task gets this process's standard input.
+        state: of Kafka Connect, or STARTING, STOPPED, LOST, SUPERSEDED.
+        read, written, bytes, failures: totals of all incarnations.
+        lag: of a sink; None if unknown.
+        error: why the last incarnation that failed did.
+        erred: when it failed, in seconds of the monotonic clock.
+        trouble: what hinders the task now.
+        follows: what happens after the last end, for messages.
     """
 
     spec: TaskSpec
@@ -73,7 +73,7 @@ class Task:
         return self.spec.id
 
     def event(self, event: dict[str, Any]) -> None:
-        """Take in what the child told."""
+        """Apply an event of the child."""
         match event["event"]:
             case "state":
                 if event["state"] not in _LEAVING:
@@ -91,34 +91,34 @@ class Task:
                 self.metrics_port = event["port"]
             case "failed" | "superseded":
                 self.error, self.erred = event["message"], time.monotonic()
-            case _:  # of a newer task process
+            case _:  # an event that a newer task process has
                 pass
 
     def begin(self, child: Child) -> None:
-        """A new life."""
+        """Begin an incarnation."""
         self.child = child
         self.due = None
         self.trouble = None
         self._base = {n: getattr(self, n) for n in ("read", "written", "bytes", "failures")}
         self._to("STARTING")
 
-    def finish(self, end: TaskEnd, again: RestartDecision) -> None:
-        """This life is over."""
+    def finish(self, end: TaskEnd, restart: RestartDecision) -> None:
+        """End the incarnation."""
         self.child = None
         self.trouble = None
-        self.history = again.history
+        self.history = restart.history
         names = {TaskEnd.STOPPED: "STOPPED", TaskEnd.FAILED: "FAILED", TaskEnd.LOST: "LOST", TaskEnd.REFUSED: "FAILED",
                  TaskEnd.SUPERSEDED: "SUPERSEDED"}  # fmt: skip
         self._to(names[end])
         self.follows = ""
-        if again.delay is None:
+        if restart.delay is None:
             self.ended = end
             if end in (TaskEnd.FAILED, TaskEnd.LOST):
-                self.follows = again.reason
+                self.follows = restart.reason
         else:
-            self.due = time.monotonic() + again.delay
-            when = f"in {again.delay:.0f} s" if again.delay else "at once"
-            self.follows = f"{again.reason.removeprefix('failed; ')}; starting again {when}"
+            self.due = time.monotonic() + restart.delay
+            when = f"in {restart.delay:.0f} s" if restart.delay else "at once"
+            self.follows = f"{restart.reason.removeprefix('failed; ')}; starting again {when}"
 
     def _to(self, state: str) -> None:
         if state != self.state:
@@ -130,11 +130,11 @@ class Supervisor:
 
     Args:
         tasks: not started yet.
-        folder: for task specs; private.
+        folder: a private folder for task specs.
         log_level: of the children.
-        log: where the children's logs go, a descriptor.
-        metrics_port: of the first task, the others count up; 0: any.
-        watch: called as often; looks after what the tasks need.
+        log: descriptor of the children's log.
+        metrics_port: of the first task, the next tasks have the next ports; 0: any.
+        watch: called as often as `on_change`, to look after what the tasks need.
         on_change: called after events, at least twice a second.
     """
 
@@ -158,7 +158,7 @@ class Supervisor:
         self._stopping = False
 
     def run(self) -> None:
-        """Until every task has ended for good, or `stop` was called and all have left."""
+        """Run until all tasks have ended for good, or have left after `stop`."""
         for task in self.tasks:
             if not self._stopping:
                 self._start(task)
@@ -168,13 +168,13 @@ class Supervisor:
                 self._watch()
             for task in self.tasks:
                 if task.child is not None:
-                    self._look(task)
+                    self._check_child(task)
                 if task.due is not None and not self._stopping and time.monotonic() >= task.due:
                     self._restart(task)
             self._on_change(self.tasks)
 
     def stop(self) -> None:
-        """Ask every task to finish and leave. May be called from a signal handler."""
+        """Ask all tasks to finish and leave. May be called in a signal handler."""
         self._stopping = True
         for task in self.tasks:
             if task.child is not None:
@@ -182,7 +182,7 @@ class Supervisor:
         os.write(self._wake_write, b"x")
 
     def kill(self) -> None:
-        """End every task at once. May be called from a signal handler."""
+        """Kill all tasks. May be called in a signal handler."""
         self._stopping = True
         for task in self.tasks:
             if task.child is not None:
@@ -205,7 +205,7 @@ class Supervisor:
         task.begin(child)
         for descriptor in child.descriptors:
             self._selector.register(descriptor, selectors.EVENT_READ, task)
-        if self._stopping:  # asked while the child was being made
+        if self._stopping:  # `stop` came while the child was being started
             child.stop()
 
     def _restart(self, task: Task) -> None:
@@ -215,7 +215,7 @@ class Supervisor:
         task.restarts += 1
         self._start(task)
 
-    def _look(self, task: Task) -> None:
+    def _check_child(self, task: Task) -> None:
         child = task.child
         if child is None:
             return
@@ -224,19 +224,19 @@ class Supervisor:
             task.event(event)
         if code is None:
             return
-        for event in child.events():  # what came between
+        for event in child.events():  # events between the first reading and the end
             task.event(event)
         for descriptor in child.descriptors:
             self._selector.unregister(descriptor)
         child.close()
         end = TaskEnd.of(code)
-        again = next_restart(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
+        restart = next_restart(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
         if self._stopping:
-            again = replace(again, delay=None)
+            restart = replace(restart, delay=None)
             end = TaskEnd.STOPPED if end in (TaskEnd.LOST, TaskEnd.STOPPED) else end
         elif end is TaskEnd.LOST:
             task.error, task.erred = f"the process was lost ({_cause(code)})", time.monotonic()
-        task.finish(end, again)
+        task.finish(end, restart)
 
 
 def _cause(code: int) -> str:

@@ -1,4 +1,4 @@
-"""How `penstock run` shows progress: a table in place on a terminal, one structured line per change otherwise."""
+"""Shows the progress of `penstock run`: a table on a terminal, else JSON lines."""
 
 import json
 import sys
@@ -9,17 +9,17 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 from penstock_logging import without_numbers
 from penstock_runtime.local.supervisor import Task
 
-__all__ = ["Lines", "Table", "View", "past", "present", "quantity"]
+__all__ = ["Lines", "Table", "View", "current_problem", "grouped", "past_problem"]
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
-_EVERY: Final = 5.0
-_REMEMBERED: Final = 300.0
-"""Seconds for which an end that was overcome is shown."""
-_BAD: Final = ("FAILED", "LOST")
-_AWAY: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT")
-"""librdkafka's codes, which stand in messages, for brokers that cannot be reached."""
+_INTERVAL: Final = 5.0
+_PAST_SECONDS: Final = 300.0
+"""Seconds for which the error of an earlier incarnation is shown."""
+_FAILED_STATES: Final = ("FAILED", "LOST")
+_UNREACHABLE: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT")
+"""librdkafka's codes in messages about brokers that cannot be reached."""
 
 
 class View(Protocol):
@@ -30,7 +30,7 @@ class View(Protocol):
     def __exit__(self, *args: object) -> None: ...
 
     def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
-        """The tasks as they are now. Called often; draws as often as people can read, and always the last time."""
+        """Show the tasks as they are now. May be called often: not every call draws, but the last one does."""
 
 
 class _Rates:
@@ -50,12 +50,12 @@ class _Rates:
 
 
 class Lines:
-    """JSON lines: at every change of state or trouble, and a summary every five seconds while records move."""
+    """Writes JSON lines: at every change of state or trouble, and every five seconds while records move."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._told: dict[str, tuple[object, ...]] = {}
-        self._moved: dict[str, int] = {}
+        self._shown: dict[str, tuple[object, ...]] = {}
+        self._records: dict[str, int] = {}
         self._next = 0.0
         self._rates = _Rates()
 
@@ -66,25 +66,29 @@ class Lines:
         return
 
     def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
-        """Write what is new."""
+        """Write a line for each task that has changed."""
         now = time.monotonic()
         due = now >= self._next
         if due:
-            self._next = now + _EVERY
+            self._next = now + _INTERVAL
         for task in tasks:
-            # A client whose broker is away alternates between several ways to say so.
-            key = (_state(task)[0], "" if away(task) else without_numbers(present(task)), task.restarts)
-            rate, size = self._rates.of(task, window=_EVERY)
-            if key != self._told.get(task.name) or (due and task.written != self._moved.get(task.name, 0)):
-                self._told[task.name] = key
-                self._moved[task.name] = task.written
+            # A client whose broker is away alternates between several messages.
+            key = (
+                _state(task)[0],
+                "" if is_kafka_away(task) else without_numbers(current_problem(task)),
+                task.restarts,
+            )
+            rate, size = self._rates.of(task, window=_INTERVAL)
+            if key != self._shown.get(task.name) or (due and task.written != self._records.get(task.name, 0)):
+                self._shown[task.name] = key
+                self._records[task.name] = task.written
                 self._write(task, rate, size)
 
     def _write(self, task: Task, rate: float, size: float) -> None:
-        error = present(task)
+        error = current_problem(task)
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "level": "error" if task.state in _BAD else "warning" if error else "info",
+            "level": "error" if task.state in _FAILED_STATES else "warning" if error else "info",
             "event": "task", "message": _sentence(task, rate),
             "connector": task.spec.connector, "task": task.spec.task, "state": task.state, "records": task.written,
             "recordsPerSecond": round(rate), "bytesPerSecond": round(size), "lag": task.lag,
@@ -96,12 +100,12 @@ class Lines:
 
 
 class Table:
-    """A table that is drawn over itself, for terminals; `Lines` go to the log meanwhile, with every word.
+    """A table that is redrawn in place, for terminals. `Lines` go to the log meanwhile.
 
     Args:
-        title: stands above.
+        title: of the table.
         log: takes the lines.
-        console: draws it; None is standard error.
+        console: draws the table; None: on standard error.
     """
 
     def __init__(self, title: str, log: IO[str], console: "Console | None" = None) -> None:
@@ -123,16 +127,16 @@ class Table:
         self._live.stop()
 
     def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
-        """Draw."""
+        """Redraw the table, at most four times a second."""
         self._lines.show(tasks)
         now = time.monotonic()
         if now < self._next and not last:
             return
         self._next = now + 0.25
-        self._live.update(self._drawn(tasks), refresh=last)
+        self._live.update(self._render(tasks), refresh=last)
 
-    def _drawn(self, tasks: Sequence[Task]) -> "Group":
-        """The table, and below it, as wide as the terminal, what is or was wrong."""
+    def _render(self, tasks: Sequence[Task]) -> "Group":
+        """The table, and below it the problems of tasks, as wide as the terminal."""
         from rich.console import Group
         from rich.table import Table as Grid
         from rich.text import Text
@@ -146,58 +150,58 @@ class Table:
             rate, size = self._rates.of(task)
             state, colour = _state(task)
             grid.add_row(
-                task.name, Text(state, style=colour), quantity(task.written), quantity(rate), f"{size / 1e6:.1f}",
-                "" if task.lag is None else quantity(task.lag), ", ".join(task.topics[:3]),
+                task.name, Text(state, style=colour), grouped(task.written), grouped(rate), f"{size / 1e6:.1f}",
+                "" if task.lag is None else grouped(task.lag), ", ".join(task.topics[:3]),
             )  # fmt: skip
-            if now := present(task):
-                notes.append(Text(f"{task.name}: {now}", style="red"))
-            elif before := past(task):
-                notes.append(Text(f"{task.name}: {before}", style="dim"))
+            if problem := current_problem(task):
+                notes.append(Text(f"{task.name}: {problem}", style="red"))
+            elif problem := past_problem(task):
+                notes.append(Text(f"{task.name}: {problem}", style="dim"))
         return Group(grid, *notes)
 
 
-def present(task: Task) -> str:
-    """What is wrong with a task now, in full: what hinders it, or why it does not run; empty when nothing is."""
+def current_problem(task: Task) -> str:
+    """The present problem of a task: its trouble, or why it does not run; empty if there is none."""
     if task.child is not None:
         return task.trouble or ""
-    if task.state not in _BAD and task.state != "SUPERSEDED":
+    if task.state not in _FAILED_STATES and task.state != "SUPERSEDED":
         return ""
     return "; ".join(part for part in (task.error, task.follows) if part)
 
 
-def past(task: Task) -> str:
-    """How its last life ended, for some minutes after it was overcome."""
+def past_problem(task: Task) -> str:
+    """The error of the last incarnation that failed, for five minutes after it; empty if there is none."""
     ago = time.monotonic() - task.erred
-    if task.error is None or ago > _REMEMBERED:
+    if task.error is None or ago > _PAST_SECONDS:
         return ""
     return f"{ago:.0f} s ago, overcome: {task.error}"
 
 
-def away(task: Task) -> bool:
-    """Whether Kafka is out of a task's reach now."""
-    return task.child is not None and any(code in (task.trouble or "") for code in _AWAY)
+def is_kafka_away(task: Task) -> bool:
+    """Whether a task cannot reach Kafka now."""
+    return task.child is not None and any(code in (task.trouble or "") for code in _UNREACHABLE)
 
 
 def _state(task: Task) -> tuple[str, str]:
-    """Connect's word, and beside it that something hinders the task, which that word does not tell."""
+    """Kafka Connect's state with a remark if something hinders the task, and a colour."""
     if task.trouble is None or task.child is None:
         colours = {"RUNNING": "green", "FAILED": "red", "LOST": "red", "PAUSED": "yellow"}
         return task.state, colours.get(task.state, "cyan")
-    if away(task):
+    if is_kafka_away(task):
         return f"{task.state}, Kafka away", "red"
     return f"{task.state}, {'waiting' if task.trouble.startswith('Waiting') else 'held up'}", "yellow"
 
 
 def _sentence(task: Task, rate: float) -> str:
-    if error := present(task):
+    if error := current_problem(task):
         return f"{task.name} is {task.state}: {error}"
     if not task.written:
         return f"{task.name} is {task.state}"
-    lag = "" if task.lag is None else f", {quantity(task.lag)} behind"
-    pace = f", {quantity(rate)} a second" if task.state == "RUNNING" else ""
-    return f"{task.name} is {task.state}: {quantity(task.written)} records{pace}{lag}"
+    lag = "" if task.lag is None else f", {grouped(task.lag)} behind"
+    pace = f", {grouped(rate)} a second" if task.state == "RUNNING" else ""
+    return f"{task.name} is {task.state}: {grouped(task.written)} records{pace}{lag}"
 
 
-def quantity(number: float) -> str:
+def grouped(number: float) -> str:
     """A number as people read it: 12,345."""
     return f"{number:,.0f}"

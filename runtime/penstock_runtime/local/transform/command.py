@@ -1,4 +1,4 @@
-"""`penstock transform`: a connector's transforms tried on sample records, before the connector is applied."""
+"""`penstock transform`: tries a connector's transforms on sample records before the connector is applied."""
 
 import logging
 import sys
@@ -23,17 +23,17 @@ __all__ = ["TransformOptions", "transform"]
 
 @dataclass(frozen=True)
 class TransformOptions:
-    """What the command line says.
+    """Options of the command line.
 
     Attributes:
         file: the manifest; `-` is standard input.
-        connector: which of several; None: the only one.
+        connector: its name, if the file holds several; None: the only one.
         records: the file of sample records; `-` is standard input.
         secrets: where `${secret:..}` is found.
         topic: of records that name none; None: one of the connector's.
-        schemas: whether keys and values stand in an envelope.
+        schemas: whether keys and values are in an envelope.
         bare: each JSON is a value alone.
-        as_json: for scripts.
+        as_json: print JSON lines.
     """
 
     file: str
@@ -47,13 +47,13 @@ class TransformOptions:
 
 
 def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: TextIO | None = None) -> ExitCode:
-    """Try the chain on every record, and print what each stage makes of it.
+    """Run the chain on all records, and print the result of each stage.
 
     Returns:
-        FAILED when a record could not be read or failed at a stage, else OK: records that were dropped are well.
+        FAILED when a record could not be read or failed at a stage, else OK; a dropped record is no failure.
 
     Raises:
-        ConfigError: every problem with the chain, or with the files.
+        ConfigError: all problems of the chain, or of the files.
     """
     given, out = stdin or sys.stdin, stdout or sys.stdout
     if options.file == "-" and options.records == "-":
@@ -92,15 +92,17 @@ def _trial(options: TransformOptions, stdin: TextIO) -> tuple[str, Trial]:
     try:
         return manifest.where, Trial.of(manifest.connector, Plugins.installed(), options.secrets)
     except ConfigError as e:
-        told = [[Problem(f"{manifest.where}: {p.property}", p.message) for p in of] for of in (e.problems, e.warnings)]
-        raise ConfigError(*told) from None
+        located = [
+            [Problem(f"{manifest.where}: {p.property}", p.message) for p in of] for of in (e.problems, e.warnings)
+        ]
+        raise ConfigError(*located) from None
 
 
 def _chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
-    """The one of that name, or the only one.
+    """The manifest of the connector of that name, or the only one.
 
     Raises:
-        ConfigError: there is none, or there are several; says which.
+        ConfigError: there is none, or there are several. The message names them.
     """
     readable = [(m, m.read) for m in manifests if not isinstance(m.read, ConfigError)]
     if name is None:
@@ -123,7 +125,7 @@ def _chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
 
 
 def _is_of_another_kind(manifest: Manifest) -> bool:
-    """Whether it is no connector at all, as a TopicCreationPolicy in the same file."""
+    """Whether the manifest is of another kind, such as TopicCreationPolicy."""
     return bool(_problems(manifest)) and all(p.property == "kind" for p in _problems(manifest))
 
 

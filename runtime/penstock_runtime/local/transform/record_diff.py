@@ -1,4 +1,4 @@
-"""What a transform has changed of a record, part by part, in lines."""
+"""The changes of a record by a transform, part by part, as lines."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ _SINGLE: Final = ("topic", "partition", "timestamp")
 
 
 def changed_parts(before: Record, after: Record) -> list[str]:
-    """The parts that are not the same, by their names in JSON."""
+    """The parts that differ, by their names in JSON."""
     found = [name for name in _SINGLE if getattr(before, name) != getattr(after, name)]
     for side in ("key", "value"):
         old, new = getattr(before, f"{side}_schema"), getattr(after, f"{side}_schema")
@@ -29,7 +29,7 @@ def changed_parts(before: Record, after: Record) -> list[str]:
 
 
 def changes(before: Record, after: Record) -> list[str]:
-    """Lines that begin with `+` (new), `-` (gone) or `~` (other); none when both records are the same."""
+    """Lines that begin with `+` (added), `-` (removed) or `~` (changed); none if both records are equal."""
     found = [
         f"~ {name}  {_word(getattr(before, name))} -> {_word(getattr(after, name))}"
         for name in _SINGLE
@@ -37,17 +37,17 @@ def changes(before: Record, after: Record) -> list[str]:
     ]
     for side in ("key", "value"):
         old, new = getattr(before, f"{side}_schema"), getattr(after, f"{side}_schema")
-        told = dict(_values(side, old, getattr(before, side), new, getattr(after, side)))
-        found += told.values()
+        lines_by_path = dict(_values(side, old, getattr(before, side), new, getattr(after, side)))
+        found += lines_by_path.values()
         if not _same_schema(old, new):
-            found += _schemas(side, old, new, told)
+            found += _schemas(side, old, new, lines_by_path)
     return [*found, *_headers(before.headers, after.headers)]
 
 
 def _values(
     path: str, old_schema: Schema | None, old: Any, schema: Schema | None, new: Any
 ) -> Iterator[tuple[str, str]]:
-    """Lines by path; structs and maps are looked into."""
+    """Lines by path. Structs and maps are compared field by field."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{path}.{_name(key)}"
@@ -55,8 +55,8 @@ def _values(
                 yield inner, f"- {inner}"
             elif key not in old:
                 kind = _inner(schema, key)
-                told = f" ({type_text(kind)})" if kind is not None else ""
-                yield inner, f"+ {inner}  {_short(new[key], kind)}{told}"
+                suffix = f" ({type_text(kind)})" if kind is not None else ""
+                yield inner, f"+ {inner}  {_short(new[key], kind)}{suffix}"
             else:
                 yield from _values(inner, _inner(old_schema, key), old[key], _inner(schema, key), new[key])
         return
@@ -75,19 +75,19 @@ def _inner(schema: Schema | None, key: Any) -> Schema | None:
 
 
 def _same_schema(old: Schema | None, new: Schema | None) -> bool:
-    # `==` takes a default of 1 for one of True, or of 1.0.
+    # For `==` a default of 1 equals one of True or 1.0.
     return old == new and (old is None or new is None or repr(old) == repr(new))
 
 
-def _schemas(path: str, old: Schema | None, new: Schema | None, told: dict[str, str]) -> list[str]:
-    found = list(_schema_lines(path, old, new, told))
-    if found or any(line.startswith(("+", "-")) for line in told.values()):
+def _schemas(path: str, old: Schema | None, new: Schema | None, lines_by_path: dict[str, str]) -> list[str]:
+    found = list(_schema_lines(path, old, new, lines_by_path))
+    if found or any(line.startswith(("+", "-")) for line in lines_by_path.values()):
         return found
     return [f"~ schema of {path}  {_cut(str(schema_text(old)))} -> {_cut(str(schema_text(new)))}"]
 
 
-def _schema_lines(path: str, old: Schema | None, new: Schema | None, told: dict[str, str]) -> Iterator[str]:
-    if _same_schema(old, new) or told.get(path, "~")[0] in "+-":
+def _schema_lines(path: str, old: Schema | None, new: Schema | None, lines_by_path: dict[str, str]) -> Iterator[str]:
+    if _same_schema(old, new) or lines_by_path.get(path, "~")[0] in "+-":
         return
     if old is None or new is None or not (old.type is new.type is Type.STRUCT):
         was, now = type_text(old), type_text(new)
@@ -101,8 +101,8 @@ def _schema_lines(path: str, old: Schema | None, new: Schema | None, told: dict[
         inner = f"{path}.{_name(name)}"
         left, right = old.field(name), new.field(name)
         if left is not None and right is not None:
-            yield from _schema_lines(inner, left.schema, right.schema, told)
-        elif inner not in told:
+            yield from _schema_lines(inner, left.schema, right.schema, lines_by_path)
+        elif inner not in lines_by_path:
             yield f"+ schema of {inner}  {type_text(right.schema)}" if right is not None else f"- schema of {inner}"
 
 
@@ -121,7 +121,7 @@ def _header(header: Header) -> str:
 
 
 def _name(key: Any) -> str:
-    """A step of a path; in backticks where dots would make it look like several."""
+    """A step of a path, in backticks if it has characters such as dots."""
     text = key if isinstance(key, str) else value_text(None, key)
     return text if re.fullmatch(r"[\w$-]+", text) else f"`{text}`"
 

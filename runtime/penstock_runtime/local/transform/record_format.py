@@ -1,4 +1,4 @@
-"""Values and schemas of records as people and scripts read them."""
+"""Values and schemas of records, as text and as JSON."""
 
 import base64
 import json
@@ -19,11 +19,11 @@ _TYPES: Final[Mapping[type[Any], str]] = {
     Int8: "int8", Int16: "int16", Int32: "int32", Float32: "float32", Instant: "Timestamp", bytes: "bytes",
     Decimal: "Decimal",
 }  # fmt: skip
-"""What JSON does not tell of a value without a schema."""
+"""Types that JSON does not distinguish, for values without a schema."""
 
 
 def plain(schema: Schema | None, value: Any) -> Any:
-    """A value as JSON has it: instants and decimals as texts, bytes as Base64, maps with odd keys as pairs."""
+    """A value as JSON: instants and decimals as texts, bytes as Base64, maps with keys that are no texts as pairs."""
     match value:
         case None | bool() | str():
             return value
@@ -68,7 +68,7 @@ def _instant(schema: Schema | None, value: Instant) -> Any:
 
 
 def value_text(schema: Schema | None, value: Any) -> str:
-    """A value in one line, with its type where neither JSON nor a schema tells it."""
+    """A value in one line, with its type if neither JSON nor a schema shows it."""
     text = json.dumps(plain(schema, value), ensure_ascii=False, separators=(", ", ": "))
     kind = _TYPES.get(type(value)) if schema is None else None
     return f"{text} ({kind})" if kind else text

@@ -1,4 +1,4 @@
-"""Sample records for `penstock transform`, as people type them: JSON, one record a line.
+"""Reads the sample records of `penstock transform`: JSON, one record in each line.
 
     {"topic": "orders", "key": "a1", "value": {"id": 7}, "headers": {"source": "web"}, "timestamp": 1463716800123}
     {"id": 7}                                    the value alone
@@ -20,14 +20,14 @@ from penstock_runtime.plugins.discovery import Plugins
 __all__ = ["NAMES", "Reader", "Sample", "Schemas", "texts"]
 
 NAMES: Final = ("topic", "key", "value", "headers", "timestamp", "partition", "offset")
-"""What a record may have. An object with other names, and without `value`, is a value alone."""
+"""The parts of a record. An object with other names, and without `value`, is a value alone."""
 
 
 class Schemas(StrEnum):
     """Whether keys and values stand in JsonConverter's envelope of `schema` and `payload`."""
 
     DETECT = "detect"
-    """Those do that look so: an object of these two fields and no other."""
+    """Objects with these two fields and no other are envelopes."""
     ALWAYS = "always"
     NEVER = "never"
 
@@ -38,8 +38,8 @@ class Sample:
 
     Attributes:
         number: from 1 on.
-        place: where it stands, for messages: `line 3`.
-        read: the record, or the sentence that says why there is none.
+        place: its place in the input, for messages: `line 3`.
+        read: the record, or a sentence that says why it cannot be read.
     """
 
     number: int
@@ -55,7 +55,7 @@ class _Text:
 
 
 def texts(lines: Iterable[str]) -> Iterator[_Text]:
-    """The JSON values of a text: one a line, as they come; or one JSON array of them; or JSON over several lines."""
+    """The JSON values of a text: one in each line, as they come; or one JSON array; or JSON over several lines."""
     source = iter(lines)
     ahead: list[str] = []
     for line in source:
@@ -107,13 +107,13 @@ def _anywhere(text: str) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Reader:
-    """Makes records of JSON.
+    """Makes records from JSON.
 
     Attributes:
         topic: of records that name none.
-        sink: as a sink gets them, with partition, offset and timestamp: 0, their number and 0 where none is given.
+        sink: records get partition 0, their number as offset and timestamp 0, unless the JSON has others.
         schemas: whether keys and values have their schemas with them.
-        bare: each JSON is a value, whatever its names are.
+        bare: each JSON is a value alone, whatever its names are.
     """
 
     topic: str
@@ -122,7 +122,7 @@ class Reader:
     bare: bool = False
 
     def samples(self, lines: Iterable[str]) -> Iterator[Sample]:
-        """The records of a text, as it comes."""
+        """The records of the lines, as they come."""
         convert = _Json(self.schemas)
         for number, text in enumerate(texts(lines), 1):
             if text.wrong is not None:
@@ -130,7 +130,7 @@ class Reader:
                 continue
             try:
                 yield Sample(number, text.place, self._record(text.node, number, convert))
-            except Exception as e:  # noqa: BLE001 (the converter's errors too; one bad record hides no other)
+            except Exception as e:  # noqa: BLE001 (the converter's errors too; one bad record must not hide others)
                 yield Sample(number, text.place, str(e) or type(e).__name__)
 
     def _record(self, node: Any, number: int, convert: "_Json") -> Record:
@@ -158,7 +158,7 @@ class Reader:
 
 
 def _given(node: Any) -> Mapping[str, Any]:
-    """The parts of a record; those of a value alone are its value."""
+    """The parts of a record; a value alone is the part `value`."""
     if not isinstance(node, dict) or not node:
         return {"value": node}
     unknown = [name for name in node if name not in NAMES]
@@ -193,7 +193,7 @@ def _headers(node: Any, topic: str, convert: "_Json") -> Iterator[Header]:
 
 
 class _Json:
-    """Reads values as JsonConverter does, with `schemas.enable` or without."""
+    """Reads values with JsonConverter, with or without `schemas.enable`."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas

@@ -1,4 +1,4 @@
-"""A connector's chain of transforms, tried on single records: found, checked, built and run as a task does it."""
+"""Runs a connector's transforms on single records. They are found, checked, built and run as in a task."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,48 +23,48 @@ from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["Outcome", "Stage", "Trial", "Tried"]
+__all__ = ["Outcome", "Stage", "StageResult", "Trial"]
 
 _OF_CHAIN: Final = ("transforms", "predicates")
 _POLICY: Final = ("errors.tolerance", "errors.deadletterqueue.topic.name")
 
 
 class Outcome(StrEnum):
-    """What a stage has made of a record."""
+    """What a stage did with a record."""
 
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     PASSED_BY = "passed by"
-    """The predicate kept the transform from it."""
+    """The predicate excluded the record from the transform."""
     DROPPED = "dropped"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One transform, as the configuration has it and as the engine runs it."""
+    """One transform: its configuration, and the step that runs it."""
 
     place: TransformPlace
     step: Step
 
     @property
     def type(self) -> str:
-        """The class as it was written."""
+        """The class as the configuration names it."""
         return (self.place.type or "").strip()
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What happened to a record at one stage.
+class StageResult:
+    """The result of one stage for one record.
 
     Attributes:
-        stage: where.
-        held: what the predicate said, before `negate`; None without a predicate, or when it failed.
-        outcome: in a word.
-        before: the record as it came.
-        after: what came of it; None when it was dropped or failed.
+        stage: the stage.
+        held: result of the predicate, before `negate`; None without a predicate, or if it failed.
+        outcome: what the stage did.
+        before: the record before the stage.
+        after: the record after it; None if it was dropped or failed.
         failure: why it failed.
-        in_predicate: it failed in the predicate, not in the transform.
+        in_predicate: the predicate failed, not the transform.
     """
 
     stage: Stage
@@ -78,17 +78,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class Trial:
-    """A chain, ready to be tried.
+    """A connector's chain, ready to run.
 
     Attributes:
-        connector: its name.
-        sink: whether records are as a sink gets them, with an offset.
-        topic: the topic of records that name none.
+        connector: the Connect name.
+        sink: whether records have an offset, as those of a sink do.
+        topic: of records that name none.
         stages: in order.
         tolerance: the connector's `errors.tolerance`.
         dead_letters: its dead letter queue, or an empty text.
-        warnings: what the user should know.
-        redactor: for whatever is shown.
+        warnings: for the user.
+        redactor: of everything that is printed.
     """
 
     connector: str
@@ -105,10 +105,10 @@ class Trial:
         cls, resource: Resource, plugins: Plugins, secrets_dir: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> "Trial":  # fmt: skip
-        """The chain of a connector. Variables outside of the chain need no value here.
+        """The chain of a connector. Variables in other properties need no value.
 
         Raises:
-            ConfigError: every problem of the chain, and of the text that it stands in.
+            ConfigError: all problems of the chain and of the manifest's text.
         """
         config = resource.spec.config
         own = {n: t for n, t in config.items() if n in _OF_CHAIN or n.startswith(tuple(f"{of}." for of in _OF_CHAIN))}
@@ -137,45 +137,45 @@ class Trial:
             redactor,
         )
 
-    def on(self, record: Record) -> Iterator[Tried]:
-        """What each stage makes of a record, until it is dropped or fails. Each is tried once, without retries."""
+    def on(self, record: Record) -> Iterator[StageResult]:
+        """The result of each stage for a record, until it is dropped or fails. There are no retries."""
         current: Record | None = record
         for stage in self.stages:
             if current is None:
                 return
-            tried = _tried(stage, current)
-            yield tried
-            current = tried.after
+            result = _run_stage(stage, current)
+            yield result
+            current = result.after
 
     def close(self) -> None:
-        """Let the plugins let go of what they hold."""
+        """Close the plugins."""
         plugins: Iterable[Plugin | None] = (p for s in self.stages for p in (s.step.transform, s.step.predicate))
         for plugin in {id(p): p for p in plugins if p is not None}.values():
             plugin.close()  # type: ignore[attr-defined]
 
 
-def _tried(stage: Stage, record: Record) -> Tried:
-    asked = None if stage.step.predicate is None else _Asked(stage.step.predicate)
+def _run_stage(stage: Stage, record: Record) -> StageResult:
+    recorder = None if stage.step.predicate is None else _RecordingPredicate(stage.step.predicate)
     operator = RetryWithToleranceOperator(ErrorPolicy())
     batch = RecordBatch.of([record])
     if record.original is not None:
         batch = batch.replace(original_topic=record.original.topic, original_partition=record.original.partition)
-    made = transform((replace(stage.step, predicate=asked),), batch, operator)
-    held = None if asked is None else asked.answer
+    transformed = transform((replace(stage.step, predicate=recorder),), batch, operator)
+    held = None if recorder is None else recorder.answer
     if operator.failures:
-        failed_there = asked is not None and asked.answer is None
-        return Tried(stage, held, Outcome.FAILED, record, None, operator.failures[0], failed_there)
-    if held is stage.step.negate and asked is not None:
-        return Tried(stage, held, Outcome.PASSED_BY, record, record)
-    if not made.length:
-        return Tried(stage, held, Outcome.DROPPED, record, None)
-    after = made.record(0)
+        failed_there = recorder is not None and recorder.answer is None
+        return StageResult(stage, held, Outcome.FAILED, record, None, operator.failures[0], failed_there)
+    if held is stage.step.negate and recorder is not None:
+        return StageResult(stage, held, Outcome.PASSED_BY, record, record)
+    if not transformed.length:
+        return StageResult(stage, held, Outcome.DROPPED, record, None)
+    after = transformed.record(0)
     outcome = Outcome.CHANGED if changed_parts(record, after) else Outcome.UNCHANGED
-    return Tried(stage, held, outcome, record, after)
+    return StageResult(stage, held, outcome, record, after)
 
 
-class _Asked(Predicate):
-    """Asks a predicate about one record, and remembers what it said last."""
+class _RecordingPredicate(Predicate):
+    """Passes records to a predicate, and keeps its last answer."""
 
     def __init__(self, predicate: Predicate) -> None:
         self._predicate = predicate
@@ -193,7 +193,7 @@ class _Asked(Predicate):
 
 
 def _is_sink(resource: Resource, plugins: Plugins, findings: Findings) -> bool:
-    """Whether the connector is a sink. One that is not installed here does not keep its chain from being tried."""
+    """Whether the connector is a sink. If its plugin is not installed, the properties decide."""
     name = resource.spec.class_name
     guess = any(n in resource.spec.config for n in ("topics", "topics.regex"))
     if name == PLACEHOLDER:
@@ -209,7 +209,7 @@ def _is_sink(resource: Resource, plugins: Plugins, findings: Findings) -> bool:
 def _topic(
     config: Mapping[str, str], secrets_dir: Path | None, environment: Mapping[str, str] | None, *, sink: bool
 ) -> str:
-    """A topic that the connector reads or writes, where its configuration names one."""
+    """The first topic that the configuration names, else `sample`."""
     name = "topics" if sink else "topic"
     found = resolve({name: config.get(name, "")}, secrets_dir, environment)
     first = found.values[name].split(",")[0].strip()

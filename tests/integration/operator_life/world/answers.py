@@ -7,7 +7,7 @@ from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobReque
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources.connector import Connector
-from penstock_runtime.job.answer import answered
+from penstock_runtime.job.answer import answer_request
 
 __all__ = ["WRONG", "Answers", "real", "template"]
 
@@ -47,4 +47,4 @@ def template(request: JobRequest) -> JobAnswer:
 
 def real(request: JobRequest) -> JobAnswer:
     """What the short pod's own code answers."""
-    return answered(request, str)
+    return answer_request(request, str)
