@@ -219,7 +219,7 @@ def _target_by_name(request: JobRequest, client_errors: ClientErrors) -> _Target
 
 
 def _settings(name: str, config: Mapping[str, Any], worker: WorkerConfig) -> ClientSettings | None:
-    """Clients with the connector's overrides, or with its consumer group alone if others are wrong; None if that is wrong."""
+    """Clients with the connector's overrides, or with its consumer group alone if others are wrong; None if it is wrong."""
     try:
         return client_settings("sink", name, config, worker)[0]
     except ConfigError:
