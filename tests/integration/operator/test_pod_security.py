@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.operator.connector.controls import CONTROLS
-from tests.unit.operator.connector.world import tasks_of
+from tests.unit.operator.connector.world.plugins import tasks_of
 
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState

@@ -21,7 +21,8 @@ from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
 
-from .connector.world import World, tasks_of
+from .connector.world.plugins import tasks_of
+from .connector.world.world import World
 
 ROOT = Path(__file__).parents[3]
 MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "connector_status.py", "settings.py")

@@ -10,7 +10,8 @@ from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.kubernetes.kinds import POD
 from penstock_operator.queue.key import Key
 
-from .world import Killed, World, good
+from .world.plugins import good
+from .world.world import Killed, World
 
 WITH_SECRET = {"config": {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}}
 FIRST, SECOND = {"db": {"password": "1"}}, {"db": {"password": "2"}}

@@ -8,7 +8,7 @@ from penstock_operator.connector.observe.secrets import references, too_many, wi
 from penstock_operator.connector.plans import is_other
 from penstock_operator.rollout.progress import GRANTED, Permission
 
-from .world import World
+from .world.world import World
 
 
 def naming(secrets: int) -> dict[str, str]:

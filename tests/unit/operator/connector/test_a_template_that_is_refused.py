@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .world import World
+from .world.world import World
 
 HOST = {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}
 WORDS = "spec.template.volumes[host].hostPath: is no volume that is allowed"

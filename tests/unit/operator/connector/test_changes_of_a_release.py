@@ -8,8 +8,8 @@ import pytest
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progress, RolloutRestart
 
-from .earlier_release import leave_as_an_earlier_release
-from .world import World
+from .world.earlier_release import leave_as_an_earlier_release
+from .world.world import World
 
 TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
 DB: dict[str, dict[str, str]] = {"db": {"pw": "1"}}

@@ -12,7 +12,7 @@ from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.render.connect_states import state_records
 from penstock_operator.queue.key import Key
 
-from .world import Killed, World
+from .world.world import Killed, World
 
 NAME = "shop.orders-in"
 CONNECTOR = f"status-connector-{NAME}"

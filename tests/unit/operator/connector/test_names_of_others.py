@@ -18,7 +18,7 @@ from penstock_operator.connector.observe.connect_names import (
 from penstock_operator.queue.key import Key
 from penstock_operator.settings import Release
 
-from .world import World
+from .world.world import World
 
 A, B, C = Key("shop", "a"), Key("shop", "b"), Key("stock", "c")
 OWNER = Key("stock", "orders")

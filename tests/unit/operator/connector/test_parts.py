@@ -14,7 +14,7 @@ from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.render import names
 from penstock_operator.connector.render.strategic_merge import merged
 
-from .world import World
+from .world.world import World
 
 
 @pytest.mark.parametrize(("base", "patch", "result"), [

@@ -17,7 +17,7 @@ from penstock_operator.connector.render.names import GENERATION_ANNOTATION, INCA
 from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
 
-from .world import tasks_of
+from .world.plugins import tasks_of
 
 DOCUMENT: dict[str, Any] = {
     "release": {"name": "penstock", "namespace": "penstock-system"},

@@ -11,7 +11,8 @@ from penstock_operator.connector.observe.pod_status import JobPod, Phase
 from penstock_operator.queue.key import Key
 from penstock_operator.settings import Release
 
-from .world import World, good
+from .world.plugins import good
+from .world.world import World
 
 
 def running(**spec: object) -> World:

@@ -8,7 +8,7 @@ from penstock_operator.connector.decide.decision import CreateJob
 from penstock_operator.connector.observe.pod_status import JobPod
 from penstock_operator.connector.render.names import plan_name
 
-from .world import World
+from .world.world import World
 
 REFUSED = JobAnswer(id="", action=Action.PREPARE, outcome=Outcome.INVALID, problems=(
     JobProblem(property="offset.storage.topic", message="is not compacted"),

@@ -6,7 +6,8 @@ from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.observe.pod_status import JobPod
 
-from .world import World, good, tasks_of
+from .world.plugins import good, tasks_of
+from .world.world import World
 
 
 def running(**spec: object) -> World:

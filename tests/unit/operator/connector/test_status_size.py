@@ -7,7 +7,7 @@ import pytest
 
 from penstock_operator.connector.render.status_size import MOST_BYTES, cut, with_short_texts
 
-from .world import World
+from .world.world import World
 
 
 def size(status: dict[str, Any]) -> int:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission
 
-from .earlier_release import leave_as_an_earlier_release
-from .world import Killed, World, good
+from .world.earlier_release import leave_as_an_earlier_release
+from .world.plugins import good
+from .world.world import Killed, World
 
 HAPPENINGS = st.lists(
     st.one_of(

@@ -6,7 +6,7 @@ from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.decide.decision import CreateTask
 from penstock_operator.connector.observe.pod_status import TaskPod
 
-from .world import World
+from .world.world import World
 
 
 def running(**spec: object) -> World:

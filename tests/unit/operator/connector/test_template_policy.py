@@ -15,7 +15,7 @@ from penstock_operator.connector.render.pod_manifests import Maker
 from penstock_operator.settings import Settings
 
 from .controls import CONTROLS, Control
-from .world import tasks_of
+from .world.plugins import tasks_of
 
 LEVELS = ("Unrestricted", "Baseline", "Restricted")
 

@@ -9,7 +9,8 @@ from penstock_model.contracts.job import Action, JobAnswer
 from penstock_model.resources.connector import Connector, ConnectorSpec
 from penstock_operator.connector.plans import Plan
 
-from .world import World, good, tasks_of
+from .world.plugins import good, tasks_of
+from .world.world import World
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
 
 from ..fake_api_server import Request
-from .cluster import KEY, UID
-from .world import World
+from .world.cluster import KEY, UID
+from .world.world import World
 
 NAME = "shop.orders-in"
 

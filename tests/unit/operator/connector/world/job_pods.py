@@ -14,8 +14,8 @@ from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, SECRET
 
-from ..fake_api_answers import denied, over_quota
-from ..fake_api_server import Request
+from ...fake_api_answers import denied, over_quota
+from ...fake_api_server import Request
 from .cluster import KEY
 from .plugins import Plugin, invalid
 from .tasks import ClusterWithTasks

@@ -26,10 +26,10 @@ from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.rollout.progress import Permission, progress_of_status
 from penstock_operator.settings import Settings
 
-from .. import virtual_time
-from ..fake_api_answers import Object
-from ..fake_api_server import FakeApiServer
-from ..fake_status_topic import FakeStatusTopic
+from ... import virtual_time
+from ...fake_api_answers import Object
+from ...fake_api_server import FakeApiServer
+from ...fake_status_topic import FakeStatusTopic
 
 __all__ = ["OperatorProcess", "does_anything"]
 

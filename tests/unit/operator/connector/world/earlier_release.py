@@ -6,7 +6,7 @@ from penstock_operator.connector.observe.pod_status import TaskPod
 from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.kinds import CONFIG_MAP
 
-from ..fake_api_answers import Object
+from ...fake_api_answers import Object
 from .cluster import KEY, Cluster
 
 __all__ = ["leave_as_an_earlier_release"]

@@ -23,14 +23,14 @@ from penstock_operator.reasons import EventType
 from penstock_operator.rollout.progress import Permission
 from penstock_operator.settings import Settings
 
-from ..fake_api_answers import Object
-from ..fake_api_server import Request
+from ...fake_api_answers import Object
+from ...fake_api_server import Request
 from .cluster import KEY
 from .job_pods import ClusterWithJobs
 from .operator_process import OperatorProcess, does_anything
-from .plugins import Plugin, good, tasks_of
+from .plugins import Plugin, good
 
-__all__ = ["Killed", "World", "good", "tasks_of"]
+__all__ = ["Killed", "World"]
 
 _MOST_RUNS: Final = 2_000
 

@@ -13,7 +13,7 @@ from penstock_operator.connector.observe.pod_status import TaskPod
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.settings import Release
 
-from ..fake_status_topic import FakeStatusTopic
+from ...fake_status_topic import FakeStatusTopic
 from .cluster import KEY, UID, Cluster
 
 __all__ = ["ClusterWithTasks"]

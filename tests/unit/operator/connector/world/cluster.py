@@ -13,8 +13,8 @@ from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, NAMESPACE,
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.queue.key import Key
 
-from ..fake_api_answers import Object
-from ..fake_api_server import FakeApiServer
+from ...fake_api_answers import Object
+from ...fake_api_server import FakeApiServer
 
 __all__ = ["KEY", "UID", "Cluster"]
 
