@@ -9,7 +9,10 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
-__all__ = ["ClientRenewal", "close_in_background"]
+__all__ = ["CLOSE_SECONDS", "ClientRenewal", "close_in_background"]
+
+CLOSE_SECONDS: Final = 5.0
+"""How long the user of a producer waits until it is closed."""
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +50,24 @@ class ClientRenewal:
         return True
 
 
-def close_in_background(client: Consumer | Producer) -> None:
-    """Close a client that is no longer used, without waiting for it."""
+def close_in_background(client: Consumer | Producer, *, within: float = 0.0) -> None:
+    """Close a client that is no longer used, in a thread of its own. What a producer has not sent is dropped.
+
+    `Producer.close` (confluent-kafka 2.16.1) first aborts an open transaction, and waits for the brokers' answer without
+    end. The thread of a client that never connects again (`ClientRenewal`) stays until the process ends.
+
+    Args:
+        client: the caller does not use it any more.
+        within: seconds to wait until it is closed.
+    """
 
     def close() -> None:
-        with suppress(KafkaException, RuntimeError):
+        # A producer that was fenced raises SystemError.
+        with suppress(KafkaException, RuntimeError, SystemError):
             if isinstance(client, Producer):
                 client.purge()
             client.close()
 
-    threading.Thread(target=close, name="closing a client", daemon=True).start()
+    thread = threading.Thread(target=close, name="closing a client", daemon=True)
+    thread.start()
+    thread.join(within)

@@ -3,13 +3,12 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, Producer
 
 from penstock.errors import RetriableError
-from penstock_kafka.client_renewal import ClientRenewal, close_in_background
+from penstock_kafka.client_renewal import CLOSE_SECONDS, ClientRenewal, close_in_background
 from penstock_kafka.errors import passing, translated, translating
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_consumer import partitions_of
@@ -89,9 +88,7 @@ class CompactedWriter:
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
-            with suppress(KafkaException, RuntimeError):
-                producer.purge()
-                producer.close()
+            close_in_background(producer, within=CLOSE_SECONDS)
 
     def _produce(self, topic: str, entries: Sequence[Entry], timeout: float, partition: int) -> list[KafkaError]:
         """The errors of the records that were refused."""

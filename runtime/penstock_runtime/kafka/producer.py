@@ -7,6 +7,7 @@ from typing import Final
 from confluent_kafka import Producer
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_kafka.client_renewal import CLOSE_SECONDS, close_in_background
 from penstock_kafka.errors import translating
 from penstock_runtime.kafka.producer_buffer import Outgoing, ProducerBuffer, Refused
 from penstock_runtime.kafka.refused_records import Refusals
@@ -82,9 +83,7 @@ class PlainProducer:
 
     def close(self) -> None:
         """Let go of the connections, and of records that were not flushed."""
-        with translating("Closing a producer"):
-            self._producer.purge()
-            self._producer.close()
+        close_in_background(self._producer, within=CLOSE_SECONDS)
 
     def _start(self) -> None:
         settings = self._settings

@@ -10,6 +10,7 @@ from typing import Final
 from confluent_kafka import KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_kafka.client_renewal import CLOSE_SECONDS, close_in_background
 from penstock_kafka.errors import AUTHORIZATION, REFUSED, Fenced, TransactionAborted, translated, translating
 from penstock_runtime.kafka.producer_buffer import Outgoing, ProducerBuffer, Refused
 from penstock_runtime.kafka.refused_records import Refusals
@@ -121,17 +122,14 @@ class TransactionalProducer:
             return
 
     def close(self) -> None:
-        """Let go of the connections. An open transaction stays open until it is fenced or times out."""
+        """Close the connections. If the brokers do not answer, an open transaction stays until it is fenced or times out."""
         if self._closed:  # the client would raise
             return
         self._closed = True
         with warnings.catch_warnings():
-            # It aborts what is open, and warns where fencing has ended that already.
+            # The client aborts an open transaction, and warns if fencing has ended that already.
             warnings.simplefilter("ignore", RuntimeWarning)
-            # A producer that was fenced raises on its way out, too.
-            with suppress(KafkaException, SystemError):
-                self._producer.purge()
-                self._producer.close()
+            close_in_background(self._producer, within=CLOSE_SECONDS)
 
     def _start(self) -> None:
         settings = self._settings
@@ -210,8 +208,7 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
         try:
             _init(producer, transactional_id, settings.bootstrap)
         finally:
-            with suppress(KafkaException, SystemError):  # the latter: it says that it has closed, and raises
-                producer.close()
+            close_in_background(producer, within=CLOSE_SECONDS)
 
     ids: Sequence[str] = sorted(set(transactional_ids))
     with ThreadPoolExecutor(max_workers=min(8, max(1, len(ids)))) as pool:

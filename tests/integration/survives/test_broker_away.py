@@ -13,7 +13,9 @@ from penstock import ConnectError, RetriableError, TopicPartition
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.kafka.compacted_topic import read_to_end
 from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.kafka.producer_records import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.transactions import TransactionalProducer
 
 from ..checking import assert_exactly_once
 from ..reading import Reader, create, produce, read_all
@@ -161,6 +163,25 @@ def test_a_commit_whose_broker_goes_away_under_it_is_given_up_in_time_and_made_a
     consumer = RecordConsumer(settings, group="committing", client_id="looking")
     assert consumer.committed([of]) == {of: last}
     consumer.close()
+
+
+def test_a_producer_whose_transaction_is_open_closes_while_its_broker_is_gone(own_kafka: EmbeddedKafka) -> None:
+    """Its client waits for the broker without end. A task that waited with it would not come back with the next broker."""
+    create(own_kafka.bootstrap_servers, "numbers")
+    base = {"bootstrap.servers": own_kafka.bootstrap_servers}
+    producer = TransactionalProducer(ClientSettings(base, base, base), "open", client_id="open")
+    producer.begin()
+    assert producer.send(Outgoing(2, "numbers", [b"a", b"b"])) == []
+    own_kafka.stop()
+
+    def close() -> None:
+        producer.abort()
+        producer.close()
+
+    closing = threading.Thread(target=close, daemon=True)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive()
 
 
 def test_what_a_broker_was_asked_as_it_went_away_may_be_asked_again(own_kafka: EmbeddedKafka) -> None:
