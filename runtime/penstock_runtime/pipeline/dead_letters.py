@@ -1,12 +1,13 @@
-"""The record of a dead letter queue (KIP-298), of sources and sinks alike. Pure."""
+"""The record that goes into the dead letter queue (KIP-298), for sources and sinks. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock_runtime.kafka.producer_records import Outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, context_headers
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, printable
 
-__all__ = ["FailedRecord", "dead_letter"]
+__all__ = ["FailedRecord", "context_headers", "dead_letter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +52,25 @@ def dead_letter(record: FailedRecord, failure: Failure, policy: ErrorPolicy, red
         length=1, topic=policy.dead_letter_topic or "", key=[record.key], value=[record.value], headers=[headers],
         timestamp=record.timestamp,
     )  # fmt: skip
+
+
+def context_headers(
+    failure: Failure, coordinates: dict[str, Any], redact: Callable[[str], str] = str
+) -> list[tuple[str, bytes | None]]:
+    """The dead letter queue's context headers, in Connect's order.
+
+    Args:
+        failure: of the record.
+        coordinates: topic, partition, offset, connector.name and task.id; those that are None are left out.
+        redact: takes secrets out of what a plugin said.
+    """
+    message = str(failure.error)
+    values: dict[str, str | None] = {
+        **{name: str(value) for name, value in coordinates.items() if value is not None},
+        "stage": failure.stage.value,
+        "class.name": failure.plugin,
+        "exception.class.name": f"{type(failure.error).__module__}.{type(failure.error).__qualname__}",
+        "exception.message": message or None,
+        "exception.stacktrace": failure.trace(),
+    }
+    return [(f"__connect.errors.{k}", None if v is None else printable(redact(v)).encode()) for k, v in values.items()]

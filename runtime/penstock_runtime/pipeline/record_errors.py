@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.task.liveness import LOOP
@@ -158,25 +158,3 @@ def fatal(failure: Failure, *, where: str, task: str) -> ConnectError:
     )
     error.__cause__ = failure.error
     return error
-
-
-def context_headers(
-    failure: Failure, coordinates: dict[str, Any], redact: Callable[[str], str] = str
-) -> list[tuple[str, bytes | None]]:
-    """The dead letter queue's context headers, in Connect's order.
-
-    Args:
-        failure: what happened.
-        coordinates: topic, partition, offset, connector.name and task.id; those that are None are left out.
-        redact: takes secrets out of what a plugin said.
-    """
-    message = str(failure.error)
-    values: dict[str, str | None] = {
-        **{name: str(value) for name, value in coordinates.items() if value is not None},
-        "stage": failure.stage.value,
-        "class.name": failure.plugin,
-        "exception.class.name": f"{type(failure.error).__module__}.{type(failure.error).__qualname__}",
-        "exception.message": message or None,
-        "exception.stacktrace": failure.trace(),
-    }
-    return [(f"__connect.errors.{k}", None if v is None else printable(redact(v)).encode()) for k, v in values.items()]

@@ -16,7 +16,7 @@ from penstock_runtime.kafka.topic_creation import TopicCreator
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.delivery import Delivery
 from penstock_runtime.source.process import SourceProcess
-from penstock_runtime.source.uncommitted import Boundary
+from penstock_runtime.source.transaction_boundary import TransactionBoundary
 
 __all__ = ["SourceContext"]
 
@@ -81,7 +81,7 @@ class SourceContext(TaskContext):
         return elsewhere and cluster_id(self.settings) != cluster_id(self.shared)
 
     @cached_property
-    def boundary(self) -> Boundary | None:
+    def boundary(self) -> TransactionBoundary | None:
         """`transaction.boundary=interval`: when a transaction ends; None where each batch is one, or there are none.
 
         A connector that cannot read again from an offset is not asked for more before a batch is committed.
@@ -91,7 +91,7 @@ class SourceContext(TaskContext):
             return None
         given = f.transaction_boundary_interval_ms
         interval = self.worker.offset_flush_interval_ms if given is None else given
-        return Boundary(min(interval / 1000, self.transaction_timeout / 2), self.limits)
+        return TransactionBoundary(min(interval / 1000, self.transaction_timeout / 2), self.limits)
 
     @cached_property
     def repeatable(self) -> bool:

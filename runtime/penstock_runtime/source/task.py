@@ -1,4 +1,4 @@
-"""The driver's loop of a source task: plan, deliver, commit, again and again, and what happens when it fails."""
+"""The loop of a source task: it plans, delivers and commits batches, and recovers from failures."""
 
 import logging
 import threading
@@ -25,7 +25,8 @@ from penstock_runtime.pipeline.splits import dealt_evenly
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.offsets import OffsetStore
-from penstock_runtime.source.uncommitted import PollBound, Uncommitted
+from penstock_runtime.source.transaction_boundary import PollBatchBoundary
+from penstock_runtime.source.uncommitted import Uncommitted
 from penstock_runtime.spark import worker
 from penstock_runtime.spark.session import Spark, WorkerLost
 from penstock_runtime.task.liveness import LOOP
@@ -35,11 +36,11 @@ __all__ = ["SourceTask"]
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-_AGAIN = (Fenced, TransactionAborted, RetriableError)
-_LOOK_SECONDS: Final = 10.0
-"""How long a task that writes nothing may not know that it was superseded."""
-_EXPIRIES: Final = 3
-"""So many of the smallest batches in a row may be too large for a transaction."""
+_RETRIED = (Fenced, TransactionAborted, RetriableError)
+_FENCE_CHECK_SECONDS: Final = 10.0
+"""A task that writes nothing learns within this time that it was superseded."""
+_MOST_EXPIRIES: Final = 3
+"""The task fails when so many of the smallest batches in a row took longer than a transaction may."""
 
 
 class SourceTask:
@@ -47,12 +48,12 @@ class SourceTask:
 
     Args:
         context: the configured objects.
-        fence: of a task that writes in transactions; None delivers at least once.
-        writer: for offsets (at least once) and incarnation records.
+        fence: of a task that writes in transactions; None: the task delivers at least once.
+        writer: writes offsets (at least once) and incarnation records.
         reports: takes states, troubles and counts.
-        stopping: ends the loop after the batch.
-        paused: holds it.
-        spark: runs backlogs; without it the driver does.
+        stopping: ends the loop after the present batch.
+        paused: holds the loop while it is set.
+        spark: runs backlogs; None: the driver runs them.
     """
 
     def __init__(
@@ -63,12 +64,12 @@ class SourceTask:
         self._source = context.source()
         self._transactional_fence = fence
         self._fence = fence or context.at_least_once_fence()
-        self._next_look = 0.0
+        self._next_fence_check = 0.0
         self._writer = writer
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        # A source partition stays with one process for as long as a transaction is open.
+        # While a transaction of several batches is open, one process must read all source partitions.
         self._spark = spark if context.boundary is None else None
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
@@ -76,20 +77,20 @@ class SourceTask:
         self._idle_backoff = IdleBackoff()
         self._uncommitted = Uncommitted()
         self._answer_seconds = 0.0
-        """How long the source takes to say what there is; an open transaction lasts at least until it has."""
-        self._unknown = False
-        """Something was begun, and Kafka alone knows what became of it: fence, and read the offsets."""
-        self._not_before = 0.0
+        """Time that the source takes to answer; an open transaction lasts at least until the next answer."""
+        self._outcome_unknown = False
+        """A commit was begun and its result is not known: before the next batch, fence and read the offsets again."""
+        self._retry_at = 0.0
         self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
         self._failures = 0
-        self._losses = 0
+        self._worker_losses = 0
         self._expiries = 0
 
     def run(self) -> None:
-        """Until `stopping`, or an error.
+        """Run until `stopping` is set, or until an error.
 
         Raises:
-            Superseded: a newer incarnation works; nothing has failed.
+            Superseded: a newer incarnation runs; nothing has failed.
             ConnectError: the task has failed.
         """
         source = self._source
@@ -98,21 +99,21 @@ class SourceTask:
             return
         self._until_done(lambda: source.start(dict(self._stored.offsets)))
         self._report_state()
-        self._next_look = time.monotonic() + _LOOK_SECONDS
+        self._next_fence_check = time.monotonic() + _FENCE_CHECK_SECONDS
         while not self._stopping.is_set():
             LOOP.turned()
-            self._look()
+            self._check_fence()
             if self._paused.is_set():
                 self._pause(source)
             else:
-                self._once(source)
-        self._try(lambda: self._commit(source))
+                self._step(source)
+        self._attempt(lambda: self._commit(source))
 
     def close(self, *, failure: Exception | None = None) -> None:
-        """Let go of everything, once. May wait for an outside that does not answer.
+        """Close everything, once. It may wait for an outside system that does not answer.
 
         Args:
-            failure: what `run` has raised.
+            failure: what `run` has raised. A source closes in the same way after it.
 
         Raises:
             Exception: whatever the plugin raises.
@@ -121,59 +122,59 @@ class SourceTask:
             for close in (self._fence.close, self._store.close, self._process.close, self._source.stop):
                 closing.callback(close)
 
-    def _once(self, source: Source | PollingSource) -> None:
+    def _step(self, source: Source | PollingSource) -> None:
         boundary, now = self._context.boundary, time.monotonic()
-        if boundary is not None and boundary.over(self._uncommitted, now + self._answer_seconds):
-            self._try(lambda: self._commit(source))
-        elif now < self._not_before:
-            self._stopping.wait(min(0.2, self._not_before - now))
+        if boundary is not None and boundary.is_reached(self._uncommitted, now + self._answer_seconds):
+            self._attempt(lambda: self._commit(source))
+        elif now < self._retry_at:
+            self._stopping.wait(min(0.2, self._retry_at - now))
         else:
-            self._try(lambda: self._next(source))
+            self._attempt(lambda: self._deliver_next(source))
 
-    def _next(self, source: Source | PollingSource) -> None:
-        """The next batch, if there is one."""
-        did = self._poll(source) if isinstance(source, PollingSource) else self._batch(source)
+    def _deliver_next(self, source: Source | PollingSource) -> None:
+        """Deliver the next batch, if there is one."""
+        delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
         self._failures = self._expiries = 0
         self._reports.trouble(None)
         if self._spark is not None:
             self._spark.attend()
-        if did:
+        if delivered:
             self._idle_backoff.reset()
         else:
             self._stopping.wait(self._idle_backoff.wait())
 
-    def _try(self, work: Callable[[], None]) -> None:
+    def _attempt(self, work: Callable[[], None]) -> None:
         try:
             work()
         except Superseded:
             raise
-        except _AGAIN as e:
-            self._failed(e)
+        except _RETRIED as e:
+            self._handle_failure(e)
 
-    def _look(self) -> None:
-        """Now and then: fencing tells a task that it was superseded only when it commits, and at least once never."""
-        if time.monotonic() < self._next_look:
+    def _check_fence(self) -> None:
+        """Check from time to time: fencing stops a task only when it commits, and never one that delivers at least once."""
+        if time.monotonic() < self._next_fence_check:
             return
         try:
             self._fence.look(self._writer)
         except Superseded:
             raise
-        except ConnectError as e:  # no reason to stop what can go on
-            log.debug("Cannot look for a newer life: %s", e)
-        self._next_look = time.monotonic() + _LOOK_SECONDS
+        except ConnectError as e:  # no reason to stop: the next commit is fenced if it must be
+            log.debug("Cannot look for a newer incarnation: %s", e)
+        self._next_fence_check = time.monotonic() + _FENCE_CHECK_SECONDS
 
-    def _batch(self, source: Source) -> bool:
-        start = self._reached()
-        end = self._answer(lambda: source.latest_offsets(start, self._batch_size.limits))
+    def _deliver_batch(self, source: Source) -> bool:
+        start = self._position()
+        end = self._timed(lambda: source.latest_offsets(start, self._batch_size.limits))
         changed = _changed(start, end)
         if not changed:
             self._batch_size.done(0, 0, 0.0)
             return False
         parts = source.partitions(start, cast("Offsets", end))
-        self._check_cover(parts, changed)
+        self._check_coverage(parts, changed)
         begun = time.monotonic()
         if self._worth_spark(parts):
-            self._unknown = True  # several transactions
+            self._outcome_unknown = True  # several transactions
             summary = self._on_spark(parts)
             self._delivered(source, changed, summary, begun, on_spark=True)
         else:
@@ -182,17 +183,17 @@ class SourceTask:
             self._delivered(source, changed, summary, begun)
         return True
 
-    def _poll(self, source: PollingSource) -> bool:
-        """One batch of a source that knows its offsets only while it reads: always here, in one transaction."""
+    def _deliver_poll(self, source: PollingSource) -> bool:
+        """Deliver a batch of a source that knows its offsets only while it reads: in the driver, in one transaction."""
         reached: dict[SourcePartition, Offset | None] = {}
         trouble: list[RetriableError] = []
-        reading = source.read(self._reached(), self._batch_size.limits)
-        first = self._answer(lambda: next(reading, None))
+        reading = source.read(self._position(), self._batch_size.limits)
+        first = self._timed(lambda: next(reading, None))
         if first is None:
             self._batch_size.done(0, 0, 0.0)
             return False
         summary, begun = Summary(), time.monotonic()
-        bound = self._bound(begun)
+        boundary = self._poll_boundary(begun)
 
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
             try:
@@ -200,9 +201,9 @@ class SourceTask:
                     LOOP.turned()
                     yield records
                     reached.update(offsets)
-                    if bound is not None and bound.reached(summary, told=bool(offsets) or not len(records)):
+                    if boundary is not None and boundary.is_reached(summary, has_offsets=bool(offsets) or not len(records)):
                         return
-            except RetriableError as e:  # what came before it is delivered
+            except RetriableError as e:  # the portions before it are delivered
                 trouble.append(e)
 
         try:
@@ -215,22 +216,21 @@ class SourceTask:
             raise trouble[0]
         return True
 
-    def _answer(self, ask: Callable[[], T]) -> T:
-        """What the source says; the next time it may take as long."""
+    def _timed(self, ask: Callable[[], T]) -> T:
+        """Ask the source, and measure how long it takes to answer."""
         begun = time.monotonic()
         answer = ask()
         self._answer_seconds = max(time.monotonic() - begun, self._answer_seconds / 2)
         return answer
 
-    def _bound(self, begun: float) -> PollBound | None:
-        """Where a batch ends whose source does not end it."""
+    def _poll_boundary(self, begun: float) -> PollBatchBoundary | None:
         context, since = self._context, self._uncommitted.since if self._uncommitted.batches else begun
-        return (
-            PollBound(self._batch_size.limits, since + context.transaction_timeout / 2) if context.repeatable else None
-        )
+        if not context.repeatable:
+            return None
+        return PollBatchBoundary(self._batch_size.limits, since + context.transaction_timeout / 2)
 
-    def _reached(self) -> Offsets:
-        """Up to where the source was read."""
+    def _position(self) -> Offsets:
+        """The source offsets after the last batch that was delivered."""
         return updated(self._stored.offsets, self._uncommitted.offsets)
 
     def _delivered(
@@ -249,19 +249,19 @@ class SourceTask:
             self._commit(source, on_spark=on_spark)
 
     def _commit(self, source: Source | PollingSource, *, on_spark: bool = False) -> None:
-        """Make visible what is delivered; workers of Spark have done that with their parts."""
+        """Commit what is delivered; Spark's workers have committed their records."""
         done = self._uncommitted
         if not done.batches:
             return
-        self._unknown = True
-        # Workers of Spark have written the offsets of their parts, unless these belong into another topic, too.
+        self._outcome_unknown = True
+        # Spark's workers have written the offsets of their parts, but not into a second offsets topic.
         entries = self._stored.entries(done.offsets) if self._store.writes or not on_spark else ()
         if not on_spark:
             self._process.commit(entries, done.summary)
         self._store.delivered(entries)
         self._stored.advance(done.offsets)
-        self._uncommitted, self._unknown = Uncommitted(), False
-        self._losses = 0
+        self._uncommitted, self._outcome_unknown = Uncommitted(), False
+        self._worker_losses = 0
         self._reports.active(done.summary.topics)
         self._reports.batch(done.summary, seconds=done.seconds, on_spark=on_spark)
         source.commit(dict(self._stored.offsets))
@@ -278,7 +278,7 @@ class SourceTask:
         assert self._spark is not None
         timeout = self._context.batch_timeout
         incarnation = None if self._transactional_fence is None else self._transactional_fence.current
-        # One transaction for each worker, not for each part: there may be thousands. At least once it carries no offsets.
+        # One transaction for each worker, not for each part: there may be thousands. At least once carries no offsets.
         work = [(p, () if incarnation is None else self._stored.entries(p.offsets)) for p in parts]
         payloads = [worker.payload(self._context, incarnation, g) for g in dealt_evenly(work, self._spark.cores)]
         total = Summary()
@@ -287,7 +287,7 @@ class SourceTask:
         return total
 
     def _recover(self, *, first: bool = False) -> None:
-        """Fence, then read the offsets."""
+        """Fence earlier producers, then read the offsets."""
         if self._transactional_fence is not None:
             self._process.drop_producer()
             if first:
@@ -298,48 +298,48 @@ class SourceTask:
         elif first:
             self._fence.begin(self._writer)
         self._stored = self._store.load()
-        self._uncommitted, self._unknown = Uncommitted(), False
+        self._uncommitted, self._outcome_unknown = Uncommitted(), False
 
-    def _failed(self, error: ConnectError) -> None:
-        """A batch that may be tried again, after a while; where its outcome is unknown, rule 4 before that."""
+    def _handle_failure(self, error: ConnectError) -> None:
+        """Wait before the batch is tried again; if its outcome is unknown, recover first (rule 4 of `incarnation`)."""
         self._failures += 1
         given = error.retry_after if isinstance(error, RetriableError) else None
         seconds = given or BATCH_BACKOFF.pause(self._failures)
-        if not (self._unknown or self._process.void):
+        if not (self._outcome_unknown or self._process.void):
             log.warning("Trying again in %.1f s: %s", seconds, error)
             self._reports.trouble(str(error))
-            self._not_before = time.monotonic() + seconds
+            self._retry_at = time.monotonic() + seconds
             return
         if isinstance(error, WorkerLost):
-            self._losses += 1
-            if self._losses >= self._context.batch_attempts:
-                raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
+            self._worker_losses += 1
+            if self._worker_losses >= self._context.batch_attempts:
+                raise ConnectError(f"{error} ({self._worker_losses} times; {error.advice})") from error
         if isinstance(error, TransactionExpired) and self._batch_size.scale <= 0:
             self._expiries += 1
-            if self._expiries >= _EXPIRIES:
-                raise self._does_not_fit(error) from error
+            if self._expiries >= _MOST_EXPIRIES:
+                raise self._transaction_too_long(error) from error
         self._batch_size.failed(isolating=self._process.isolating)
         log.warning("Batch not delivered, planning it again: %s", error)
         self._reports.trouble(str(error))
-        self._rest(seconds)
+        self._wait(seconds)
         if not self._stopping.is_set():
             self._until_done(self._recover)
             if isinstance(error, Fenced) and not self._stopping.is_set():
-                self._tell_of_a_stranger()
+                self._report_foreign_producer()
 
-    def _tell_of_a_stranger(self) -> None:
-        """The task was fenced, and recovery has read no record of a later incarnation."""
+    def _report_foreign_producer(self) -> None:
+        """Report that the task was fenced although recovery has read no record of a later incarnation."""
         spec, group, own = self._context.spec, self._context.worker.group_id, self._context.ids.driver
         text = (
-            f"A producer that is no later life of this task took its transactional id {own} (or one of its workers', "
-            f"{own}/<slot>), or the brokers had forgotten it. Where a Kafka Connect worker with group.id {group} still runs "
+            f"A producer that is no later incarnation of this task took its transactional id {own} (or one of its workers', "
+            f"{own}/<slot>), or the brokers had forgotten it. If a Kafka Connect worker with group.id {group} still runs "
             f"connector {spec.connector}, stop it there: each shuts the other out. Nothing is lost or doubled; this task "
             f"has taken the id back and goes on."
         )
         log.warning("%s", text)
         self._reports.trouble(text)
 
-    def _does_not_fit(self, error: TransactionExpired) -> ConnectError:
+    def _transaction_too_long(self, error: TransactionExpired) -> ConnectError:
         limits, plugin = self._batch_size.limits, self._context.spec.plugins["connector"].alias
         return ConnectError(
             f"Batches do not fit into a transaction, {self._expiries} times in a row: {error}. {plugin} was asked for "
@@ -349,18 +349,18 @@ class SourceTask:
             f"delivery.guarantee=at-least-once, which has no such limit."
         )
 
-    def _rest(self, seconds: float) -> None:
+    def _wait(self, seconds: float) -> None:
         rest(seconds, stopping=self._stopping, paused=self._paused)
 
     def _until_done(self, work: Callable[[], None]) -> None:
-        until_done(work, passing=_AGAIN, stopping=self._stopping, reports=self._reports)
+        until_done(work, passing=_RETRIED, stopping=self._stopping, reports=self._reports)
 
     def _pause(self, source: Source | PollingSource) -> None:
-        self._try(lambda: self._commit(source))
+        self._attempt(lambda: self._commit(source))
         self._report_state()
         while self._paused.is_set() and not self._stopping.is_set():
             LOOP.turned()
-            self._look()
+            self._check_fence()
             self._stopping.wait(0.2)
         if not self._stopping.is_set():
             self._report_state()
@@ -368,8 +368,8 @@ class SourceTask:
     def _report_state(self) -> None:
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
 
-    def _check_cover(self, parts: Sequence[InputPartition], changed: OffsetUpdates) -> None:
-        """A plugin's mistake here would lose or double records: refuse it."""
+    def _check_coverage(self, parts: Sequence[InputPartition], changed: OffsetUpdates) -> None:
+        """Check that the parts cover the new offsets; a plugin's mistake here would lose or double records."""
         seen: set[SourcePartition] = set()
         for part in parts:
             twice = seen.intersection(part.offsets)

@@ -6,12 +6,12 @@ from itertools import pairwise
 import pytest
 
 from penstock import ConnectError, DataError, RetriableError
+from penstock_runtime.pipeline.dead_letters import context_headers
 from penstock_runtime.pipeline.record_errors import (
     ErrorPolicy,
     Failure,
     RetryWithToleranceOperator,
     Stage,
-    context_headers,
     describe,
     fatal,
 )
