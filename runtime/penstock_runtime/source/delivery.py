@@ -1,4 +1,4 @@
-"""The fused stage of a source: read, transform, convert, deliver, in one place, for the driver and Spark's workers alike."""
+"""The whole path of a source's records: read, transform, convert, produce. It runs in the driver and in Spark's workers."""
 
 import logging
 import time
@@ -28,14 +28,14 @@ __all__ = ["Delivery", "Port"]
 log = logging.getLogger(__name__)
 
 PRODUCE_CLASS: Final = "org.apache.kafka.connect.runtime.WorkerSourceTask"
-"""The class that Connect names for records that the producer refuses."""
+"""The class that Kafka Connect gives for records that the producer refuses."""
 
 
 class Port(Protocol):
-    """Where converted records go: a transaction, or a plain producer."""
+    """Takes converted records: a transaction, or a producer without transactions."""
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
-        """Give records; those that the client refuses come back."""
+        """Send records; return those that the client refuses."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Delivery:
 
     Attributes:
         task: `<connector>-<task>`, for messages.
-        steps, converters, policy: what happens to each record.
-        forbidden: the offsets topic, which records must not go to when exactly once.
-        create_topics: sees that topics are there before records go to them; None leaves that to the brokers.
-        bury_alone: writes the dead letter of a record that fails the task, and waits until Kafka has it: outside of the
-            transaction, of which nothing will show.
-        redact: takes secrets out of what a plugin said, for the dead letter queue.
+        steps, converters, policy: applied to each record.
+        forbidden: the offsets topic, to which no record may go with exactly once.
+        create_topics: creates missing topics before records are sent; None: the brokers do that.
+        bury_alone: writes the dead letter of the record that fails the task and waits until Kafka has it; without the
+            transaction, which is aborted.
+        redact: masks secrets in texts of plugins, for the dead letter queue.
         stopping: ends retries and long portions.
     """
 
@@ -68,10 +68,10 @@ class Delivery:
         """Send every record of these portions, in order.
 
         Args:
-            portions: from the reader; read as they are needed.
-            port: takes the records; whether they arrive is its own affair.
-            summary: counts what happens.
-            where: what is read, to begin messages with.
+            portions: from the reader, one at a time.
+            port: takes the records, and knows whether they arrive.
+            summary: counts records, failures and times.
+            where: the source, for messages.
 
         Raises:
             ConnectError: a record failed and `errors.tolerance` is `none`, or a failure that is never tolerated.
@@ -84,14 +84,14 @@ class Delivery:
             read = clock()
             summary.add_time("read", read - started)
             operator = RetryWithToleranceOperator(self.policy, self.stopping)
-            # What is told of a failed record is the record as it was read, so that no stage may write into it.
-            given = batch.replace(owned=False) if self._tells_records and batch.owned else batch
-            transformed = chain.transform(self.steps, given, operator)
-            changed = clock()
+            # Dead letters and log lines show a failed record as it was read, so no stage may write into it.
+            original = batch.replace(owned=False) if self._shows_records and batch.owned else batch
+            transformed = chain.transform(self.steps, original, operator)
+            transformed_at = clock()
             outgoing = convert_outgoing(self.converters, transformed, operator)
             converted = clock()
-            summary.add_time("transform", changed - read)
-            summary.add_time("convert", converted - changed)
+            summary.add_time("transform", transformed_at - read)
+            summary.add_time("convert", converted - transformed_at)
             summary.read += batch.length
             summary.retries += operator.retries
             summary.dropped += batch.length - outgoing.length - len(operator.failures)
@@ -99,18 +99,18 @@ class Delivery:
             if failures and not self.policy.tolerate:
                 self._fail(failures, batch, where)
             if outgoing.length:
-                self._open(outgoing)
+                self._check_topics(outgoing)
                 refused = port.send(outgoing)
                 failures = [*failures, *(self._refusal(r, outgoing) for r in refused)]
                 summary.written += outgoing.length - len(refused)
                 summary.bytes += outgoing.size()
-                summary.wrote_to(_taken(outgoing, refused))
+                summary.wrote_to(_written_topics(outgoing, refused))
             if failures:
-                self._settle(failures, batch, port, summary, where)
+                self._tolerate(failures, batch, port, summary, where)
             started = clock()
             summary.add_time("deliver", started - converted)
 
-    def _settle(
+    def _tolerate(
         self, failures: Sequence[Failure], batch: RecordBatch, port: Port, summary: Summary, where: str
     ) -> None:
         if not self.policy.tolerate:
@@ -127,7 +127,7 @@ class Delivery:
         record, task = batch.record(row), f"{self.connector}-{self.task}"
         place = f"topic '{record.topic}'" + ("" if record.partition is None else f" partition {record.partition}")
         error = fatal(worst, where=f"record {row} of a portion of {where} for {place}", task=task)
-        # Kafka Connect reports what its operator runs; what the producer refuses it does not, unless it is tolerated.
+        # Kafka Connect logs failures of transforms and converters; a record that the producer refuses only if tolerated.
         if worst.stage is not Stage.KAFKA_PRODUCE:
             if self.policy.log:
                 log.error("%s", error_line(worst, task, self._detail(record)))
@@ -135,24 +135,24 @@ class Delivery:
         raise error
 
     @property
-    def _tells_records(self) -> bool:
+    def _shows_records(self) -> bool:
         return self.policy.dead_letter_topic is not None or self.policy.log_messages
 
     def _bury_last(self, failure: Failure, record: Record) -> None:
-        """The record that fails the task is a dead letter too, as in Kafka Connect."""
+        """Write the record that fails the task to the dead letter queue too, as Kafka Connect does."""
         letter = self._letter(failure, record)
         if letter is None or self.bury_alone is None:
             return
         try:
             self.bury_alone(letter)
-        except ConnectError as e:  # the task fails anyway, and for another reason
+        except ConnectError as e:  # the task fails anyway, for the first reason
             log.warning("The record that fails the task is not in the dead letter queue '%s': %s", letter.topic, e)
 
     def _detail(self, record: Record) -> str:
-        return f", where source record is = {_shown(record)}" if self.policy.log_messages else ""
+        return f", where source record is = {_source_record_text(record)}" if self.policy.log_messages else ""
 
     def _letter(self, failure: Failure, record: Record) -> Outgoing | None:
-        """The dead letter of a record: what the source gave, since it has no bytes of Kafka."""
+        """The dead letter of a record: as the source gave it, because it was never in Kafka."""
         if self.policy.dead_letter_topic is None:
             return None
         failed = FailedRecord(
@@ -163,14 +163,14 @@ class Delivery:
         return dead_letter(failed, failure, self.policy, self.redact)
 
     def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> None:
-        """Write a failed record to the dead letter queue, with the records of its own batch."""
+        """Write a failed record to the dead letter queue, in the transaction of its batch."""
         letter = self._letter(failure, record)
         if letter is None:
             return
         refused = port.send(letter)
         summary.dead_letters += 1
         summary.dead_letters_lost += len(refused)
-        for r in refused:  # too large: it would be so for ever, and the outside still has the record
+        for r in refused:  # it is too large, which no retry changes; the outside system still has the record
             summary.logged += 1
             summary.log.append(
                 f"A failed record for topic '{record.topic}' is passed over and not in the dead letter queue "
@@ -180,8 +180,8 @@ class Delivery:
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:
         return Failure(outgoing.positions[refused.row], Stage.KAFKA_PRODUCE, PRODUCE_CLASS, refused.error)
 
-    def _open(self, outgoing: Outgoing) -> None:
-        """See that these records may go, and can go, to their topics."""
+    def _check_topics(self, outgoing: Outgoing) -> None:
+        """Check that these records may go to their topics, and that the topics exist."""
         topics = set(outgoing.topic) if isinstance(outgoing.topic, list) else {outgoing.topic}
         if self.forbidden in topics:
             raise ConnectError(
@@ -192,7 +192,7 @@ class Delivery:
             self.create_topics(topics)
 
 
-def _taken(outgoing: Outgoing, refused: Sequence[Refused]) -> list[str]:
+def _written_topics(outgoing: Outgoing, refused: Sequence[Refused]) -> list[str]:
     """The topics of the records that were not refused."""
     if not isinstance(outgoing.topic, list):
         return [outgoing.topic] if len(refused) < outgoing.length else []
@@ -201,7 +201,7 @@ def _taken(outgoing: Outgoing, refused: Sequence[Refused]) -> list[str]:
 
 
 def _raw(value: Any) -> bytes | None:
-    """A value that no converter took, readable: bytes as they are, all else as text."""
+    """A value without a converter: bytes as they are, everything else as text."""
     if value is None or isinstance(value, bytes):
         return value
     return (value if isinstance(value, str) else repr(value)).encode("utf-8", "replace")
@@ -211,7 +211,7 @@ def _raw_headers(record: Record) -> list[tuple[str, bytes | None]]:
     return [(h.name, _raw(h.value)) for h in record.headers]
 
 
-def _shown(record: Record) -> str:
+def _source_record_text(record: Record) -> str:
     return (
         f"SourceRecord{{topic='{record.topic}', kafkaPartition={record.partition}, key={record.key!r}, "
         f"value={record.value!r}, timestamp={record.timestamp}}}"

@@ -1,8 +1,8 @@
 """Where a source's offsets are kept: the worker's offsets topic, and the connector's own before it (KIP-618).
 
-Exactly once, offsets travel in the transaction and so live on the cluster that the connector writes to; the worker's topic
-gets them afterwards, as in Kafka Connect. Reading merges both, the connector's own value first. (4.3.1 forgets the
-worker's value instead, and so loses the position of a connector that is given a topic of its own.)
+With exactly once, source offsets are part of the transaction, so they are on the cluster that the connector writes to; the
+worker's topic gets them afterwards, as in Kafka Connect. Reading merges both; the connector's own value wins. (Kafka Connect
+4.3.1 ignores the worker's value, so a connector that is given an offsets topic of its own loses its position.)
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class OffsetStore:
         self._own: StatusWriter | None = None
 
     def load(self) -> StoredOffsets:
-        """Everything that is known of this connector.
+        """Read all source offsets of this connector.
 
         Raises:
             RetriableError, ConnectError: as `penstock_kafka.compacted_reader.read_to_end`.
@@ -43,11 +43,11 @@ class OffsetStore:
 
     @property
     def writes(self) -> bool:
-        """Whether some of what is delivered has offsets that no transaction carries."""
+        """Whether this task writes offsets outside of a transaction."""
         return self._context.own_offsets or not self._context.exactly_once
 
     def delivered(self, entries: Sequence[Entry]) -> None:
-        """Write what the transaction did not carry, once the records are there.
+        """Write the offsets that are not part of the transaction, after the records are in Kafka.
 
         Raises:
             RetriableError, ConnectError: as `StatusWriter.write`.
@@ -63,6 +63,6 @@ class OffsetStore:
             self._shared.write(context.worker.offset_storage_topic, entries)
 
     def close(self) -> None:
-        """Let go of the connection that is its own."""
+        """Close the connection of this object; `writer` belongs to the caller."""
         if self._own is not None:
             self._own.close()

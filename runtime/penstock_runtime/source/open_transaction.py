@@ -1,4 +1,4 @@
-"""A transaction of one producer that begins with the first record: a batch that reads nothing begins none."""
+"""A producer's transaction that begins with the first record, so that a batch without records begins none."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ __all__ = ["OpenTransaction"]
 
 
 class OpenTransaction:
-    """From the first `send` to `commit`; then the next one. After an error it is of no more use.
+    """Each transaction of a producer lasts from the first `send` to `commit`. After an error, this object cannot be used.
 
     Attributes:
-        sent: how many portions the producer was given, in all transactions.
-        void: one failed, or its outcome is unknown: the producer must be fenced before another writes.
+        sent: number of portions that the producer was given, in all transactions.
+        void: a transaction failed, or its outcome is not known; the producer must be fenced before another one writes.
     """
 
     def __init__(self, producer: TransactionalProducer, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,22 +27,22 @@ class OpenTransaction:
         self.void = False
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
-        """Add records, and begin where that was not done; as `TransactionalProducer.send`.
+        """Send records as `TransactionalProducer.send`; begin a transaction before the first ones.
 
         Raises:
-            TransactionExpired: the brokers have ended it, or will, since it has been open for too long.
+            TransactionExpired: the transaction was open for too long, and the brokers have ended it or will end it.
         """
         if self._since is None:
             self._producer.begin()
             self._since = self._clock()
-        elif self._expired:  # what would be sent now could only be aborted
+        elif self._expired:  # records that are sent now would be aborted
             raise TransactionExpired(self._too_long())
         self.sent += 1
         with self._expiring():
             return self._producer.send(outgoing)
 
     def commit(self) -> None:
-        """Make what was sent visible; nothing where nothing was. Raises as `TransactionalProducer.commit`, and `send`."""
+        """Commit the transaction, if one is open. Raises as `TransactionalProducer.commit`, and TransactionExpired."""
         if self._since is None:
             return
         with self._expiring():
@@ -50,7 +50,7 @@ class OpenTransaction:
         self._since = None
 
     def abandon(self) -> None:
-        """Abort when that is possible; the producer is not used again."""
+        """Abort the transaction if that is possible; the producer is not used again."""
         self.void = True
         with suppress(Exception):
             self._producer.abort()

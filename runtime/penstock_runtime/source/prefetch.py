@@ -1,4 +1,4 @@
-"""Reading ahead: the next portion is read while the one before is transformed and delivered."""
+"""Reads the next portion while the one before is transformed and delivered."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ __all__ = ["ReadingThread"]
 
 T = TypeVar("T")
 _PORTIONS: Final = 2
-"""How many portions may wait: enough to hide a pause of either side, little enough to bound memory."""
+"""Portions that may wait: enough to cover pauses of reading and of delivering, and few enough to bound memory."""
 
 
 class _End:
@@ -19,31 +19,31 @@ class _End:
 
 
 class ReadingThread(Generic[T]):
-    """One thread that does all reading of a process, one iterator after the other.
+    """The one thread that reads in a process, one iterator after the other.
 
-    Always the same thread, so that a reader may hold what belongs to a thread (a database connection, say).
+    It is always the same thread, because a reader may hold an object of one thread, such as a database connection.
     """
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reading")
-        self._give_up: Callable[[], None] = lambda: None
+        self._abandon: Callable[[], None] = lambda: None
 
     def ahead(self, read: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """The items of `read()`, which is called and iterated in the reading thread.
+        """Iterate over `read()`, which is called and iterated in the reading thread.
 
-        Raises what it raises, after the items before it. An iteration that is given up ends the reading after the item
-        that is being read.
+        Raises what `read()` raises, after the items before that. When the caller abandons the iteration, the reading ends
+        after the present item.
         """
         items: SimpleQueue[T | _End] = SimpleQueue()
         room = threading.Semaphore(_PORTIONS)
-        given_up = threading.Event()
+        abandoned = threading.Event()
 
         def pump() -> None:
             end = _End()
             try:
                 for item in read():
                     room.acquire()
-                    if given_up.is_set():
+                    if abandoned.is_set():
                         return
                     items.put(item)
             except BaseException as e:  # noqa: BLE001 (raised where the items are taken)
@@ -51,13 +51,13 @@ class ReadingThread(Generic[T]):
             finally:
                 items.put(end)
 
-        def give_up() -> None:
-            given_up.set()
+        def abandon() -> None:
+            abandoned.set()
             room.release()
 
-        # An iterator that an exception's traceback still holds would never be closed, and the thread wait for ever.
-        self._give_up()
-        self._give_up = give_up
+        # An abandoned iterator that a traceback still refers to is not closed; without this, the thread would wait forever.
+        self._abandon()
+        self._abandon = abandon
         future = self._executor.submit(pump)
         try:
             while True:
@@ -69,14 +69,14 @@ class ReadingThread(Generic[T]):
                 room.release()
                 yield item
         finally:
-            give_up()
+            abandon()
             future.cancel()
 
     def do(self, work: Callable[[], None]) -> None:
-        """Do something in the reading thread, after the item that it reads now, and wait for it."""
-        self._give_up()
+        """Run `work` in the reading thread after the item that it reads now, and wait until it is done."""
+        self._abandon()
         self._executor.submit(work).result()
 
     def close(self) -> None:
-        """Let the thread end."""
+        """End the thread."""
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
 """A process that delivers a source's records: the driver, or one of Spark's Python workers.
 
-It owns one transactional id, keeps its producer, reader and chain from batch to batch, and follows rule 3 of
-`incarnation`: after each `init_transactions` it looks whether it may still write.
+It owns one transactional id and keeps its producer, reader and chain from batch to batch. It follows rule 3 of
+`incarnation`: after each `init_transactions` it checks whether it may still write.
 """
 
 import time
@@ -30,19 +30,20 @@ __all__ = ["SourceProcess", "Work"]
 
 Portions = Iterable[RecordBatch | Sequence[Record]]
 Work = tuple[InputPartition, Sequence[Entry]]
-"""A part of a batch, and the offset records that go with it."""
+"""A part of a batch, and the records of its source offsets."""
 
 
 class SourceProcess:
-    """One process's end of a source task.
+    """What a source task keeps in one process.
 
     Args:
         settings: how to connect.
-        delivery: the chain.
-        reader: makes the task half of the source; called once, when it is first needed.
-        read_ahead: read in a thread of its own (`SourceConnector.read_ahead`).
-        offsets_topic: the topic that offsets are written to.
-        transactional_id: this process's id; None delivers at least once.
+        delivery: the configured chain.
+        reader: makes the source's reader; called once, when the reader is first needed.
+        read_ahead: read in a second thread (`SourceConnector.read_ahead`).
+        offsets_topic: where the transaction's source offsets are written.
+        transactional_id: of this process; None: it delivers at least once.
+        client_id: as brokers see it.
     """
 
     def __init__(
@@ -71,11 +72,11 @@ class SourceProcess:
         self._incarnation: Incarnation | None = None
 
     def take_over(self, fence: TaskFence) -> None:
-        """Make the producer for this incarnation and fence, unless it is there: rule 3.
+        """Make the producer of this incarnation and fence, unless it exists already (rule 3 of `incarnation`).
 
         Raises:
             Superseded: a newer incarnation exists.
-            RetriableError, ConnectError: Kafka is away, or refuses.
+            RetriableError, ConnectError: Kafka does not answer, or refuses.
         """
         if self._id is None or (self._producer is not None and self._incarnation == fence.current):
             return
@@ -87,7 +88,7 @@ class SourceProcess:
         self._incarnation = fence.current
 
     def deliver_batch(self, work: Sequence[Work], *, where: str) -> Summary:
-        """Deliver these parts and their offsets: in one transaction when exactly once, else the records only.
+        """Deliver these parts and their offsets in one transaction; at least once, deliver the records alone.
 
         Raises: as `add` and `commit`.
         """
@@ -97,27 +98,27 @@ class SourceProcess:
         return summary
 
     def add(self, parts: Sequence[InputPartition], summary: Summary, *, where: str) -> None:
-        """Deliver these parts: into the open transaction, or into one that begins with the first record.
+        """Deliver these parts into the open transaction, or into a new one that begins with the first record.
 
-        At least once their records are in Kafka on return. `summary` counts them as they go.
+        At least once, the records are in Kafka on return. `summary` counts them meanwhile.
 
         Raises:
-            Fenced, TransactionAborted, RetriableError: nothing is known; fence and plan again. Unless `void` is false: then
-                nothing of these parts was sent, and what was added before stands.
-            ConnectError: the task fails; nothing of the transaction shows.
+            Fenced, TransactionAborted, RetriableError: the outcome is not known; fence and plan again. If `void` is false,
+                nothing of these parts was sent, and the open transaction with the parts before is still good.
+            ConnectError: the task fails; no reader sees anything of the transaction.
         """
         self._add(map(self._read, parts), summary, where)
 
     def add_read(self, portions: Portions, summary: Summary, *, where: str) -> None:
-        """The same for records that are read here."""
+        """As `add`, for records that the caller reads."""
         self._add([record_batches(portions)], summary, where)
 
     def commit(self, entries: Sequence[Entry], summary: Summary) -> None:
-        """End the transaction with these offset records; nothing is to be done at least once.
+        """Add these offset records to the transaction and commit it. At least once, do nothing.
 
         Raises:
-            Fenced, TransactionAborted, RetriableError: the outcome is unknown; fence and plan again.
-            ConnectError: the task fails; nothing of the transaction shows.
+            Fenced, TransactionAborted, RetriableError: the outcome is not known; fence and plan again.
+            ConnectError: the task fails; no reader sees anything of the transaction.
         """
         if self._id is None:
             return
@@ -135,32 +136,32 @@ class SourceProcess:
 
     @property
     def void(self) -> bool:
-        """Whether a transaction failed or its outcome is unknown: nothing is written before `take_over`."""
+        """Whether a transaction failed or its outcome is not known: nothing may be written before `take_over`."""
         return self._id is not None and (self._transaction is None or self._transaction.void)
 
     @property
     def isolating(self) -> bool:
-        """Whether records that Kafka refused are looked for.
+        """Whether the records that Kafka refuses are being searched for.
 
-        Then a transaction ends with each batch: one that went on would be void again for each one that comes meanwhile.
+        Then each batch has a transaction of its own, because each refused record makes the whole transaction void.
         """
         return self._refusals.isolating
 
     @property
     def reader(self) -> PartitionReader:
-        """The task half, made when first asked for."""
+        """The source's reader; it is made at the first use."""
         if self._reader is None:
             self._reader = self._make_reader()
         return self._reader
 
     def drop_producer(self) -> None:
-        """Let the producer go, its transaction with it."""
+        """Close the producer; its transaction ends with it."""
         producer, self._producer, self._transaction, self._incarnation = self._producer, None, None, None
         if producer is not None:
             producer.close()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close reader and producers."""
         with suppress(Exception):
             if self._reading is not None:
                 self._reading.do(self._close_reader)
@@ -168,7 +169,7 @@ class SourceProcess:
             else:
                 self._close_reader()
         self.drop_producer()
-        self._drop_plain()
+        self._drop_plain_producer()
 
     def _writable(self) -> OpenTransaction:
         if self._transaction is None or self._transaction.void:
@@ -177,9 +178,9 @@ class SourceProcess:
 
     def _add(self, parts: Iterable[Iterator[RecordBatch]], summary: Summary, where: str) -> None:
         if self._id is None:
-            with self._plainly():
+            with self._dropping_plain_producer():
                 for portions in parts:
-                    self._deliver_plainly(portions, summary, where)
+                    self._deliver_without_transaction(portions, summary, where)
                 self._flush(summary)
             return
         transaction = self._writable()
@@ -205,21 +206,21 @@ class SourceProcess:
             self._reader.close()
 
     @contextmanager
-    def _plainly(self) -> Iterator[None]:
-        """After a failure another producer goes on: this one may be beyond use, and holds records that come again."""
+    def _dropping_plain_producer(self) -> Iterator[None]:
+        """Drop the producer after a failure: it may be unusable, and it holds records that will be sent again."""
         try:
             yield
         except BaseException:
-            self._drop_plain()
+            self._drop_plain_producer()
             raise
 
-    def _drop_plain(self) -> None:
+    def _drop_plain_producer(self) -> None:
         plain, self._plain = self._plain, None
         if plain is not None:
             with suppress(Exception):
                 plain.close()
 
-    def _deliver_plainly(self, portions: Iterator[RecordBatch], summary: Summary, where: str) -> None:
+    def _deliver_without_transaction(self, portions: Iterator[RecordBatch], summary: Summary, where: str) -> None:
         if self._plain is None:
             self._plain = PlainProducer(self._settings, client_id=self._client_id, refusals=self._refusals)
         self._delivery.run_stage(portions, self._plain, summary, where=where)

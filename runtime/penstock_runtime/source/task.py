@@ -201,7 +201,9 @@ class SourceTask:
                     LOOP.turned()
                     yield records
                     reached.update(offsets)
-                    if boundary is not None and boundary.is_reached(summary, has_offsets=bool(offsets) or not len(records)):
+                    if boundary is not None and boundary.is_reached(
+                        summary, has_offsets=bool(offsets) or not len(records)
+                    ):
                         return
             except RetriableError as e:  # the portions before it are delivered
                 trouble.append(e)
