@@ -1,1 +1,1 @@
-"""A Connector's life: gather what is live, decide (pure), apply."""
+"""Reconciles a Connector: observe, decide (pure), apply."""

@@ -9,7 +9,7 @@ from penstock_operator.connector.decide.api_failures import reported_verdict
 from penstock_operator.connector.decide.decision import CreateJob, Decision, soonest
 from penstock_operator.connector.kafka_writes import remove_records, write_claim, write_control, write_states
 from penstock_operator.connector.kubernetes_writes import delete_plan, save_plan, write_finalizer, write_status
-from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.pod_writes import (
     create_pod,
@@ -18,7 +18,7 @@ from penstock_operator.connector.pod_writes import (
     name_of_pod,
     refusal_of_pod,
 )
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.context import Context
 from penstock_operator.errors import NotYet, OperatorError, Refused
 from penstock_operator.queue.key import Key
@@ -35,14 +35,14 @@ class Applied:
     """What became of a decision.
 
     Attributes:
-        again: look again after so many seconds; 0: at once, None: when something happens.
+        requeue_after: look again after so many seconds; 0: at once, None: when something happens.
         created: how many pods.
         queued: a job pod waits for a slot.
         is_gone: the Connector is no more, or another one has its name.
         failed: what the API server did not do with one pod or more, while all the rest was done; None: nothing.
     """
 
-    again: float | None = None
+    requeue_after: float | None = None
     created: int = 0
     queued: bool = False
     is_gone: bool = False
@@ -50,8 +50,8 @@ class Applied:
 
 
 async def apply(
-    document: Mapping[str, Any], observed: Observation, decision: Decision, maker: Maker, context: Context,
-    remembered: Remembered,
+    document: Mapping[str, Any], observed: Observation, decision: Decision, manifests: PodManifests, context: Context,
+    cached: CachedConnector,
 ) -> Applied:  # fmt: skip
     """Carry a decision out. What fails with one pod keeps no other one from being deleted or created.
 
@@ -59,9 +59,9 @@ async def apply(
         document: the Connector, as it was observed.
         observed: what the decision rests on.
         decision: to carry out.
-        maker: of the manifests.
+        manifests: renders pods and what they read.
         context: the API server, Kafka and the release.
-        remembered: of the Connector; refusals and failures of single objects are kept there.
+        cached: of the Connector; refusals and failures of single objects are kept there.
 
     Raises:
         OperatorError: the API server did not do as asked; what is left is decided again.
@@ -69,24 +69,24 @@ async def apply(
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)
     states_again = await write_states(observed, decision, context)
-    reported = replace(decision, verdict=reported_verdict(decision.verdict, remembered.trouble.verdict))
+    reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
     for plan in decision.save:
-        if not await save_plan(key, plan, observed, decision, maker, context, remembered):
+        if not await save_plan(key, plan, observed, decision, manifests, context, cached):
             return Applied(0.0)  # decided once more, without that plan
     written = await write_status(document, observed, reported, context)
     if written is None:
         return Applied(0.0, is_gone=True)
     if decision.finalizer is not None and not await write_finalizer(written, key, decision.finalizer, context):
         return Applied(0.0)  # the Connector was changed meanwhile
-    failures = _Failures(remembered.failing)
+    failures = _Failures(cached.failed_writes)
     for pod in failures.ordered(decision.delete, lambda p: p.name):
         with failures.of(pod.name):
             await delete_pod(key, pod, context)
-    created, queued, refused = await _create_pods(key, observed, decision, maker, context, remembered, failures)
+    created, queued, refused = await _create_pods(key, observed, decision, manifests, context, cached, failures)
     for plan_hash in failures.ordered(decision.drop, str):
         with failures.of(plan_hash):
             await delete_plan(key, plan_hash, context)
-    remembered.failing = failures.names
+    cached.failed_writes = failures.names
     if decision.claim:
         await write_claim(document, observed, decision, context)
     control_again = records_again = None
@@ -96,12 +96,12 @@ async def apply(
         records_again = await remove_records(observed.connector.connect_name, context)
     # With a plan that is kept now, or a pod that was refused, another decision follows at once.
     at_once = 0.0 if decision.save or refused else None
-    again = soonest(at_once, states_again, control_again, records_again)
-    return Applied(again, created, queued, failed=failures.first)
+    requeue_after = soonest(at_once, states_again, control_again, records_again)
+    return Applied(requeue_after, created, queued, failed=failures.first)
 
 
 async def _create_pods(
-    key: Key, observed: Observation, decision: Decision, maker: Maker, context: Context, remembered: Remembered,
+    key: Key, observed: Observation, decision: Decision, manifests: PodManifests, context: Context, cached: CachedConnector,
     failures: "_Failures",
 ) -> tuple[int, bool, bool]:  # fmt: skip
     """How many pods were created, whether one waits for a job slot, and whether one was refused."""
@@ -110,14 +110,14 @@ async def _create_pods(
         name = name_of_pod(key.name, creation)
         with failures.of(name):
             try:
-                if await create_pod(key, creation, observed, maker, context):
+                if await create_pod(key, creation, observed, manifests, context):
                     created += 1
-                    remembered.refusals.pop(name, None)
+                    cached.refusals.pop(name, None)
                 else:
                     queued = True
             except Refused as e:
-                remembered.refusals[name] = refusal_of_pod(observed, creation, name, e)
-                remembered.namespace_ends = remembered.namespace_ends or e.namespace_ends
+                cached.refusals[name] = refusal_of_pod(observed, creation, name, e)
+                cached.namespace_ends = cached.namespace_ends or e.namespace_ends
                 is_refused = True
                 if isinstance(creation, CreateJob):  # the next try may go by another name
                     await delete_request(key, creation.name, context)

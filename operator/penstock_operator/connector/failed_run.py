@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock_operator.connector.decide.api_failures import status_with_trouble
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
-from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.render.metrics import undecided
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
@@ -20,31 +20,31 @@ log = logging.getLogger(__name__)
 
 
 async def report_failure(
-    key: Key, document: Mapping[str, Any], remembered: Remembered, error: OperatorError, context: Context
+    key: Key, document: Mapping[str, Any], cached: CachedConnector, error: OperatorError, context: Context
 ) -> None:
     """Report the failure in the status and as an Event, once for each cause and generation. Raises nothing.
 
     Args:
         key: the Connector's.
         document: the Connector, as the run read it.
-        remembered: from earlier runs for this Connector.
+        cached: from earlier runs for this Connector.
         error: why the run failed.
         context: the API server and the metrics.
     """
     if isinstance(error, Refused) and error.namespace_ends:
-        remembered.namespace_ends = True  # the next run reports that
+        cached.namespace_ends = True  # the next run reports that
         return
-    trouble, metadata = remembered.trouble, document["metadata"]
-    trouble.failed(error, context.clock(), looking=remembered.looking)
-    if trouble.verdict is None or remembered.run_by:  # the status is another operator's memory
+    trouble, metadata = cached.trouble, document["metadata"]
+    trouble.failed(error, context.clock(), looking=cached.undecided)
+    if trouble.verdict is None or cached.run_by:  # the status is another operator's memory
         return
     context.metrics.connector(key, undecided(document))
     reported = trouble.verdict, metadata["generation"]
-    if remembered.reported == reported:
+    if cached.reported_trouble == reported:
         return
     try:
-        await _write(key, metadata["uid"], remembered, context)
-        remembered.reported = reported
+        await _write(key, metadata["uid"], cached, context)
+        cached.reported_trouble = reported
     except OperatorError as e:
         log.info("The status of %s does not say so: %s", key, e)
     try:
@@ -56,12 +56,12 @@ async def report_failure(
         log.debug("No Event for %s: %s", key, e)
 
 
-async def _write(key: Key, uid: str, remembered: Remembered, context: Context) -> None:
+async def _write(key: Key, uid: str, cached: CachedConnector, context: Context) -> None:
     """Add the trouble to the status as it is now: the run may have written it before it failed."""
     now = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
-    if now is None or now["metadata"]["uid"] != uid or remembered.trouble.verdict is None:
+    if now is None or now["metadata"]["uid"] != uid or cached.trouble.verdict is None:
         return
-    status = status_with_trouble(now, remembered.trouble.verdict, context.clock())
+    status = status_with_trouble(now, cached.trouble.verdict, context.clock())
     if status is not None:
         await context.run(
             context.kube.apply_status, CONNECTOR, key.namespace, key.name, status, uid=uid, manager=STATUS_MANAGER,

@@ -9,7 +9,7 @@ from penstock_operator.connector import plans
 from penstock_operator.connector.decide.api_failures import cause
 from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.decide.refused_pods import after, of_plan
-from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.events import events_between
@@ -22,7 +22,7 @@ from penstock_operator.connector.render.names import (
     plan_name,
     request_name,
 )
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.connector.render.status import connector_status, is_unchanged
 from penstock_operator.context import Context
 from penstock_operator.errors import Conflict, Refused
@@ -80,15 +80,15 @@ async def write_finalizer(document: Mapping[str, Any], key: Key, wanted: bool, c
 
 
 async def save_plan(
-    key: Key, plan: Plan, observed: Observation, decision: Decision, maker: Maker, context: Context,
-    remembered: Remembered,
+    key: Key, plan: Plan, observed: Observation, decision: Decision, manifests: PodManifests, context: Context,
+    cached: CachedConnector,
 ) -> bool:  # fmt: skip
     """Keep a plan in a ConfigMap; False: it is refused, and tasks go on with the last plan until the next try.
 
     Raises:
         OperatorError: the API server did not do as asked, or refused a plan before it was time for the next try.
     """
-    manifest, name = plans.manifest(plan, maker.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
+    manifest, name = plans.manifest(plan, manifests.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
     before = observed.refusals.get(name)
     try:
         try:
@@ -106,12 +106,12 @@ async def save_plan(
             raise
         reason, remedy = cause(e)
         text = f"its plan cannot be kept: {e.answer if isinstance(e, Refused) and e.answer else e}"
-        remembered.refusals[name] = after(
+        cached.refusals[name] = after(
             before, reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
             generation=observed.connector.metadata.generation,
         )  # fmt: skip
         return False
-    remembered.refusals.pop(name, None)
+    cached.refusals.pop(name, None)
     return True
 
 

@@ -12,9 +12,9 @@ from penstock_operator.connector.status_fields import in_status, read, without_e
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
 
-__all__ = ["EXPECTED", "Handled", "JobMemory", "Memory", "TaskMemory", "last_restart"]
+__all__ = ["EXPECTED_RESTARTS", "HandledRequest", "JobMemory", "Memory", "TaskMemory", "last_restart"]
 
-EXPECTED: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
+EXPECTED_RESTARTS: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
 """Reasons for which the operator itself ends a pod; such an end is no loss."""
 
 
@@ -56,14 +56,14 @@ class TaskMemory:
         since: when the state began.
         incarnation: of the present pod; raised before the pod is created.
         pod, pod_uid: of the present incarnation; the uid is empty until the pod was seen.
-        over: the incarnation has ended, and `retry_at` says what follows.
+        has_ended: the incarnation has ended, and `retry_at` says what follows.
         restarts: how often it was started again after a failure or a loss.
         failures, losses, unavailable: ends in a row: by its own fault, by the infrastructure, since a service was away.
-        retry_at: when the next incarnation may start; None with `over`: not by itself.
+        retry_at: when the next incarnation may start; None with `has_ended`: not by itself.
         reason: why it does not run, in one word.
         message: the same in a sentence without secrets.
         trace: of the last failure.
-        life: the hash of what the present pod was made from.
+        pod_hash: the hash of what the present pod was made from.
         started: when the container of the present pod started.
         versions: of its plugins, by the property that names each.
     """
@@ -74,7 +74,7 @@ class TaskMemory:
     incarnation: int = 0
     pod: str = ""
     pod_uid: str = ""
-    over: bool = False
+    has_ended: bool = field(default=False, metadata=in_status(name="over"))
     restarts: int = 0
     failures: int = 0
     losses: int = 0
@@ -83,7 +83,7 @@ class TaskMemory:
     reason: str = ""
     message: str = ""
     trace: str | None = None
-    life: str = ""
+    pod_hash: str = field(default="", metadata=in_status(name="life"))
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
     versions: Mapping[str, str] = field(default_factory=dict, metadata=in_status(read=_by_place, write=_grouped))
 
@@ -105,7 +105,7 @@ class JobMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class HandledRequest:
     """An action that an annotation asked for, once per token."""
 
     action: str
@@ -115,7 +115,7 @@ class Handled:
     at: float = 0.0
 
 
-def last_restart(handled: Sequence[Handled]) -> Handled | None:
+def last_restart(handled: Sequence[HandledRequest]) -> HandledRequest | None:
     """The last request that restarted the whole connector."""
     return next((h for h in reversed(handled) if h.action == "restart" and h.result == "Succeeded"), None)
 
@@ -147,8 +147,8 @@ class Memory:
     refused: str = ""
     refusal: tuple[str, ...] = ()
     job: JobMemory = JobMemory()
-    handled: tuple[Handled, ...] = ()
-    offsets: tuple[Handled, ...] = ()
+    handled: tuple[HandledRequest, ...] = ()
+    offsets: tuple[HandledRequest, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
     own: str = ""
@@ -186,8 +186,8 @@ class Memory:
             refusal=tuple(plan.get("problems") or ()),
             tasks={t["id"]: read(TaskMemory, t) for t in status.get("tasks") or ()},
             job=read(JobMemory, status.get("job") or {}),
-            handled=tuple(read(Handled, a) for a in status.get("restartActions") or ()),
-            offsets=tuple(read(Handled, a) for a in status.get("offsetsActions") or ()),
+            handled=tuple(read(HandledRequest, a) for a in status.get("restartActions") or ()),
+            offsets=tuple(read(HandledRequest, a) for a in status.get("offsetsActions") or ()),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
             rollout=read(RolloutRestart, status["rollout"]) if status.get("rollout") else None,

@@ -19,7 +19,7 @@ from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.settings import Resources, Settings
 
-__all__ = ["LifeOf", "Plan", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]
+__all__ = ["Plan", "PodHashOf", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]
 
 _PLAN_KEY: Final = "plan.json"
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
@@ -157,8 +157,8 @@ class Plan:
         return {place: ref.version for place, ref in self.tasks[task].plugins.items()}
 
 
-LifeOf = Callable[[Plan, int], str]
-"""The hash of everything that the pod of a plan's task is made from (`render.pod_manifests.Maker.life`)."""
+PodHashOf = Callable[[Plan, int], str]
+"""The hash of everything that the pod of a plan's task is made from (`render.pod_hash`)."""
 
 
 def due(asked_for: str, shape: Shape) -> str:

@@ -12,7 +12,7 @@ from penstock_operator.connector.kubernetes_writes import put_config_map
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Pod
 from penstock_operator.connector.render.names import OPERATOR_LABEL, UID_LABEL, label, pod_name, request_name
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
@@ -23,7 +23,7 @@ __all__ = ["create_pod", "delete_pod", "delete_request", "name_of_pod", "refusal
 
 
 async def create_pod(
-    key: Key, creation: CreateJob | CreateTask, observed: Observation, maker: Maker, context: Context
+    key: Key, creation: CreateJob | CreateTask, observed: Observation, manifests: PodManifests, context: Context
 ) -> bool:
     """Create a pod, and a job pod's request before it; False: there is no slot for this job pod.
 
@@ -32,18 +32,18 @@ async def create_pod(
         Refused: also where a pod that is not this Connector's has its name.
     """
     if isinstance(creation, CreateTask):
-        snapshot = context.status.snapshot(maker.connector.connect_name, creation.task)
-        manifest = maker.task(
+        snapshot = context.status.snapshot(manifests.connector.connect_name, creation.task)
+        manifest = manifests.task(
             creation.plan, creation.task, creation.incarnation, creation.standing, creation.state, snapshot
         )
-        await _create(key, manifest, maker, context)
+        await _create(key, manifest, manifests, context)
         return True
     with context.job_slots.making(f"{key.namespace}/{creation.name}", key, urgent=observed.is_urgent) as has_slot:
         if has_slot:
-            request = maker.request(creation.name, _request(creation, observed.owner, maker, context))
+            request = manifests.request(creation.name, _request(creation, observed.owner, manifests, context))
             await put_config_map(key, request, context)
-            manifest = maker.job(creation.name, creation.action, creation.key, creation.plan, plain=creation.plain)
-            await _create(key, manifest, maker, context)
+            manifest = manifests.job(creation.name, creation.action, creation.key, creation.plan, plain=creation.plain)
+            await _create(key, manifest, manifests, context)
         return has_slot
 
 
@@ -75,11 +75,11 @@ def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name
     return after(
         observed.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
         generation=observed.connector.metadata.generation,
-        life="" if isinstance(creation, CreateJob) else creation.life,
+        pod_hash="" if isinstance(creation, CreateJob) else creation.pod_hash,
     )  # fmt: skip
 
 
-async def _create(key: Key, manifest: Mapping[str, Any], maker: Maker, context: Context) -> None:
+async def _create(key: Key, manifest: Mapping[str, Any], manifests: PodManifests, context: Context) -> None:
     if await context.run(context.kube.create, manifest) is not None:
         return
     name = manifest["metadata"]["name"]
@@ -87,7 +87,7 @@ async def _create(key: Key, manifest: Mapping[str, Any], maker: Maker, context: 
     if present is None:
         return
     owner = label(present, UID_LABEL), label(present, OPERATOR_LABEL)
-    if owner != (maker.connector.metadata.uid, maker.operator):  # else it was created a moment ago
+    if owner != (manifests.connector.metadata.uid, manifests.operator):  # else it was created a moment ago
         raise Refused(
             f"Creating pod {name}",
             answer=f"a pod of the name {name} is there that is not this Connector's; remove it",
@@ -95,12 +95,12 @@ async def _create(key: Key, manifest: Mapping[str, Any], maker: Maker, context: 
         )
 
 
-def _request(creation: CreateJob, owner: str, maker: Maker, context: Context) -> JobRequest:
+def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: Context) -> JobRequest:
     task = None
     if creation.action is Action.PREPARE and creation.plan is not None:
         task = creation.plan.tasks[0]
     return JobRequest(
-        action=creation.action, id=creation.key, connector=maker.document(), worker=dict(context.settings.worker),
-        secrets_dir=SECRETS_DIR if maker.shape.secrets or maker.shape_of(creation.plan).secrets else None,
-        prepare=creation.prepare, task=task, status=context.status.snapshot(maker.connector.connect_name), owner=owner,
+        action=creation.action, id=creation.key, connector=manifests.document(), worker=dict(context.settings.worker),
+        secrets_dir=SECRETS_DIR if manifests.shape.secrets or manifests.shape_of(creation.plan).secrets else None,
+        prepare=creation.prepare, task=task, status=context.status.snapshot(manifests.connector.connect_name), owner=owner,
     )  # fmt: skip

@@ -19,13 +19,13 @@ from penstock_operator.connector.decide.template_policy import with_template_pol
 from penstock_operator.connector.failed_run import report_failure
 from penstock_operator.connector.kafka_writes import remove_records_of_deleted
 from penstock_operator.connector.observe import gather
-from penstock_operator.connector.observe.connector_cache import Remembered
-from penstock_operator.connector.observe.name_ownership import left_behind
+from penstock_operator.connector.observe.connector_cache import CachedConnector
+from penstock_operator.connector.observe.name_lookup import left_behind
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.plan_cache import PlanCache
 from penstock_operator.connector.render.metrics import figures, undecided
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.connector.withdrawal import NamespaceEnd, end_of, leave, release_finalizer
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unforeseen
@@ -50,7 +50,7 @@ class Reconciler:
     """
 
     def __init__(self) -> None:
-        self._remembered: dict[Key, Remembered] = {}
+        self._cache: dict[Key, CachedConnector] = {}
         self._plans = PlanCache()
         self._trouble = KafkaTrouble()
 
@@ -69,8 +69,8 @@ class Reconciler:
             context.rollout.revert(key)
             raise
         finally:
-            remembered = self._remembered.get(key)
-            if remembered is None or not remembered.queued:
+            cached = self._cache.get(key)
+            if cached is None or not cached.queued:
                 context.job_slots.withdraw(key)
 
     async def _rounds(self, key: Key, context: Context) -> float | None:
@@ -78,47 +78,49 @@ class Reconciler:
             document = await self._document(key, context)
             if document is None:
                 return await self._gone(key, context)
-            remembered = self._of(key, document["metadata"]["uid"])
-            remembered.queued = False
+            cached = self._of(key, document["metadata"]["uid"])
+            cached.queued = False
             try:
-                again = await self._once(key, context, document, remembered)
+                requeue_after = await self._once(key, context, document, cached)
             except OperatorError as e:
                 if not (isinstance(e, Refused) and await release_finalizer(document, context, e)):
-                    await report_failure(key, document, remembered, e, context)
+                    await report_failure(key, document, cached, e, context)
                     raise
-                again = 0.0
+                requeue_after = 0.0
             except Exception:
-                await report_failure(key, document, remembered, Unforeseen(), context)
+                await report_failure(key, document, cached, Unforeseen(), context)
                 raise
             except asyncio.CancelledError:  # it took too long
                 context.metrics.connector(key, undecided(document))
                 raise
             else:
-                if remembered.trouble.passed():  # and the status still reports it
-                    remembered.reported, again = None, 0.0
-            if again is None or again > 0:
-                remembered.restless = 0
-                return again
-        remembered.restless += 1  # runs that ask for the next one again and again come more and more seldom
-        return 0.0 if remembered.restless == 1 else RECONCILE_BACKOFF.pause(remembered.restless - 1)
+                if cached.trouble.passed():  # and the status still reports it
+                    cached.reported_trouble, requeue_after = None, 0.0
+            if requeue_after is None or requeue_after > 0:
+                cached.immediate_runs = 0
+                return requeue_after
+        cached.immediate_runs += 1  # runs that ask for the next one again and again come more and more seldom
+        return 0.0 if cached.immediate_runs == 1 else RECONCILE_BACKOFF.pause(cached.immediate_runs - 1)
 
     async def _document(self, key: Key, context: Context) -> dict[str, Any] | None:
         try:
             return await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
         except OperatorError as e:
-            if (remembered := self._remembered.get(key)) is not None:
-                remembered.trouble.failed(e, context.clock(), looking=True)
-                if remembered.trouble.verdict is not None:
+            if (cached := self._cache.get(key)) is not None:
+                cached.trouble.failed(e, context.clock(), looking=True)
+                if cached.trouble.verdict is not None:
                     context.metrics.not_ready(key)
             raise
 
-    def _of(self, key: Key, uid: str) -> Remembered:
-        remembered = self._remembered.get(key)
-        if remembered is None or remembered.uid != uid:
-            remembered = self._remembered[key] = Remembered(uid)
-        return remembered
+    def _of(self, key: Key, uid: str) -> CachedConnector:
+        cached = self._cache.get(key)
+        if cached is None or cached.uid != uid:
+            cached = self._cache[key] = CachedConnector(uid)
+        return cached
 
-    async def _once(self, key: Key, context: Context, document: dict[str, Any], remembered: Remembered) -> float | None:
+    async def _once(
+        self, key: Key, context: Context, document: dict[str, Any], cached: CachedConnector
+    ) -> float | None:
         try:
             connector = Connector.draft(document)
         except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
@@ -130,50 +132,50 @@ class Reconciler:
             connector = connector.model_copy(update={"metadata": metadata})
         connector = with_template_policy(connector, context.settings)
         trouble, trouble_lasts_in = self._trouble.lasting(context.status.trouble, context.clock())
-        remembered.looking = True
-        observed = await gather.observe(connector, document, context, remembered, trouble, self._plans)
-        remembered.looking = False
+        cached.undecided = True
+        observed = await gather.observe(connector, document, context, cached, trouble, self._plans)
+        cached.undecided = False
         if observed.run_by:
             context.rollout.update(key, None)
             context.metrics.forget(key)
             return await leave(document, observed, context)
-        maker = Maker(connector, context.settings, observed.shape)
+        manifests = PodManifests(connector, context.settings, observed.shape)
         # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
-        decision = decide(replace(observed, permission=context.rollout.permission(key)), maker.life)
+        decision = decide(replace(observed, permission=context.rollout.permission(key)), manifests.pod_hash)
         context.rollout.update(key, decision.rollout)
         unseen = not context.status.exists and context.status.trouble is None
         # Another release may have made the topic this moment, and claimed the name in it.
         if unseen and _fences(decision) and await context.run(context.status.look):
             return 0.0
-        applied = await apply(document, observed, decision, maker, context, remembered)
+        applied = await apply(document, observed, decision, manifests, context, cached)
         if applied.is_gone:
             return 0.0
-        self._keep_count(key, observed, decision, applied, context, remembered)
+        self._keep_count(key, observed, decision, applied, context, cached)
         if decision.queued or applied.queued:
-            remembered.queued = True
+            cached.queued = True
             context.job_slots.wait(key, urgent=observed.is_urgent)
         if applied.failed is not None:
             raise applied.failed
-        return soonest(decision.again, applied.again, trouble_lasts_in)
+        return soonest(decision.requeue_after, applied.requeue_after, trouble_lasts_in)
 
     def _keep_count(
         self, key: Key, observed: Observation, decision: Decision, applied: Applied, context: Context,
-        remembered: Remembered,
+        cached: CachedConnector,
     ) -> None:  # fmt: skip
         """Of the Connector for the metrics, and of its pods, since one that is gone leaves room in a quota."""
-        reported = replace(decision, verdict=reported_verdict(decision.verdict, remembered.trouble.verdict))
+        reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))
         pods = (*observed.task_pods, *observed.job_pods)
-        before, remembered.living = remembered.living, sum(p.phase is not Phase.ENDED for p in pods) + applied.created
-        if remembered.living < before:
+        before, cached.pod_count = cached.pod_count, sum(p.phase is not Phase.ENDED for p in pods) + applied.created
+        if cached.pod_count < before:
             self._try_refused_by_quota(key, context)
 
     def _try_refused_by_quota(self, key: Key, context: Context) -> None:
         """A pod of the namespace has gone, and no other came in its place: what a quota refused there may be tried."""
         for other in {key, *context.connectors.of_namespace(key.namespace)}:
-            remembered = self._remembered.get(other)
-            if remembered is not None and any(r.reason == Reason.QUOTA_EXCEEDED for r in remembered.refusals.values()):
-                remembered.refusals = with_room(remembered.refusals, context.clock())
+            cached = self._cache.get(other)
+            if cached is not None and any(r.reason == Reason.QUOTA_EXCEEDED for r in cached.refusals.values()):
+                cached.refusals = with_room(cached.refusals, context.clock())
                 context.wake(other)
 
     async def _gone(self, key: Key, context: Context) -> float | None:
@@ -190,8 +192,8 @@ class Reconciler:
             has_pods = end is NamespaceEnd.UNDER_WAY
         if has_pods:
             return _PODS_LEAVE
-        await remove_records_of_deleted(left_behind(context, key, self._remembered.get(key, Remembered())), context)
-        self._remembered.pop(key, None)
+        await remove_records_of_deleted(left_behind(context, key, self._cache.get(key, CachedConnector())), context)
+        self._cache.pop(key, None)
         self._plans.drop(key)
         context.connectors.forget(key)
         self._try_refused_by_quota(key, context)

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock_model.connect.variables import SECRET_REFERENCE
 from penstock_model.resources.connector import default_connect_name
-from penstock_operator.connector.observe.connect_names import Age, age_of
+from penstock_operator.connector.decide.name_ownership import Age, age_of
 from penstock_operator.queue.key import Key
 
 __all__ = ["ConnectorIndex"]

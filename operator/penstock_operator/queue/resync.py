@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from penstock_operator.connector.observe.connect_names import is_claim_of
+from penstock_operator.connector.decide.name_ownership import is_claim_of
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key

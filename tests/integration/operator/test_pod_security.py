@@ -11,7 +11,7 @@ from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.template_policy import refusals
 from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
 
 from ..cluster_api.api import Api, ApiRefused
@@ -44,7 +44,7 @@ def test_every_control_is_refused_here_exactly_where_kubernetes_refuses_it(api: 
     plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
     for control in CONTROLS:
         connector = _connector(control.template, name)
-        maker = Maker(connector, settings, Shape.of(settings, ()))
+        maker = PodManifests(connector, settings, Shape.of(settings, ()))
         pod = maker.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
         pod["spec"]["serviceAccountName"] = "default"
         try:

@@ -18,7 +18,7 @@ from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.template_policy import refusals
 from penstock_operator.connector.decide.unsupported_fields import ACTIONS, UNSUPPORTED, unsupported_fields
 from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
 
 from .connector.world.plugins import tasks_of
@@ -139,8 +139,8 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
         assert refusals(made, settings) == ()
         answer = tasks_of(1)
         plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
-        maker = Maker(made, settings, Shape.of(settings, ()))
-        return maker.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+        manifests = PodManifests(made, settings, Shape.of(settings, ()))
+        return manifests.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
 
     assert pod({name: value}) != pod({})
 

@@ -10,13 +10,13 @@ from typing import Final
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.config_check import valid
 from penstock_operator.connector.decide.decision import StepOutcome
-from penstock_operator.connector.decide.held_template import life_of_present_pods
+from penstock_operator.connector.decide.held_template import hashes_of_present_pods
 from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.decide.tasks import run_tasks
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase
 from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plans import LifeOf, Plan
+from penstock_operator.connector.plans import Plan, PodHashOf
 from penstock_operator.connector.render.conditions import Kind, Pending
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType, Reason
@@ -31,12 +31,14 @@ _IMAGE_UNAVAILABLE: Final = frozenset(
 )  # fmt: skip
 
 
-def adopt_and_run(observed: Observation, life: LifeOf, restarts: RestartRequests, planning: StepOutcome) -> StepOutcome:
+def adopt_and_run(
+    observed: Observation, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
+) -> StepOutcome:
     """What follows for the tasks, of the plan that they are to have now.
 
     Args:
         observed: with the memory as it was before planning.
-        life: what a task's pod must be made from.
+        pod_hash: what a task's pod must be made from.
         restarts: what annotations ask for.
         planning: its plan is for what is asked now; None: there is none yet.
     """
@@ -47,21 +49,21 @@ def adopt_and_run(observed: Observation, life: LifeOf, restarts: RestartRequests
     is_checked = planning.config.valid is not None or observed.memory.job.attempts > 0
     # What was changed together is done together: the template waits while the plan that belongs to it is first made.
     waits = plan is None and is_own and not is_checked
-    tasks_life = life_of_present_pods(observed) if restarts.all or waits else life
+    task_pod_hash = hashes_of_present_pods(observed) if restarts.all or waits else pod_hash
     restarts = replace(restarts, later=restarts.later or waits)
 
     def run(
         chosen: Plan, adopted: Plan | None, before: StepOutcome, rollout: RolloutRestart | None = None
     ) -> StepOutcome:
         memory = observed.memory if adopted is None else _with_adopted(observed, adopted, rollout)
-        return run_tasks(replace(observed, memory=memory), chosen, tasks_life, restarts, before)
+        return run_tasks(replace(observed, memory=memory), chosen, task_pod_hash, restarts, before)
 
     if last is None or not goes_on:
         chosen = plan or last
         return planning.then() if chosen is None else run(chosen, plan, planning)
     if plan is None:
         return run(last, None, planning if is_own else _with_last_valid(observed, last, planning))
-    if plan.hash == last.hash or is_own or not _ends_pods(last, plan, life):
+    if plan.hash == last.hash or is_own or not _ends_pods(last, plan, pod_hash):
         return run(plan, plan, planning, None if is_own else observed.memory.rollout)
     if _images_unavailable(observed):  # there is nothing left to go on with
         return run(plan, plan, planning, RolloutRestart(observed.release, observed.now, counts=False))
@@ -73,7 +75,7 @@ def adopt_and_run(observed: Observation, life: LifeOf, restarts: RestartRequests
     return run(plan, plan, planning, RolloutRestart(observed.release, observed.now, counts))
 
 
-def rollout_progress(observed: Observation, life: LifeOf, tasks: StepOutcome) -> StepOutcome:
+def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutcome) -> StepOutcome:
     """The outcome with the progress of a restart for a change of the release."""
     record, now, limits = tasks.memory.rollout, observed.now, observed.rollout
     # Something else is asked for by now, perhaps what was before: a worker's Secret is no part of `release`.
@@ -81,7 +83,7 @@ def rollout_progress(observed: Observation, life: LifeOf, tasks: StepOutcome) ->
         record = None
     if record is not None and observed.connector.spec.state is not State.RUNNING:
         record = replace(record, counts=False)
-    ready_since, replaced = _ready_since(observed, tasks), _is_replaced(tasks, life)
+    ready_since, replaced = _ready_since(observed, tasks), _is_replaced(tasks, pod_hash)
     taken = progress_of(record, ready_since=ready_since, replaced=replaced, now=now, limits=limits)
     until = taken.until
     if record is not None and taken.phase is RolloutPhase.RESTING:
@@ -94,7 +96,7 @@ def rollout_progress(observed: Observation, life: LifeOf, tasks: StepOutcome) ->
         rollout=replace(
             taken, waits=pending is not None and not pending.planning, planning=pending is not None and pending.planning
         ),
-        again=None if until is None else max(until - now, 0.1),
+        requeue_after=None if until is None else max(until - now, 0.1),
     )
 
 
@@ -114,11 +116,11 @@ def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -
     return planning.then(config=valid(observed, last), pending=Pending(planning.verdict.reason, text, planning=True))
 
 
-def _ends_pods(last: Plan, plan: Plan, life: LifeOf) -> bool:
+def _ends_pods(last: Plan, plan: Plan, pod_hash: PodHashOf) -> bool:
     """Whether tasks of one plan cannot go on as those of the other."""
     if len(last.tasks) != len(plan.tasks) or last.fence("") != plan.fence(""):
         return True
-    return any(life(last, n) != life(plan, n) for n in range(len(plan.tasks)))
+    return any(pod_hash(last, n) != pod_hash(plan, n) for n in range(len(plan.tasks)))
 
 
 def _images_unavailable(observed: Observation) -> bool:
@@ -142,9 +144,9 @@ def _ready_since(observed: Observation, tasks: StepOutcome) -> float | None:
     return observed.now if since is None else since
 
 
-def _is_replaced(tasks: StepOutcome, life: LifeOf) -> bool:
+def _is_replaced(tasks: StepOutcome, pod_hash: PodHashOf) -> bool:
     """Whether all pods are of the plan that runs, and have started."""
     if tasks.plan is None or tasks.plan.hash != tasks.memory.plan:
         return False
     memories = [tasks.memory.task(n) for n in range(len(tasks.plan.tasks))]
-    return all(t.over or (t.started is not None and t.life == life(tasks.plan, t.id)) for t in memories)
+    return all(t.has_ended or (t.started is not None and t.pod_hash == pod_hash(tasks.plan, t.id)) for t in memories)

@@ -14,8 +14,8 @@ from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.decide.decision import Decision, StepOutcome, soonest, waiting
 from penstock_operator.connector.decide.earlier_release import taken_over
 from penstock_operator.connector.decide.held_template import (
+    hashes_of_present_pods,
     is_template_refused,
-    life_of_present_pods,
     without_new_pods,
 )
 from penstock_operator.connector.decide.plan_step import plan_tasks
@@ -25,7 +25,7 @@ from penstock_operator.connector.decide.teardown import deleting, stopped, witho
 from penstock_operator.connector.decide.unsupported_fields import refused_actions
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import JobMemory
-from penstock_operator.connector.plans import LifeOf
+from penstock_operator.connector.plans import PodHashOf
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.reasons import Reason
 
@@ -36,14 +36,14 @@ _OWNER_LOOK: Final = 10.0
 """Seconds until the next look at a name's owner, whose end no event tells."""
 
 
-def decide(observed: Observation, life: LifeOf) -> Decision:
+def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
     """The decision.
 
     Args:
         observed: gathered live, at one moment.
-        life: what a task's pod must be made from.
+        pod_hash: what a task's pod must be made from.
     """
-    outcomes = _outcomes(observed, life)
+    outcomes = _outcomes(observed, pod_hash)
     last, latest = outcomes[-1], outcomes[::-1]
     memory, finalizer, is_deleted = last.memory, last.finalizer, observed.deleting is not None
     if not is_deleted:
@@ -66,19 +66,19 @@ def decide(observed: Observation, life: LifeOf) -> Decision:
         claim=observed.name_refusal is None and not is_deleted,
         tell=next((o.tell for o in latest if o.tell is not None), None),
         forget=any(o.forget for o in outcomes),
-        again=soonest(*(o.again for o in outcomes)),
+        requeue_after=soonest(*(o.requeue_after for o in outcomes)),
         queued=any(o.queued for o in outcomes),
         rollout=last.rollout,
     )
 
 
-def _outcomes(observed: Observation, life: LifeOf) -> Sequence[StepOutcome]:
+def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
     """The outcome of each step that the Connector's state calls for."""
     if observed.deleting is not None:
         return [deleting(observed)]
     if observed.name_refusal is not None:
         refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name_refusal), "Failed")
-        return [replace(refused, again=_OWNER_LOOK)]
+        return [replace(refused, requeue_after=_OWNER_LOOK)]
     if observed.connector.spec.state is State.STOPPED:
         return [stopped(observed)]
     if observed.namespace_ends:  # nothing can be created there; the Connector goes with it in a moment
@@ -88,17 +88,17 @@ def _outcomes(observed: Observation, life: LifeOf) -> Sequence[StepOutcome]:
     if observed.foreign_pods:
         pods = ", ".join(sorted(observed.foreign_pods))
         message = f"pods of an earlier Connector of this name are still there: {pods}"
-        return [waiting(observed, Reason.WAITING, message, again=_LOOK)]
+        return [waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)]
     if observed.stale_records and observed.kafka_trouble is None:
         message = "records of an earlier Connector of this name are removed"
-        return [waiting(observed, Reason.WAITING, message, again=_LOOK, forget=True)]
+        return [waiting(observed, Reason.WAITING, message, requeue_after=_LOOK, forget=True)]
     if is_template_refused(observed):
         return _with_refused_template(observed)
-    return _running(observed, life)
+    return _running(observed, pod_hash)
 
 
-def _running(observed: Observation, life: LifeOf) -> Sequence[StepOutcome]:
-    observed, earlier_plan = taken_over(observed, life)
+def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
+    observed, earlier_plan = taken_over(observed, pod_hash)
     memory = without_lost_preparation(observed)
     annotations = observed.connector.metadata.annotations
     restarts = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
@@ -107,25 +107,25 @@ def _running(observed: Observation, life: LifeOf) -> Sequence[StepOutcome]:
         memory = replace(memory, job=JobMemory())
     observed = replace(observed, memory=memory)
     planning = plan_tasks(observed)
-    tasks = adopt_and_run(observed, life, restarts, planning)
-    outcomes = [planning, tasks, rollout_progress(observed, life, tasks)]
+    tasks = adopt_and_run(observed, pod_hash, restarts, planning)
+    outcomes = [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
     if earlier_plan is not None:
         outcomes.insert(0, planning.then(save=(earlier_plan,)))
     if restarts.all:  # the next run asks for another plan: no pod is created for this one
         outcomes = [replace(o, create=()) for o in outcomes]
     if restarts.handled:  # planning goes by restarts that status has
-        outcomes[-1] = replace(outcomes[-1], again=0.0)
+        outcomes[-1] = replace(outcomes[-1], requeue_after=0.0)
     return outcomes
 
 
 def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:
     """No pod can be created as the template asks. A restart waits for a template from which pods may be created."""
-    memory, life = observed.memory, life_of_present_pods(observed)
+    memory, pod_hash = observed.memory, hashes_of_present_pods(observed)
     memory = replace(memory, handled=kept_actions(observed.connector.metadata.annotations, memory, ()))
     observed = replace(observed, memory=memory)
     planning = plan_tasks(observed)
     last = planning.plan or observed.plan(memory.plan)
     if last is not None and not observed.is_prepared(last):
         return [planning]  # a set of tasks that is to begin anew waits as it is
-    tasks = without_new_pods(adopt_and_run(observed, life, RestartRequests(later=True), planning))
-    return [planning, tasks, rollout_progress(observed, life, tasks)]
+    tasks = without_new_pods(adopt_and_run(observed, pod_hash, RestartRequests(later=True), planning))
+    return [planning, tasks, rollout_progress(observed, pod_hash, tasks)]

@@ -41,14 +41,14 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True)
 class CreateTask:
-    """A task's pod; `life` is what it is taken to be made from (`task_step.TaskObservation.life`)."""
+    """A task's pod; `pod_hash` is what it is taken to be made from (`task_step.TaskObservation.pod_hash`)."""
 
     plan: Plan
     task: int
     incarnation: int
     standing: Standing
     state: TaskState
-    life: str = ""
+    pod_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class StepOutcome:
     drop: tuple[str, ...] = ()
     tell: TaskState | None = None
     forget: bool = False
-    again: float | None = None
+    requeue_after: float | None = None
     queued: bool = False
     rollout: Progress | None = None
 
@@ -117,7 +117,7 @@ class Decision:
         claim: record in Kafka that the Connector owns its Connect name, as soon as something is written under it.
         tell: the state for a control record to running tasks; None: none is written.
         forget: remove the status topic's records of this Connect name.
-        again: decide again after so many seconds; None: when something happens.
+        requeue_after: decide again after so many seconds; None: when something happens.
         queued: a job pod waits for a slot.
         rollout: the Connector's progress in the rollout of the release; None: it is to have no tasks.
     """
@@ -136,18 +136,18 @@ class Decision:
     claim: bool
     tell: TaskState | None
     forget: bool
-    again: float | None
+    requeue_after: float | None
     queued: bool
     rollout: Progress | None
 
 
 def waiting(
-    observed: Observation, reason: str, message: str, *, again: float | None = None, forget: bool = False
+    observed: Observation, reason: str, message: str, *, requeue_after: float | None = None, forget: bool = False
 ) -> StepOutcome:
     """Something else must come first."""
     return StepOutcome(
         memory=observed.memory, verdict=Verdict(Kind.UNDER_WAY, reason, message), config=known_config(observed),
-        state="Pending", again=again, forget=forget,
+        state="Pending", requeue_after=requeue_after, forget=forget,
     )  # fmt: skip
 
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import TaskPod
 from penstock_operator.connector.observe.secrets import references
-from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
-from penstock_operator.connector.plans import LifeOf, Plan, Shape, due
-from penstock_operator.connector.render.pod_manifests import LIFE_FORM
+from penstock_operator.connector.persisted_state import EXPECTED_RESTARTS, TaskMemory
+from penstock_operator.connector.plans import Plan, PodHashOf, Shape, due
+from penstock_operator.connector.render.pod_hash import POD_HASH_FORM
 
 __all__ = ["taken_over"]
 
 
-def taken_over(observed: Observation, life: LifeOf) -> tuple[Observation, Plan | None]:
+def taken_over(observed: Observation, pod_hash: PodHashOf) -> tuple[Observation, Plan | None]:
     """The observation as this release has it, and a plan to keep."""
     memory = observed.memory
     last = observed.plan(memory.plan)
@@ -32,7 +32,7 @@ def taken_over(observed: Observation, life: LifeOf) -> tuple[Observation, Plan |
         memory = replace(memory, plan=plan.hash, own=own)
         observed = replace(observed, memory=memory, plans=(*observed.plans, plan))
         if is_unchanged:
-            memory = replace(memory, tasks=_with_present_lives(memory.tasks, plan, life))
+            memory = replace(memory, tasks=_with_present_hashes(memory.tasks, plan, pod_hash))
     pods = tuple(_with_present_life(p, memory.tasks) for p in observed.task_pods)
     return replace(observed, memory=memory, task_pods=pods), plan
 
@@ -48,17 +48,17 @@ def _shape(observed: Observation, plan: Plan) -> Shape:
     return replace(observed.shape, image=image, secrets=tuple(sorted(every)))
 
 
-def _with_present_lives(tasks: Mapping[int, TaskMemory], plan: Plan, life: LifeOf) -> dict[int, TaskMemory]:
+def _with_present_hashes(tasks: Mapping[int, TaskMemory], plan: Plan, pod_hash: PodHashOf) -> dict[int, TaskMemory]:
     there = range(len(plan.tasks))
 
     def is_so(task: TaskMemory) -> bool:  # and not about to be replaced when the earlier operator ended
-        return task.id in there and task.life != "" and task.reason not in EXPECTED
+        return task.id in there and task.pod_hash != "" and task.reason not in EXPECTED_RESTARTS
 
-    return {n: replace(t, life=life(plan, n)) if is_so(t) else t for n, t in tasks.items()}
+    return {n: replace(t, pod_hash=pod_hash(plan, n)) if is_so(t) else t for n, t in tasks.items()}
 
 
 def _with_present_life(pod: TaskPod, tasks: Mapping[int, TaskMemory]) -> TaskPod:
     known = tasks.get(pod.task)
-    if pod.life.startswith(LIFE_FORM) or known is None or known.pod_uid != pod.uid:
+    if pod.pod_hash.startswith(POD_HASH_FORM) or known is None or known.pod_uid != pod.uid:
         return pod
-    return replace(pod, life=known.life)
+    return replace(pod, pod_hash=known.pod_hash)

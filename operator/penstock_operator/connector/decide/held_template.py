@@ -9,9 +9,9 @@ from typing import Final
 
 from penstock_operator.connector.decide.decision import CreateTask, StepOutcome
 from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.plans import LifeOf, Plan
+from penstock_operator.connector.plans import Plan, PodHashOf
 
-__all__ = ["is_template_refused", "life_of_present_pods", "without_new_pods"]
+__all__ = ["hashes_of_present_pods", "is_template_refused", "without_new_pods"]
 
 _TEMPLATE: Final = "spec.template"
 
@@ -21,14 +21,14 @@ def is_template_refused(observed: Observation) -> bool:
     return any(f"{p.property}.".startswith(f"{_TEMPLATE}.") for p in observed.connector.reading.problems)
 
 
-def life_of_present_pods(observed: Observation) -> LifeOf:
-    """A `LifeOf` by which no pod is outdated: each task's is that of its latest pod."""
+def hashes_of_present_pods(observed: Observation) -> PodHashOf:
+    """Pod hashes by which no pod is outdated: each task has that of its latest pod."""
 
-    def life(_: Plan, task: int) -> str:
+    def pod_hash(_: Plan, task: int) -> str:
         pods = [p for p in observed.task_pods if p.task == task]
-        return max(pods, key=lambda p: p.incarnation).life if pods else observed.memory.task(task).life
+        return max(pods, key=lambda p: p.incarnation).pod_hash if pods else observed.memory.task(task).pod_hash
 
-    return life
+    return pod_hash
 
 
 def without_new_pods(outcome: StepOutcome) -> StepOutcome:

@@ -46,7 +46,7 @@ class JobObservation:
         slot: whether one more job pod of this connector may live.
         refusal: the API server refused the pod.
         deadline: seconds that a node has to take the pod, and the pod to end from then on.
-        patience: seconds after which a pod that should have ended is taken to be on a node that is away.
+        node_timeout: seconds after which a pod that should have ended is taken to be on a node that is away.
         now: seconds since 1970.
     """
 
@@ -59,7 +59,7 @@ class JobObservation:
     slot: bool
     refusal: Refusal | None
     deadline: float
-    patience: float
+    node_timeout: float
     now: float
 
     @classmethod
@@ -71,7 +71,7 @@ class JobObservation:
         return cls(
             name=name, action=action, key=key, pods=observed.job_pods, answers=observed.answers,
             memory=observed.memory.job, slot=observed.slot, refusal=next(refusals, None),
-            deadline=observed.job_deadline, patience=observed.patience, now=observed.now,
+            deadline=observed.job_deadline, node_timeout=observed.node_timeout, now=observed.now,
         )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ class JobStep:
         create: the name of a pod to create.
         delete: pods to delete.
         reason, message: what is waited for.
-        again: look again after so many seconds; None: when something happens.
+        requeue_after: look again after so many seconds; None: when something happens.
         queued: it waits for a slot.
     """
 
@@ -95,7 +95,7 @@ class JobStep:
     delete: tuple[JobPod, ...] = ()
     reason: str = ""
     message: str = ""
-    again: float | None = None
+    requeue_after: float | None = None
     queued: bool = False
 
 
@@ -107,7 +107,7 @@ def name_of(connector: str, action: Action, key: str, template: Mapping[str, obj
 def step(observed: JobObservation) -> JobStep:
     """The step for a job pod that is needed."""
     pods = [p for p in observed.pods if p.name == observed.name or p.name.startswith(f"{observed.name}-")]
-    away = [p for p in pods if p.given_up(observed.now, observed.patience)]
+    away = [p for p in pods if p.is_on_lost_node(observed.now, observed.node_timeout)]
     pod = next((p for p in sorted(pods, key=lambda p: p.created) if p not in away), None)
     name = pod.name if pod is not None else _free_name(observed.name, {p.name for p in pods})
     others = tuple(p for p in observed.pods if p.name != name and p.leaving is None)
@@ -134,34 +134,34 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
         if observed.refusal is not None:
             reason, message = observed.refusal.reason, observed.refusal.message
             if (left := pause(observed.refusal, observed.now)) > 0:
-                return JobStep(memory, reason=reason, message=message, again=left)
+                return JobStep(memory, reason=reason, message=message, requeue_after=left)
         if memory.retry_at is not None and memory.retry_at > observed.now:
-            return JobStep(memory, reason=reason, message=message, again=memory.retry_at - observed.now)
+            return JobStep(memory, reason=reason, message=message, requeue_after=memory.retry_at - observed.now)
         if not observed.slot:
             if not memory.attempts and observed.refusal is None:
                 message = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
-            return JobStep(memory, None, None, (), reason, message, again=_SLOT_WAIT, queued=True)
+            return JobStep(memory, None, None, (), reason, message, requeue_after=_SLOT_WAIT, queued=True)
         return JobStep(
             memory, None, observed.name, tuple(away), reason, message
         )  # these are deleted already, but not their requests
     if pod.phase is Phase.ENDED:
         return _after_pod_end(observed, pod)
     if pod.leaves_by is not None:
-        left = pod.leaves_by + observed.patience - observed.now
+        left = pod.leaves_by + observed.node_timeout - observed.now
         if not memory.attempts:
             message = f"waits for the end of {pod.name}"
-        return JobStep(memory, None, None, (), reason, message, again=left)
+        return JobStep(memory, None, None, (), reason, message, requeue_after=left)
     left = _deadline(observed, pod) - observed.now
     if left <= 0:
         return replace(_failed_attempt(observed, *_overdue(observed, pod)), delete=(pod,))
-    return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), again=left)
+    return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=left)
 
 
 def _deadline(observed: JobObservation, pod: JobPod) -> float:
     """When the operator deletes the pod: the deadline in the pod itself begins on a node, whose kubelet may be away."""
     if not pod.node:
         return pod.created + observed.deadline
-    return (pod.accepted or pod.created) + observed.deadline + observed.patience
+    return (pod.accepted or pod.created) + observed.deadline + observed.node_timeout
 
 
 def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
@@ -208,8 +208,8 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late_message(pod)
     memory = observed.memory
     if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
-        left = (pod.leaves_by or observed.now) + observed.patience - observed.now
-        return JobStep(memory, reason=memory.reason, message=memory.message, again=left)
+        left = (pod.leaves_by or observed.now) + observed.node_timeout - observed.now
+        return JobStep(memory, reason=memory.reason, message=memory.message, requeue_after=left)
     return replace(_failed_attempt(observed, reason, message), delete=gone)
 
 
@@ -241,4 +241,4 @@ def _failed_attempt(observed: JobObservation, reason: str, message: str) -> JobS
     if reason == Reason.PREPARE_FAILED and attempts > _PREPARE_ATTEMPTS:
         delay = _REFUSED_LONGEST
     memory = JobMemory(observed.memory.key, attempts, observed.now + delay, reason, message)
-    return JobStep(memory, None, None, (), reason, message, again=delay)
+    return JobStep(memory, None, None, (), reason, message, requeue_after=delay)

@@ -34,14 +34,16 @@ def plan_tasks(observed: Observation) -> StepOutcome:
         return _planned(observed, _accepted(observed.memory), stored)
     refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
-        return replace(waiting(observed, refusal.reason, refusal.message, again=left), delete=_plan_jobs(observed))
+        return replace(
+            waiting(observed, refusal.reason, refusal.message, requeue_after=left), delete=_plan_jobs(observed)
+        )
     if (split := observed.split()) is not None:  # the same tasks in pods of another shape: the plugin need not be asked
         plan = split.shaped(observed.shape)
         return _planned(observed, _accepted(observed.memory), plan, save=(plan,))
     if observed.memory.refused == observed.due:
-        again = _UNWATCHED_AGAIN if observed.secrets.names and observed.secrets.hash is None else None
+        requeue_after = _UNWATCHED_AGAIN if observed.secrets.names and observed.secrets.hash is None else None
         jobs = _plan_jobs(observed)
-        outcome = _refused(observed, observed.memory, observed.memory.refusal, delete=jobs, again=again)
+        outcome = _refused(observed, observed.memory, observed.memory.refusal, delete=jobs, requeue_after=requeue_after)
     else:
         outcome = _plan_by_job(observed)
     return _with_missing_secrets(observed, outcome)
@@ -58,14 +60,19 @@ def _planned(
 
 def _refused(
     observed: Observation, memory: Memory, problems: Sequence[str], *, delete: tuple[JobPod, ...],
-    again: float | None = None,
+    requeue_after: float | None = None,
 ) -> StepOutcome:  # fmt: skip
     """The configuration is wrong: a person must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
     rest = "; the tasks go on with the last good configuration" if observed.task_pods else ""
     verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
     return StepOutcome(
-        memory=memory, verdict=verdict, config=invalid(problems), state="Failed", delete=delete, again=again
+        memory=memory,
+        verdict=verdict,
+        config=invalid(problems),
+        state="Failed",
+        delete=delete,
+        requeue_after=requeue_after,
     )
 
 
@@ -83,7 +90,7 @@ def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOu
 
 def _plan_by_job(observed: Observation) -> StepOutcome:
     """A job pod asks the plugin to check the configuration and to split it into tasks."""
-    has_tasks = any(p.lives(observed.now, observed.patience) for p in observed.task_pods)
+    has_tasks = any(p.lives(observed.now, observed.node_timeout) for p in observed.task_pods)
     step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
     memory, answer = replace(observed.memory, job=step.memory), step.answer
     if answer is None:
@@ -107,8 +114,8 @@ def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_
         memory = replace(memory, fence="")
     return StepOutcome(
         memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
-        config=unchecked("is being checked"), state="Pending", create=create, delete=step.delete, again=step.again,
-        queued=step.queued,
+        config=unchecked("is being checked"), state="Pending", create=create, delete=step.delete,
+        requeue_after=step.requeue_after, queued=step.queued,
     )  # fmt: skip
 
 

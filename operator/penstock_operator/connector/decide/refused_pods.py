@@ -28,7 +28,7 @@ class Refusal:
         tries: in a row.
         again_at: seconds since 1970.
         generation: of the Connector when it was tried.
-        life: of a task's pod, what it was taken to be made from when that was decided (`CreateTask.life`).
+        pod_hash: of a task's pod, what it was taken to be made from when that was decided (`CreateTask.pod_hash`).
     """
 
     reason: str
@@ -36,18 +36,20 @@ class Refusal:
     tries: int = 1
     again_at: float = 0.0
     generation: int = 0
-    life: str = ""
+    pod_hash: str = ""
 
 
-def after(before: Refusal | None, reason: str, message: str, *, now: float, generation: int, life: str = "") -> Refusal:
+def after(
+    before: Refusal | None, reason: str, message: str, *, now: float, generation: int, pod_hash: str = ""
+) -> Refusal:
     """The refusal after one more try."""
-    tries = 1 if before is None or (before.generation, before.life) != (generation, life) else before.tries + 1
-    return Refusal(reason, message, tries, now + _BACKOFF.pause(tries), generation, life)
+    tries = 1 if before is None or (before.generation, before.pod_hash) != (generation, pod_hash) else before.tries + 1
+    return Refusal(reason, message, tries, now + _BACKOFF.pause(tries), generation, pod_hash)
 
 
-def pause(refusal: Refusal | None, now: float, life: str = "") -> float:
+def pause(refusal: Refusal | None, now: float, pod_hash: str = "") -> float:
     """Seconds until the pod is tried again; 0: now, also where a task's pod would be made from something else."""
-    if refusal is None or refusal.life != life:
+    if refusal is None or refusal.pod_hash != pod_hash:
         return 0.0
     return max(0.0, refusal.again_at - now)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock_operator.connector.persisted_state import Handled, Memory, last_restart
+from penstock_operator.connector.persisted_state import HandledRequest, Memory, last_restart
 
 __all__ = ["ACTIONS_KEPT", "RestartRequests", "kept_actions", "restart_requests"]
 
@@ -32,7 +32,7 @@ class RestartRequests:
 
     all: bool = False
     tasks: frozenset[int] = field(default_factory=frozenset)
-    handled: tuple[Handled, ...] = ()
+    handled: tuple[HandledRequest, ...] = ()
     later: bool = False
 
 
@@ -61,14 +61,14 @@ def restart_requests(
             everything = True
             what = "Succeeded", "the connector and all of its tasks are restarted"
         elif action == "restart-failed":
-            failed = {t for t in tasks if memory.task(t).over}
+            failed = {t for t in tasks if memory.task(t).has_ended}
             chosen |= failed
             what = "Succeeded", f"restarted: {_list(failed)}" if failed else "no task had failed"
         else:
             numbers, problem = _numbers(rest, tasks)
             chosen |= numbers
             what = ("Refused", problem) if problem else ("Succeeded", f"restarted: {_list(numbers)}")
-        handled.append(Handled(action, token, what[0], what[1], now))
+        handled.append(HandledRequest(action, token, what[0], what[1], now))
     return RestartRequests(everything, frozenset() if everything else frozenset(chosen), tuple(handled))
 
 
@@ -86,7 +86,9 @@ def _list(numbers: Collection[int]) -> str:
     return ", ".join(map(str, sorted(numbers)))
 
 
-def kept_actions(annotations: Mapping[str, str], memory: Memory, handled: Sequence[Handled]) -> tuple[Handled, ...]:
+def kept_actions(
+    annotations: Mapping[str, str], memory: Memory, handled: Sequence[HandledRequest]
+) -> tuple[HandledRequest, ...]:
     """The latest requests, in their order, for the status.
 
     However old, those are kept whose token still stands in an annotation, which would ask for it anew; and the last restart

@@ -17,7 +17,7 @@ from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.refused_pods import Refusal, pause
 from penstock_operator.connector.observe.pod_end import Ended
 from penstock_operator.connector.observe.pod_status import Phase, TaskPod
-from penstock_operator.connector.persisted_state import EXPECTED, TaskMemory
+from penstock_operator.connector.persisted_state import EXPECTED_RESTARTS, TaskMemory
 from penstock_operator.connector.render.names import pod_name
 from penstock_operator.reasons import Reason
 
@@ -42,14 +42,14 @@ class TaskObservation:
         memory: what the status says of it.
         pods: of this task and connector uid, any incarnation.
         report: the task's own, of any incarnation.
-        life: what its pod must be made from.
-        acted: the generation that a report must name to count for the state that is asked for.
+        pod_hash: what its pod must be made from.
+        generation_to_report: the generation that a report must name to count for the state that is asked for.
         policy: `spec.restart`.
-        asked: an annotation asks for a restart of it, for the first time.
-        waits: its restart waits for a plan that is being made, or for a template that is accepted.
-        overtaken: what has fenced it, should it end as superseded; empty: that is not known.
+        restart_requested: an annotation asks for a restart of it, for the first time.
+        restart_waits: its restart waits for a plan that is being made, or for a template that is accepted.
+        fenced_by: what has fenced it, should it end as superseded; empty: that is not known.
         refusal: the API server refused its pod.
-        patience: seconds after its grace period from which on a deleted pod counts as on a node that is away.
+        node_timeout: seconds after its grace period from which on a deleted pod counts as on a node that is away.
         now: seconds since 1970.
     """
 
@@ -57,15 +57,15 @@ class TaskObservation:
     memory: TaskMemory
     pods: Sequence[TaskPod]
     report: Report | None
-    life: str
-    acted: int
+    pod_hash: str
+    generation_to_report: int
     policy: Restart
-    asked: bool
+    restart_requested: bool
     refusal: Refusal | None
-    patience: float
+    node_timeout: float
     now: float
-    waits: bool = False
-    overtaken: str = ""
+    restart_waits: bool = False
+    fenced_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class TaskStep:
         memory: for status.
         create: an incarnation to create a pod for; None: none now.
         delete: pods to delete.
-        again: look again after so many seconds, should nothing happen; None: only when something happens.
+        requeue_after: look again after so many seconds, should nothing happen; None: only when something happens.
     """
 
     memory: TaskMemory
     create: int | None = None
     delete: tuple[TaskPod, ...] = ()
-    again: float | None = None
+    requeue_after: float | None = None
 
 
 def step(observed: TaskObservation) -> TaskStep:
@@ -102,7 +102,13 @@ def _with_pod(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
     if (pod.incarnation, pod.uid) == (memory.incarnation, memory.pod_uid):
         return memory if pod.started is None else replace(memory, started=pod.started)
     return replace(
-        memory, incarnation=pod.incarnation, pod=pod.name, pod_uid=pod.uid, life=pod.life, over=False, started=None
+        memory,
+        incarnation=pod.incarnation,
+        pod=pod.name,
+        pod_uid=pod.uid,
+        pod_hash=pod.pod_hash,
+        has_ended=False,
+        started=None,
     )
 
 
@@ -116,12 +122,12 @@ def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskP
 
 def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
     memory, now = observed.memory, observed.now
-    if memory.over:
+    if memory.has_ended:
         return _after_incarnation(observed)
     if current is None:
         if memory.incarnation == 0:
             return _start_next(observed, memory.to("Pending", now, Reason.STARTING))
-        if memory.reason in EXPECTED:
+        if memory.reason in EXPECTED_RESTARTS:
             return _start_next(observed, memory.to("Restarting", now, memory.reason, memory.message))
         if not memory.pod_uid:  # never seen: the pod was not created, or not yet
             return _create_pod(observed)
@@ -137,13 +143,13 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
         return _after_pod_end(observed, current, current.ended)
     if current.leaving is not None:
         return _await_deletion(observed, current)
-    if observed.waits and (observed.asked or memory.reason == Reason.RESTART_REQUESTED):
+    if observed.restart_waits and (observed.restart_requested or memory.reason == Reason.RESTART_REQUESTED):
         return TaskStep(
             replace(_as_reported(observed, current), reason=Reason.RESTART_REQUESTED, message=_RESTART_WAITS)
         )
-    if observed.asked:
+    if observed.restart_requested:
         return _delete_pod(observed, current, Reason.RESTART_REQUESTED, _RESTARTED)
-    if current.life != observed.life:
+    if current.pod_hash != observed.pod_hash:
         return _delete_pod(
             observed, current, Reason.SPEC_CHANGED, "restarted for a change of configuration or pod template"
         )
@@ -155,8 +161,8 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
 def _create_pod(observed: TaskObservation) -> TaskStep:
     """Create the pod of the present incarnation, unless the pause after its refusal lasts."""
     memory = _as_unreported(observed, None)
-    if not observed.asked and (left := pause(observed.refusal, observed.now, observed.life)) > 0:
-        return TaskStep(memory, again=left)
+    if not observed.restart_requested and (left := pause(observed.refusal, observed.now, observed.pod_hash)) > 0:
+        return TaskStep(memory, requeue_after=left)
     return TaskStep(memory, create=memory.incarnation)
 
 
@@ -164,8 +170,8 @@ def _start_next(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
     """Start the next incarnation."""
     number = memory.incarnation + 1
     begun = replace(
-        memory, incarnation=number, pod=pod_name(observed.connector, memory.id, number), pod_uid="", over=False,
-        retry_at=None, reason=Reason.STARTING, life=observed.life, started=None,
+        memory, incarnation=number, pod=pod_name(observed.connector, memory.id, number), pod_uid="", has_ended=False,
+        retry_at=None, reason=Reason.STARTING, pod_hash=observed.pod_hash, started=None,
     )  # fmt: skip
     return TaskStep(begun, create=number)
 
@@ -177,20 +183,20 @@ def _delete_pod(observed: TaskObservation, pod: TaskPod, reason: str, message: s
 def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
     """The pod was deleted: the next incarnation waits for its end, unless its node is away and will not report that."""
     memory, now = observed.memory, observed.now
-    by = (pod.leaves_by or now) + observed.patience
-    if memory.reason not in EXPECTED:
+    by = (pod.leaves_by or now) + observed.node_timeout
+    if memory.reason not in EXPECTED_RESTARTS:
         memory = memory.to("Restarting", now, Reason.DELETED, f"pod {pod.name} is being deleted")
     if now < by:
-        return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), again=by - now)
+        return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), requeue_after=by - now)
     message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
-    if memory.reason in EXPECTED:
+    if memory.reason in EXPECTED_RESTARTS:
         return _start_next(observed, memory.to("Restarting", now, memory.reason, message))
     return _end_incarnation(observed, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
 
 
 def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> TaskStep:
     memory = observed.memory
-    if memory.reason in EXPECTED or (pod.life != observed.life and ended.code == ExitCode.OK):
+    if memory.reason in EXPECTED_RESTARTS or (pod.pod_hash != observed.pod_hash and ended.code == ExitCode.OK):
         return _start_next(
             observed, memory.to("Restarting", observed.now, memory.reason or Reason.SPEC_CHANGED, memory.message)
         )
@@ -203,8 +209,8 @@ def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> Tas
     if ended.code == ExitCode.OK and pod.leaving is not None:
         return _end_incarnation(observed, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
     message = ended.describe()
-    if reason == Reason.SUPERSEDED and observed.overtaken:
-        message = f"{message}; {observed.overtaken}"
+    if reason == Reason.SUPERSEDED and observed.fenced_by:
+        message = f"{message}; {observed.fenced_by}"
     return _end_incarnation(observed, pod, kind, reason, message, at=ended.at)
 
 
@@ -247,28 +253,28 @@ def _end_incarnation(
         delay: float | None = _UNAVAILABLE_BACKOFF.pause(unavailable)
         text = message
     else:
-        again = restart_policy.next_restart(kind, lived=lived, history=history, policy=observed.policy)
-        delay, history, text = again.delay, again.history, f"{message}; {again.reason}"
+        restart = restart_policy.next_restart(kind, lived=lived, history=history, policy=observed.policy)
+        delay, history, text = restart.delay, restart.history, f"{message}; {restart.reason}"
     state = "Failed" if kind in (restart_policy.TaskEnd.FAILED, restart_policy.TaskEnd.REFUSED) else "Pending"
-    over = memory.to(
-        state, now, reason, text, over=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
+    ended_memory = memory.to(
+        state, now, reason, text, has_ended=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
         retry_at=None if delay is None else now + delay,
     )  # fmt: skip
     if (
         delay == 0.0 and reason != Reason.SUPERSEDED
     ):  # a superseded task must be prepared anew first, or it would end again
-        return _start_next(observed, replace(over, restarts=over.restarts + 1))
-    return TaskStep(over, again=delay)
+        return _start_next(observed, replace(ended_memory, restarts=ended_memory.restarts + 1))
+    return TaskStep(ended_memory, requeue_after=delay)
 
 
 def _after_incarnation(observed: TaskObservation) -> TaskStep:
     memory, now = observed.memory, observed.now
-    if observed.asked or memory.reason == Reason.RESTART_REQUESTED:
-        if observed.waits:
+    if observed.restart_requested or memory.reason == Reason.RESTART_REQUESTED:
+        if observed.restart_waits:
             return TaskStep(memory.to(memory.state, now, Reason.RESTART_REQUESTED, _RESTART_WAITS))
         fresh = replace(memory, failures=0, losses=0)
         return _start_next(observed, fresh.to("Restarting", now, Reason.RESTART_REQUESTED, _RESTARTED))
-    if memory.life != observed.life:  # with another configuration it may succeed
+    if memory.pod_hash != observed.pod_hash:  # with another configuration it may succeed
         fresh = replace(memory, failures=0, losses=0)
         return _start_next(
             observed, fresh.to("Restarting", now, Reason.SPEC_CHANGED, "restarted for a change of configuration")
@@ -279,7 +285,7 @@ def _after_incarnation(observed: TaskObservation) -> TaskStep:
         state = "Restarting" if memory.state == "Failed" else memory.state
         return _start_next(observed, replace(memory.to(state, now, memory.reason, memory.message),
                                      restarts=memory.restarts + 1))  # fmt: skip
-    return TaskStep(memory, again=memory.retry_at - now)
+    return TaskStep(memory, requeue_after=memory.retry_at - now)
 
 
 def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
@@ -289,7 +295,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
             return memory  # it has reported before, and Kafka cannot be read now
         return _as_unreported(observed, pod)
     versions = dict(report.versions) or memory.versions
-    if report.acted < observed.acted:
+    if report.acted < observed.generation_to_report:
         return replace(_as_unreported(observed, pod, Reason.CHANGING), versions=versions)
     match report.state:
         case "RUNNING":

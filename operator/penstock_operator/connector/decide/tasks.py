@@ -15,7 +15,7 @@ from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Phase, Pod, TaskPod
 from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskMemory
-from penstock_operator.connector.plans import LifeOf, Plan
+from penstock_operator.connector.plans import Plan, PodHashOf
 from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.connector.render.names import digest, pod_name
 from penstock_operator.connector.render.summary import summarize
@@ -38,7 +38,7 @@ def without_lost_preparation(observed: Observation) -> Memory:
     tasks for ever.
     """
     memory, now = observed.memory, observed.now
-    left = {n for n, t in memory.tasks.items() if t.over and t.reason == Reason.SUPERSEDED}
+    left = {n for n, t in memory.tasks.items() if t.has_ended and t.reason == Reason.SUPERSEDED}
     if not observed.is_overtaken_by_itself or all((memory.tasks[n].retry_at or 0.0) > now for n in left):
         return memory
     left |= {p.task for p in observed.task_pods if _has_left(p, memory)}
@@ -48,7 +48,7 @@ def without_lost_preparation(observed: Observation) -> Memory:
     tasks = dict(memory.tasks)
     for n, t in memory.tasks.items():
         if n in left | alive:
-            begun = replace(t, over=False, retry_at=None, losses=losses, restarts=t.restarts + (n in left))
+            begun = replace(t, has_ended=False, retry_at=None, losses=losses, restarts=t.restarts + (n in left))
             tasks[n] = begun.to("Restarting", now, Reason.PREPARING, text)
     return replace(memory, fence="", tasks=tasks)
 
@@ -59,19 +59,19 @@ def _has_left(pod: TaskPod, memory: Memory) -> bool:
 
 
 def run_tasks(
-    observed: Observation, plan: Plan, life: LifeOf, restarts: RestartRequests, planning: StepOutcome
+    observed: Observation, plan: Plan, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
 ) -> StepOutcome:
     """What becomes of the tasks.
 
     Args:
         observed: with the memory that planning leaves.
         plan: what is asked for, or the last good one while there is no other.
-        life: what a task's pod must be made from.
+        pod_hash: what a task's pod must be made from.
         restarts: what annotations ask for.
         planning: what planning comes to; of a configuration that is not valid its verdict stands.
     """
     if observed.is_prepared(plan) or not plan.tasks:
-        return _run_one_by_one(observed, plan, life, restarts, planning)
+        return _run_one_by_one(observed, plan, pod_hash, restarts, planning)
     if planning.config.valid is None:  # the plan that is being made decides how to go on
         return planning.then(
             memory=observed.memory, plan=plan, state=summarize(observed, plan, observed.memory.tasks).state
@@ -90,17 +90,17 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         return Verdict(Kind.UNDER_WAY, reason, message) if planning.config.valid is True else planning.verdict
 
     before = planning.then(memory=memory, plan=plan, state="Pending")
-    alive = [p for p in observed.task_pods if p.lives(observed.now, observed.patience)]
+    alive = [p for p in observed.task_pods if p.lives(observed.now, observed.node_timeout)]
     if alive:
         text = f"the tasks begin anew; waits for the end of {pod_names(alive)}"
         return before.then(
             verdict=under_way(Reason.RESTARTING, text), delete=tuple(p for p in alive if p.leaving is None),
-            again=_until_given_up(observed, alive),
+            requeue_after=_until_node_is_lost(observed, alive),
         )  # fmt: skip
     if observed.name_unseen:  # tasks of another connector may run under the name, and would be fenced
         reason = Reason.WAITING if observed.kafka_trouble is None else Reason.KAFKA_UNAVAILABLE
         text = f"starts once it is known that nobody has the name {observed.connector.connect_name} in Kafka"
-        return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), again=_LOOK)
+        return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
     generation = memory.standing.generation if memory.standing is not None else 0
     # With another Secret a preparation that failed is tried at once, under another key.
@@ -110,7 +110,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     memory = replace(memory, job=step.memory, fence="")
     if step.answer is not None and step.answer.standing is not None:
         return before.then(
-            memory=replace(memory, standing=step.answer.standing, fence=fence), delete=step.delete, again=0.0,
+            memory=replace(memory, standing=step.answer.standing, fence=fence), delete=step.delete, requeue_after=0.0,
             verdict=under_way(Reason.STARTING, "the tasks are about to start"),
         )  # fmt: skip
     verdict, state = under_way(step.reason, step.message), "Pending"
@@ -118,24 +118,24 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         verdict, state = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.memory.message), "Failed"
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     return before.then(
-        memory=memory, verdict=verdict, state=state, create=create, delete=step.delete, again=step.again,
+        memory=memory, verdict=verdict, state=state, create=create, delete=step.delete, requeue_after=step.requeue_after,
         queued=step.queued,
     )  # fmt: skip
 
 
-def _until_given_up(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
+def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
     """When the first of these is taken to be on a node that is away."""
-    leaving = [p.leaves_by + observed.patience - observed.now for p in pods if p.leaves_by is not None]
+    leaving = [p.leaves_by + observed.node_timeout - observed.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
 
 
 def _reset_counters(task: TaskMemory, now: float) -> TaskMemory:
-    begun = replace(task, over=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
+    begun = replace(task, has_ended=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
     return begun.to("Restarting", now, Reason.SPEC_CHANGED, "begins anew with the other tasks")
 
 
 def _run_one_by_one(
-    observed: Observation, plan: Plan, life: LifeOf, restarts: RestartRequests, planning: StepOutcome
+    observed: Observation, plan: Plan, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
 ) -> StepOutcome:
     """The same set of tasks: each by itself goes on, or is replaced."""
     memory = observed.memory
@@ -143,15 +143,15 @@ def _run_one_by_one(
     tasks: dict[int, TaskMemory] = {}
     delete: list[Pod] = []
     create: list[CreateTask] = []
-    again: list[float | None] = []
+    requeue_after: list[float | None] = []
     for number in range(len(plan.tasks)):
-        step = task_step.step(_task_observation(observed, plan, number, life, wanted, restarts))
+        step = task_step.step(_task_observation(observed, plan, number, pod_hash, wanted, restarts))
         tasks[number] = replace(step.memory, versions=step.memory.versions or plan.versions(number))
         delete += step.delete
-        again.append(step.again)
+        requeue_after.append(step.requeue_after)
         if step.create is not None:
             assert memory.standing is not None
-            create.append(CreateTask(plan, number, step.create, memory.standing, wanted, life(plan, number)))
+            create.append(CreateTask(plan, number, step.create, memory.standing, wanted, pod_hash(plan, number)))
     delete += (p for p in observed.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
     is_valid = planning.config.valid is True
     is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # no plan is being made
@@ -168,23 +168,23 @@ def _run_one_by_one(
         delete=tuple(delete),
         create=tuple(create),
         drop=_plans_to_drop(observed, plan),
-        again=soonest(*again),
+        requeue_after=soonest(*requeue_after),
     )
 
 
 def _task_observation(
-    observed: Observation, plan: Plan, number: int, life: LifeOf, wanted: TaskState, restarts: RestartRequests
+    observed: Observation, plan: Plan, number: int, pod_hash: PodHashOf, wanted: TaskState, restarts: RestartRequests
 ) -> task_step.TaskObservation:
     memory = observed.memory.task(number)
     own = [p for p in observed.task_pods if p.task == number]
     name = observed.connector.metadata.name
     possible = [pod_name(name, number, memory.incarnation), pod_name(name, number, memory.incarnation + 1)]
     return task_step.TaskObservation(
-        connector=name, memory=memory, pods=own, report=observed.reports.get(number), life=life(plan, number),
-        acted=_generation_to_report(observed, own, wanted), policy=observed.connector.spec.restart,
-        asked=number in restarts.tasks, waits=restarts.later, overtaken=_fenced_by(observed),
-        refusal=next((observed.refusals[n] for n in possible if n in observed.refusals), None), patience=observed.patience,
-        now=observed.now,
+        connector=name, memory=memory, pods=own, report=observed.reports.get(number), pod_hash=pod_hash(plan, number),
+        generation_to_report=_generation_to_report(observed, own, wanted), policy=observed.connector.spec.restart,
+        restart_requested=number in restarts.tasks, restart_waits=restarts.later, fenced_by=_fenced_by(observed),
+        refusal=next((observed.refusals[n] for n in possible if n in observed.refusals), None),
+        node_timeout=observed.node_timeout, now=observed.now,
     )  # fmt: skip
 
 

@@ -33,17 +33,21 @@ def stopped(observed: Observation) -> StepOutcome:
     handled = kept_actions(annotations, observed.memory, restarts.handled)
     observed = replace(observed, memory=replace(observed.memory, handled=handled))
     # A job pod on a node that is away does no harm there: its time is over, and no kubelet starts it again.
-    jobs = [p for p in observed.job_pods if not p.given_up(observed.now, observed.patience)]
+    jobs = [p for p in observed.job_pods if not p.is_on_lost_node(observed.now, observed.node_timeout)]
     staying = _staying(observed)
     if not (staying or jobs):
         verdict = Verdict(Kind.READY, Reason.STOPPED, "no task lives; configuration and offsets stay")
         return without_tasks(observed, verdict, "Stopped")
     verdict = Verdict(Kind.UNDER_WAY, Reason.STOPPING, f"waits for the end of {pod_names([*staying, *jobs])}")
-    left = [p.leaves_by + observed.patience - observed.now for p in jobs if p.leaves_by is not None]
-    return without_tasks(observed, verdict, "Stopping", again=soonest(*left, *_left_of_ended(staying, observed.now)))
+    left = [p.leaves_by + observed.node_timeout - observed.now for p in jobs if p.leaves_by is not None]
+    return without_tasks(
+        observed, verdict, "Stopping", requeue_after=soonest(*left, *_left_of_ended(staying, observed.now))
+    )
 
 
-def without_tasks(observed: Observation, verdict: Verdict, state: str, *, again: float | None = None) -> StepOutcome:
+def without_tasks(
+    observed: Observation, verdict: Verdict, state: str, *, requeue_after: float | None = None
+) -> StepOutcome:
     """All pods of the Connector are deleted."""
     busy = {p.task for p in _staying(observed)}
     tasks = {
@@ -55,7 +59,7 @@ def without_tasks(observed: Observation, verdict: Verdict, state: str, *, again:
     pods = (*observed.task_pods, *observed.job_pods)
     return StepOutcome(
         memory=replace(observed.memory, tasks=tasks, job=JobMemory()), verdict=verdict, config=known_config(observed),
-        state=state, delete=tuple(p for p in pods if p.leaving is None), again=again,
+        state=state, delete=tuple(p for p in pods if p.leaving is None), requeue_after=requeue_after,
     )  # fmt: skip
 
 
@@ -100,8 +104,8 @@ def deleting(observed: Observation) -> StepOutcome:
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
     if staying:
         verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for the end of {pod_names(staying)}")
-        again = soonest(left, RELEASED_AFTER, *_left_of_ended(staying, observed.now))
-        return replace(ending, verdict=verdict, again=again)
+        requeue_after = soonest(left, RELEASED_AFTER, *_left_of_ended(staying, observed.now))
+        return replace(ending, verdict=verdict, requeue_after=requeue_after)
     return _reset_offsets(observed, job, ending, observed.deleting, left)
 
 
@@ -129,7 +133,7 @@ def _reset_offsets(
         message += f"; without a reset it goes at {end}, and at once with spec.deletion.offsets: Keep"
     return replace(
         outcome, verdict=Verdict(Kind.UNDER_WAY, step.reason, message), create=create, queued=step.queued,
-        again=soonest(left, step.again),
+        requeue_after=soonest(left, step.requeue_after),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from penstock.errors import Problem
 from penstock_model.resources.connector import ConnectorSpec
-from penstock_operator.connector.persisted_state import Handled, Memory
+from penstock_operator.connector.persisted_state import HandledRequest, Memory
 
 __all__ = ["ACTIONS", "UNSUPPORTED", "refused_actions", "unsupported_fields"]
 
@@ -40,7 +40,7 @@ def unsupported_fields(spec: ConnectorSpec) -> Iterator[Problem]:
         yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
 
 
-def refused_actions(annotations: Mapping[str, str], memory: Memory, now: float) -> tuple[Handled, ...]:
+def refused_actions(annotations: Mapping[str, str], memory: Memory, now: float) -> tuple[HandledRequest, ...]:
     """The actions on offsets that annotations have asked for, for the status. Each is refused once per token.
 
     So a later release, which can do them, does not begin with what was asked for long ago.
@@ -54,7 +54,7 @@ def refused_actions(annotations: Mapping[str, str], memory: Memory, now: float) 
     }
     known = {(h.action, h.token) for h in memory.offsets}
     new = [
-        Handled(action, token, "Refused", f"is not done in this release: {instead}", float(int(now)))
+        HandledRequest(action, token, "Refused", f"is not done in this release: {instead}", float(int(now)))
         for (action, token), instead in asked.items()
         if token and (action, token) not in known
     ]

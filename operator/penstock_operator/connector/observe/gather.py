@@ -10,10 +10,11 @@ from penstock_model.contracts.job_answer import RequestTexts, read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector import plans
+from penstock_operator.connector.decide import name_ownership
 from penstock_operator.connector.decide.refused_pods import present
-from penstock_operator.connector.observe import connect_names, secrets
-from penstock_operator.connector.observe.connector_cache import Remembered
-from penstock_operator.connector.observe.name_ownership import name_refusal
+from penstock_operator.connector.observe import secrets
+from penstock_operator.connector.observe.connector_cache import CachedConnector
+from penstock_operator.connector.observe.name_lookup import name_refusal
 from penstock_operator.connector.observe.observation import ActiveTopic, Observation
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod, pod_of
 from penstock_operator.connector.observe.stored_plans import plan_maps, plans_of, readable_maps
@@ -40,7 +41,7 @@ _LOG_PATIENCE: Final = 60.0
 
 
 async def observe(
-    connector: Connector, document: Mapping[str, Any], context: Context, remembered: Remembered, trouble: str | None,
+    connector: Connector, document: Mapping[str, Any], context: Context, cached: CachedConnector, trouble: str | None,
     cache: PlanCache,
 ) -> Observation:  # fmt: skip
     """Look up everything about one Connector.
@@ -49,7 +50,7 @@ async def observe(
         connector: the resource, as far as it can be read.
         document: the resource as the API server gives it.
         context: the outside.
-        remembered: from earlier runs for this Connector.
+        cached: from earlier runs for this Connector.
         trouble: why the operator cannot read the status topic, once that has lasted.
         cache: of plans that were read.
 
@@ -64,34 +65,34 @@ async def observe(
     this_operator = settings.release.label
     own_manifests = [m for m in manifests if names.label(m, names.UID_LABEL) == own.uid]
     run_by = names.operator_of([*own_manifests, *maps]) or this_operator
-    remembered.run_by = "" if run_by == this_operator else run_by
+    cached.run_by = "" if run_by == this_operator else run_by
     pods = [p for p in (pod_of(m, now) for m in manifests) if p is not None]
     # This operator neither counts nor ends pods of another one, whichever of the two runs the Connector.
     theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != this_operator}
     mine = [p for p in pods if p.owner == own.uid and p.uid not in theirs]
     jobs = tuple(p for p in mine if isinstance(p, JobPod))
-    remembered.refusals = present(remembered.refusals, own.generation, now)
+    cached.refusals = present(cached.refusals, own.generation, now)
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
-    logs = {p.uid: await _log(context, key, p, remembered) for p in jobs if p.phase is Phase.ENDED}
-    remembered.logs = logs
+    logs = {p.uid: await _log(context, key, p, cached) for p in jobs if p.phase is Phase.ENDED}
+    cached.logs = logs
     written = RequestTexts.of(connector, settings.worker)
     answers = {p.name: read_answer(logs[p.uid], written) for p in jobs if p.uid in logs}
     references = secrets.references(connector.spec.config, settings.worker)
     reads_secrets = settings.secrets.watch and not secrets.too_many(connector.spec.config)
     by_name = await _secrets(context, key, references) if reads_secrets else None
     every_secret = secrets.examine(references, by_name, context.hmac_key)
-    last_map = await readable_maps(maps, (memory.plan,), own.uid or "", key, context, remembered)
+    last_map = await readable_maps(maps, (memory.plan,), own.uid or "", key, context, cached)
     last = next((p for p in await plans_of(context, key, last_map, cache) if p.hash == memory.plan), None)
     asked = plans.asked(connector, settings.worker, settings.images.runtime, every_secret, memory.restarted, last)
     own_secrets = secrets.examine((r for r in references if not r.worker), by_name, context.hmac_key)
     shape = plans.Shape.of(settings, every_secret.names)
     due = plans.due(asked, shape)
-    stored_maps = await readable_maps(maps, (memory.plan, due), own.uid or "", key, context, remembered)
+    stored_maps = await readable_maps(maps, (memory.plan, due), own.uid or "", key, context, cached)
     name, status = connector.connect_name, context.status
-    refusal = await name_refusal(connector, document, key, context, memory, remembered)
+    refusal = await name_refusal(connector, document, key, context, memory, cached)
     unseen = "" if status.caught_up and status.trouble is None else status.trouble or "the status topic is not read yet"
     if refusal is None:
-        remembered.own = own.uid or "", name
+        cached.owned_name = own.uid or "", name
     reports, control, claim = status.reports(name), status.control(name), status.claim(name)
     were_superseded = any(t.reason == Reason.SUPERSEDED for t in memory.tasks.values()) or any(
         p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in mine
@@ -110,7 +111,7 @@ async def observe(
         rollout=settings.rollout,
         deleting=instant(document["metadata"].get("deletionTimestamp")),
         finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
-        namespace_ends=remembered.namespace_ends,
+        namespace_ends=cached.namespace_ends,
         plans=await plans_of(context, key, stored_maps, cache),
         task_pods=tuple(p for p in mine if isinstance(p, TaskPod)),
         job_pods=jobs,
@@ -124,13 +125,13 @@ async def observe(
         name_refusal=refusal,
         name_unseen="" if memory.has_run else unseen,
         has_claimed=claim is not None and claim.connector_uid == own.uid,
-        owner=connect_names.owner_mark(key, own.uid or "", settings.release),
+        owner=name_ownership.owner_mark(key, own.uid or "", settings.release),
         recorded=status.standing(name) if were_superseded else None,
-        run_by=remembered.run_by,
+        run_by=cached.run_by,
         kafka_trouble=trouble,
-        refusals=dict(remembered.refusals),
+        refusals=dict(cached.refusals),
         job_deadline=float(settings.job.deadline_seconds),
-        patience=float(settings.task.node_lost_seconds),
+        node_timeout=float(settings.task.node_lost_seconds),
     )
     return replace(observation, slot=context.job_slots.room(key, urgent=observation.is_urgent))
 
@@ -167,9 +168,9 @@ def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key
     return owners
 
 
-async def _log(context: Context, key: Key, pod: JobPod, remembered: Remembered) -> str:
-    if pod.uid in remembered.logs:
-        return remembered.logs[pod.uid]
+async def _log(context: Context, key: Key, pod: JobPod, cached: CachedConnector) -> str:
+    if pod.uid in cached.logs:
+        return cached.logs[pod.uid]
     try:
         return await context.run(context.kube.log, key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES)
     except OperatorError:

@@ -7,8 +7,8 @@ from penstock_model.contracts.job import JobAnswer
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.name_ownership import NameRefusal
 from penstock_operator.connector.decide.refused_pods import Refusal
-from penstock_operator.connector.observe.connect_names import NameRefusal
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.persisted_state import Memory
@@ -59,14 +59,14 @@ class Observation:
         name_refusal: why it does not own its Connect name; None: it does.
         name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
-        owner: its mark in the records of its preparations (`connect_names.owner_mark`).
+        owner: its mark in the records of its preparations (`name_ownership.owner_mark`).
         recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
         run_by: another operator, whose pods and plans exist; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
         refusals: pods that the API server refused, by name.
         slot: whether a job slot is free for this Connector.
         job_deadline: seconds that a job pod may take, from its creation until a node has it, and from then on to its end.
-        patience: seconds after the grace period of a pod from which on its node counts as away.
+        node_timeout: seconds after the grace period of a pod from which on its node counts as away.
         now: seconds since 1970.
     """
 
@@ -105,7 +105,7 @@ class Observation:
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     slot: bool = True
     job_deadline: float = 120.0
-    patience: float = 30.0
+    node_timeout: float = 30.0
 
     def is_prepared(self, plan: Plan) -> bool:
         """Whether the last preparation still holds for the tasks of this plan."""

@@ -61,16 +61,16 @@ class Pod:
     ended: Ended | None = None
     node: str = ""
 
-    def given_up(self, now: float, patience: float) -> bool:
-        """Whether it was deleted and is still there `patience` seconds after its grace period: its node is away."""
-        return self.leaves_by is not None and now >= self.leaves_by + patience
+    def is_on_lost_node(self, now: float, node_timeout: float) -> bool:
+        """Whether it was deleted and is still there `node_timeout` seconds after its grace period: its node is away."""
+        return self.leaves_by is not None and now >= self.leaves_by + node_timeout
 
-    def lives(self, now: float, patience: float) -> bool:
+    def lives(self, now: float, node_timeout: float) -> bool:
         """Whether its process may still run and its end will be seen.
 
         The end of a pod on a node that is away is not seen.
         """
-        return self.phase is not Phase.ENDED and not self.given_up(now, patience)
+        return self.phase is not Phase.ENDED and not self.is_on_lost_node(now, node_timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class TaskPod(Pod):
     Attributes:
         task: its number.
         incarnation: which start of the task it is; the higher one supersedes the lower one.
-        life: the hash of what it was made from (`pod_manifests.Maker.life`).
+        pod_hash: the hash of what it was made from (`render.pod_hash`).
         generation: the `metadata.generation` of the Connector that it was made for.
         state: what it was created to do, `Running` or `Paused`.
         image: of its container.
@@ -88,7 +88,7 @@ class TaskPod(Pod):
 
     task: int = 0
     incarnation: int = 0
-    life: str = ""
+    pod_hash: str = ""
     generation: int = 0
     state: str = "Running"
     image: str = ""
@@ -147,7 +147,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 **common,
                 task=task,
                 incarnation=incarnation,
-                life=annotations.get(names.LIFE_ANNOTATION, ""),
+                pod_hash=annotations.get(names.LIFE_ANNOTATION, ""),
                 generation=_generation(annotations.get(names.GENERATION_ANNOTATION, "")),
                 state=annotations.get(names.STATE_ANNOTATION, "Running"),
                 image=_image(manifest),

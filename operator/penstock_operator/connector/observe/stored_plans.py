@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from penstock_operator.connector import plans
-from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render import names
@@ -38,7 +38,7 @@ def plan_maps(context: Context, key: Key, uid: str, name: str | None = None) -> 
 
 async def readable_maps(
     maps: Sequence[Mapping[str, Any]], hashes: Collection[str], uid: str, key: Key, context: Context,
-    remembered: Remembered,
+    cached: CachedConnector,
 ) -> list[Mapping[str, Any]]:  # fmt: skip
     """The ConfigMaps of this operator that are to be read: those of the plans with these hashes, and the newest.
 
@@ -48,16 +48,16 @@ async def readable_maps(
         uid: the Connector's.
         key: the Connector's.
         context: the outside.
-        remembered: of the Connector.
+        cached: of the Connector.
     """
     wanted = {names.plan_name(key.name, plan_hash) for plan_hash in hashes if plan_hash}
     is_crowded = len(maps) >= _MOST_LISTED
-    if is_crowded and not remembered.crowded:
+    if is_crowded and not cached.has_too_many_plans:
         log.warning(
             "%s: %d or more ConfigMaps carry the labels of its plans, of which the operator makes two; most are not read: "
             "remove what others have labelled %s=%s", key, len(maps), names.UID_LABEL, uid,
         )  # fmt: skip
-    remembered.crowded = is_crowded
+    cached.has_too_many_plans = is_crowded
     by_name = {m["metadata"]["name"]: m for m in maps}
     for name in sorted(wanted - by_name.keys()) if is_crowded else ():
         by_name |= {m["metadata"]["name"]: m for m in await context.run(plan_maps, context, key, uid, name)}

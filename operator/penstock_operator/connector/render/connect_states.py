@@ -104,7 +104,7 @@ def _tasks(observed: Observation, decision: Decision, known: Mapping[bytes, Stat
         if number in starting:
             state = State.RESTARTING
         elif (
-            task.over
+            task.has_ended
             and number not in alive
             and before.state in _LIVE_STATES
             and not _has_reported_end(observed, number)

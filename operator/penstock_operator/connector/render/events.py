@@ -52,7 +52,7 @@ def events_between(before: Memory, decision: Decision) -> Iterator[ConnectorEven
 
 
 def _task_events(before: TaskMemory, after: TaskMemory) -> Iterator[ConnectorEvent]:
-    is_refused = after.over and not before.over and after.reason == Reason.CONFIG_INVALID
+    is_refused = after.has_ended and not before.has_ended and after.reason == Reason.CONFIG_INVALID
     changes = {
         Reason.TASK_FAILED: after.failures > before.failures or is_refused,
         Reason.TASK_LOST: after.losses > before.losses,

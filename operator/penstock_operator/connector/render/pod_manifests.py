@@ -14,13 +14,11 @@ from penstock_operator.connector.decide.template_policy import with_init_contain
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render import names
 from penstock_operator.connector.render.job_volumes import sharable
+from penstock_operator.connector.render.pod_hash import pod_hash
 from penstock_operator.connector.render.strategic_merge import merged
 from penstock_operator.settings import Settings
 
-__all__ = ["LIFE_FORM", "Maker", "metadata"]
-
-LIFE_FORM: Final = "2."
-"""The beginning of hashes that `Maker.life` makes; those of an earlier release, of whole manifests, do not have it."""
+__all__ = ["PodManifests", "metadata"]
 
 _CONTAINER_FIELDS: Final = frozenset(
     ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
@@ -60,7 +58,7 @@ def metadata(
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class PodManifests:
     """Makes the manifests of one Connector.
 
     Attributes:
@@ -78,18 +76,9 @@ class Maker:
         """The label of the release."""
         return self.settings.release.label
 
-    def life(self, plan: Plan, task: int) -> str:
-        """A hash of what the pod of a task is made from: a pod with another hash is outdated.
-
-        Only what the task itself notices is hashed. A change of anything else in the manifest (labels, tolerations, how an
-        image is pulled, what a later operator adds) comes with the next pod, and ends no running one.
-        """
-        shape = plan.shape or self.shape
-        template = dict(self.connector.spec.template)
-        resources = merged(shape.resources, template.pop("resources", None) or {})
-        return LIFE_FORM + names.digest(
-            plan.digest(task), plan.secrets, shape.image, shape.secrets, resources, shape.contexts, template
-        )  # fmt: skip
+    def pod_hash(self, plan: Plan, task: int) -> str:
+        """The `pod_hash` of a task's pod."""
+        return pod_hash(plan, task, plan.shape or self.shape, self.connector.spec.template)
 
     def task(
         self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState,
@@ -114,7 +103,7 @@ class Maker:
         pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), identity)
         annotations = {
             names.INCARNATION_ANNOTATION: str(incarnation),
-            names.LIFE_ANNOTATION: self.life(plan, task),
+            names.LIFE_ANNOTATION: self.pod_hash(plan, task),
             names.GENERATION_ANNOTATION: str(own.generation),
             names.STATE_ANNOTATION: state.value,
         }

@@ -29,10 +29,10 @@ def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]
         return Summary(target, Verdict(Kind.READY, target, "the connector's plugin asks for no task"))
     every = [tasks[n] for n in range(len(plan.tasks)) if n in tasks]
     on_target = [t for t in every if t.state == target]
-    over = [t for t in every if t.over]
-    failed = [t for t in over if t.state == "Failed"]
+    has_ended = [t for t in every if t.has_ended]
+    failed = [t for t in has_ended if t.state == "Failed"]
     state = _state(every, on_target, failed, target)
-    return Summary(state, _verdict(observed, every, on_target, over, target))
+    return Summary(state, _verdict(observed, every, on_target, has_ended, target))
 
 
 def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[TaskMemory], target: str) -> str:
@@ -47,15 +47,21 @@ def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[Ta
 
 
 def _verdict(
-    observed: Observation, every: list[TaskMemory], on_target: list[TaskMemory], over: list[TaskMemory], target: str
+    observed: Observation,
+    every: list[TaskMemory],
+    on_target: list[TaskMemory],
+    has_ended: list[TaskMemory],
+    target: str,
 ) -> Verdict:
-    final = [t for t in over if t.retry_at is None]
+    final = [t for t in has_ended if t.retry_at is None]
     if final:
         return Verdict(Kind.STALLED, Reason.TASKS_FAILED, _messages(final))
-    if over:
-        reason = Reason.TASKS_FAILED if any(t.state == "Failed" for t in over) else Reason.TASKS_LOST
-        only = {t.reason for t in over}
-        return Verdict(Kind.UNDER_WAY, Reason.UNAVAILABLE if only == {Reason.UNAVAILABLE} else reason, _messages(over))
+    if has_ended:
+        reason = Reason.TASKS_FAILED if any(t.state == "Failed" for t in has_ended) else Reason.TASKS_LOST
+        only = {t.reason for t in has_ended}
+        return Verdict(
+            Kind.UNDER_WAY, Reason.UNAVAILABLE if only == {Reason.UNAVAILABLE} else reason, _messages(has_ended)
+        )
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
         return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _messages(hindered))

@@ -364,13 +364,13 @@ def test_a_secret_of_the_worker_that_is_put_right_takes_back_the_failure_that_it
     good, bad = {"kafka": {"login": "good"}}, {"kafka": {"login": "bad"}}
     world = World(spec={"restart": {"maxRestarts": 1}}, secrets=good, values={"worker": worker}, secrets_dir=tmp_path)
     world.settle()
-    life = world.task(0).life
+    pod_hash = world.task(0).pod_hash
     world.secrets = bad
     for _ in range(20):
         world.reconcile()
         world.tick()
         for pod in [p for p in world.pods.values() if isinstance(p, TaskPod) and p.started and p.ended is None]:
-            if pod.life != life:
+            if pod.pod_hash != pod_hash:
                 world.end(pod.name, 1, message="no such user")
     world.permission = Permission(False, "RolloutStopped", "stopped")
     world.advance(600)

@@ -118,7 +118,7 @@ def test_the_end_of_a_task_that_could_not_tell_it_is_told(
         # The rest is not read yet.
     world.end(pod.name, code, reason, "the disk is full", "Traceback")
     facts = world.facts()
-    entries = state_records(facts, decide(facts, world.life), world.known, worker_id="ours")
+    entries = state_records(facts, decide(facts, world.pod_hash), world.known, worker_id="ours")
     written = [json.loads(v) for k, v in entries if k == f"status-task-{NAME}-0".encode() and v is not None]
     assert [(w["state"], w["trace"]) for w in written] == ([] if tells else [(state, trace)])
 
@@ -172,7 +172,7 @@ def test_a_connector_whose_preparation_fails_again_and_again_stays_failed_until_
         decision = world.reconcile()
         tries += any(getattr(wish, "action", None) is Action.PREPARE for wish in decision.create)
         if not world.tick():
-            world.advance(decision.again or 0.0)
+            world.advance(decision.requeue_after or 0.0)
     assert tries > 2
     assert world.of(CONNECTOR) == ["RUNNING", "FAILED"]
     world.preparing = None

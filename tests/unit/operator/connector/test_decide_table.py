@@ -20,8 +20,8 @@ from penstock_operator.connector.decide.config_check import valid
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.decision import CreateJob, CreateTask
 from penstock_operator.connector.decide.job_step import JobObservation
+from penstock_operator.connector.decide.name_ownership import NameRefusal
 from penstock_operator.connector.decide.refused_pods import Refusal, of_plan
-from penstock_operator.connector.observe.connect_names import NameRefusal
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_end import Ended
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, Pod, TaskPod
@@ -69,7 +69,7 @@ FENCE: Final = PLAN.fence("shop.in")
 def task_pod(number: int, **changes: Any) -> TaskPod:
     pod = TaskPod(
         name=f"in-{number}-1", uid=f"pod-{number}", owner="uid", role="task", phase=Phase.RUNNING, created=NOW - 60,
-        started=NOW - 59, task=number, incarnation=1, life="now", generation=1, image="runtime:1", node="node-1",
+        started=NOW - 59, task=number, incarnation=1, pod_hash="now", generation=1, image="runtime:1", node="node-1",
     )  # fmt: skip
     return replace(pod, **changes)
 
@@ -89,7 +89,7 @@ def ended(code: int) -> Ended:
 
 def running_task(number: int, **changes: Any) -> TaskMemory:
     task = TaskMemory(
-        number, "Running", NOW - 50, incarnation=1, pod=f"in-{number}-1", pod_uid=f"pod-{number}", life="now",
+        number, "Running", NOW - 50, incarnation=1, pod=f"in-{number}-1", pod_uid=f"pod-{number}", pod_hash="now",
         started=NOW - 59,
     )  # fmt: skip
     return replace(task, **changes)
@@ -128,7 +128,8 @@ PAUSED: Final = replace(
 )
 SUPERSEDED: Final = replace(
     RUNNING,
-    memory=replace(RUNS, tasks={0: running_task(0, state="Pending", reason="Superseded", over=True, losses=1, retry_at=NOW),
+    memory=replace(RUNS, tasks={0: running_task(0, state="Pending", reason="Superseded", has_ended=True, losses=1,
+                                                retry_at=NOW),
                                 1: running_task(1)}),
     task_pods=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
 )  # fmt: skip
@@ -140,7 +141,7 @@ FAILED: Final = replace(
     RUNNING,
     memory=replace(RUNS, tasks={
         0: running_task(0),
-        1: running_task(1, state="Failed", reason="Failed", message="no such file", over=True, failures=1,
+        1: running_task(1, state="Failed", reason="Failed", message="no such file", has_ended=True, failures=1,
                         retry_at=NOW + 20),
     }),
     task_pods=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
@@ -232,11 +233,11 @@ ROWS: Final = [
                  id="no reset on deletion any more: the finalizer goes"),
     # What comes before all others.
     pytest.param(RUNNING, {"name_refusal": NameRefusal("NameConflict", "another has it")},
-                 Is("Failed", "NameConflict", deletes=FIRST, also={"claim": False, "again": 10.0}),
+                 Is("Failed", "NameConflict", deletes=FIRST, also={"claim": False, "requeue_after": 10.0}),
                  id="name taken: its tasks end"),
     pytest.param(RUNNING, {"namespace_ends": True}, Is("Stopping", "NamespaceTerminating"),
                  id="namespace deleted: nothing is created"),
-    pytest.param(PLANNED, {"foreign_pods": ("in-0-7",)}, Is("Pending", "Waiting", also={"again": 2.0}),
+    pytest.param(PLANNED, {"foreign_pods": ("in-0-7",)}, Is("Pending", "Waiting", also={"requeue_after": 2.0}),
                  id="pods of an earlier Connector of the name: it waits"),
     pytest.param(NEW, {"stale_records": True}, Is("Pending", "Waiting", also={"forget": True}),
                  id="records of an earlier Connector of the name: they are removed"),
@@ -264,12 +265,13 @@ ROWS: Final = [
                  id="resumed: paused tasks get a control record"),
     # Restart requests.
     pytest.param(RUNNING, {"connector": connector({"penstock.dev/restart": "t"})},
-                 Is("Running", "Running", also={"again": 0.0}),
+                 Is("Running", "Running", also={"requeue_after": 0.0}),
                  id="restart: written to the status first, and planned anew with the next decision"),
     pytest.param(RUNNING, {"connector": connector({"penstock.dev/restart-tasks": "t 1"})},
-                 Is("Degraded", "Restarting", deletes=FIRST[1:], also={"again": 0.0}), id="restart of a task: its pod ends"),
+                 Is("Degraded", "Restarting", deletes=FIRST[1:], also={"requeue_after": 0.0}),
+                 id="restart of a task: its pod ends"),
     pytest.param(FAILED, {"connector": connector({"penstock.dev/restart-failed": "t"})},
-                 Is("Degraded", "Restarting", ("task 1, incarnation 2",), also={"again": 0.0}),
+                 Is("Degraded", "Restarting", ("task 1, incarnation 2",), also={"requeue_after": 0.0}),
                  id="restart of failed tasks: at once, without waiting for the back-off"),
     pytest.param(STOPPED, {"connector": connector({"penstock.dev/restart": "t"}, state="Stopped")},
                  Is("Stopped", "Stopped"), id="restart while stopped: refused"),
@@ -288,12 +290,12 @@ ROWS: Final = [
     pytest.param(NEW, {**answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, standing=STANDING)},
                  Is("Pending", "Starting", FIRST, ("Plan",)), id="planned and prepared: the plan is kept, the tasks start"),
     pytest.param(NEW, answer(PLAN_POD_ENDED, Outcome.UNAVAILABLE, message="Kafka is away"),
-                 Is("Pending", "Unavailable", deletes=("Plan",), also={"again": 2.0}),
+                 Is("Pending", "Unavailable", deletes=("Plan",), also={"requeue_after": 2.0}),
                  id="planning finds Kafka away: it is tried again after a pause"),
     pytest.param(NEW, {"secrets": Secrets(("db",), ("Secret db is missing",))},
                  Is("Pending", "SecretMissing", ("Plan and Prepare",)), id="a Secret is missing: planned all the same"),
     pytest.param(NEW, {"refusals": {of_plan(plan_name("in", "due")): Refusal("QuotaExceeded", "full", 1, NOW + 4)}},
-                 Is("Pending", "QuotaExceeded", also={"again": 4.0}),
+                 Is("Pending", "QuotaExceeded", also={"requeue_after": 4.0}),
                  id="its plan could not be kept: tried again after a pause"),
     pytest.param(RUNNING, NOT_PLANNED,
                  Is("Running", "Running", ("Plan",), also={"save": (), "config": valid(RUNNING, PLAN)}),
@@ -303,12 +305,14 @@ ROWS: Final = [
                  id="another shape of pods: the plugin is not asked"),
     # Preparation.
     pytest.param(PLANNED, {}, Is("Pending", "Preparing", ("Prepare",)), id="planned but not prepared: a job pod prepares"),
-    pytest.param(PLANNED, {"name_unseen": "Kafka is away"}, Is("Pending", "Waiting", also={"again": 10.0}),
+    pytest.param(PLANNED, {"name_unseen": "Kafka is away"}, Is("Pending", "Waiting", also={"requeue_after": 10.0}),
                  id="planned, and its name may be another's: not prepared"),
     pytest.param(PLANNED, answer(PREPARE_POD_ENDED, standing=STANDING),
-                 Is("Pending", "Starting", deletes=("Prepare",), also={"again": 0.0}), id="prepared: the tasks start next"),
+                 Is("Pending", "Starting", deletes=("Prepare",), also={"requeue_after": 0.0}),
+                 id="prepared: the tasks start next"),
     pytest.param(PLANNED, answer(PREPARE_POD_ENDED, Outcome.INVALID, problems=WRONG),
-                 Is("Failed", "PrepareFailed", deletes=("Prepare",), also={"again": 2.0}), id="the preparation is refused"),
+                 Is("Failed", "PrepareFailed", deletes=("Prepare",), also={"requeue_after": 2.0}),
+                 id="the preparation is refused"),
     # Adoption of another plan.
     pytest.param(RUNNING, OWN_CHANGED, Is("Pending", "Restarting", deletes=FIRST, also={"pending": None}),
                  id="another number of tasks by its own change: all tasks end"),
@@ -323,16 +327,16 @@ ROWS: Final = [
                  Is("Pending", "Restarting", deletes=FIRST), id="a release, and the last one's image is gone: at once"),
     # Tasks.
     pytest.param(STARTING, {}, Is("Pending", "Starting", FIRST), id="prepared: a pod for each task"),
-    pytest.param(RUNNING, {}, Is("Running", "Running", also={"create": (), "delete": (), "drop": (), "again": None}),
+    pytest.param(RUNNING, {}, Is("Running", "Running", also={"create": (), "delete": (), "drop": (), "requeue_after": None}),
                  id="all as asked: nothing is done"),
-    pytest.param(RUNNING, {"memory": replace(RUNS, tasks={0: running_task(0), 1: running_task(1, life="before")}),
-                           "task_pods": (task_pod(0), task_pod(1, life="before"))},
+    pytest.param(RUNNING, {"memory": replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
+                           "task_pods": (task_pod(0), task_pod(1, pod_hash="before"))},
                  Is("Degraded", "Restarting", deletes=FIRST[1:]), id="a pod is outdated: it ends"),
     pytest.param(RUNNING, {"task_pods": (task_pod(0),)}, Is("Degraded", "Starting", ("task 1, incarnation 2",)),
                  id="a pod is lost: the next incarnation starts"),
     pytest.param(RUNNING, {"task_pods": (task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED)))},
                  Is("Degraded", "TasksFailed"), id="a task fails: it waits"),
-    pytest.param(FAILED, {}, Is("Degraded", "TasksFailed", also={"again": 20.0}),
+    pytest.param(FAILED, {}, Is("Degraded", "TasksFailed", also={"requeue_after": 20.0}),
                  id="a failed task: until its back-off ends"),
     pytest.param(FAILED, {"now": NOW + 20}, Is("Degraded", "Restarting", ("task 1, incarnation 2",)),
                  id="a failed task: started again after its back-off"),

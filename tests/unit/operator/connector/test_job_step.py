@@ -23,7 +23,14 @@ def pod(name: str = NAME, phase: Phase = Phase.WAITING, **more: Any) -> JobPod:
 def facts(*pods: JobPod, now: float = 1_000.0, **more: Any) -> JobObservation:
     usual: dict[str, Any] = {"memory": JobMemory(NAME), "slot": True, "refusal": None, "answers": {}}
     return JobObservation(
-        name=NAME, action=Action.PLAN, key="1", pods=pods, now=now, deadline=120.0, patience=30.0, **{**usual, **more}
+        name=NAME,
+        action=Action.PLAN,
+        key="1",
+        pods=pods,
+        now=now,
+        deadline=120.0,
+        node_timeout=30.0,
+        **{**usual, **more},
     )
 
 
@@ -64,17 +71,17 @@ def test_a_pod_that_no_node_takes_is_waited_for_until_its_deadline_and_says_why(
     waiting = pod(hindrance=("Unschedulable", "0/3 nodes are available: 3 Insufficient memory."))
     found = step(facts(waiting, now=1_050.0))
     assert told(found) == ("Unschedulable", "0/3 nodes are available: 3 Insufficient memory.")
-    assert (found.delete, found.again) == ((), 70.0)
+    assert (found.delete, found.requeue_after) == ((), 70.0)
 
 
 def test_a_pod_that_no_node_took_in_time_goes_and_is_tried_again_after_a_pause() -> None:
     waiting = pod(hindrance=("Unschedulable", "0/3 nodes are available"))
     found = step(facts(waiting, now=1_120.0))
     assert found.delete == (waiting,)
-    assert (found.reason, found.memory.attempts, found.again) == ("Unschedulable", 1, 2.0)
+    assert (found.reason, found.memory.attempts, found.requeue_after) == ("Unschedulable", 1, 2.0)
     assert found.message.startswith("0/3 nodes are available; no node took the job pod within 120 s")
     paused = step(facts(now=1_121.0, memory=found.memory))
-    assert (paused.create, told(paused), paused.again) == (None, told(found), 1.0)
+    assert (paused.create, told(paused), paused.requeue_after) == (None, told(found), 1.0)
     assert step(facts(now=1_122.0, memory=found.memory)).create == NAME
 
 
@@ -88,7 +95,7 @@ def test_a_pod_on_a_node_is_given_its_whole_time_there_and_more_before_we_end_it
 def test_a_pod_that_is_told_to_go_is_waited_for() -> None:
     leaving = pod(phase=Phase.RUNNING, node="n1", leaving=1_040.0, leaves_by=1_045.0)
     found = step(facts(leaving, now=1_050.0))
-    assert (found.create, found.delete, found.again) == (None, (), 25.0)
+    assert (found.create, found.delete, found.requeue_after) == (None, (), 25.0)
 
 
 @pytest.mark.parametrize("phase", Phase)
@@ -124,7 +131,7 @@ def test_a_refused_pod_is_tried_when_its_pause_is_over_and_says_why_meanwhile() 
     """It is no try of the job: the status is not written for each."""
     refusal = Refusal("QuotaExceeded", "exceeded quota: pods", 3, again_at=1_008.0)
     found = step(facts(now=1_000.0, refusal=refusal))
-    assert (found.create, found.again, found.memory) == (None, 8.0, JobMemory(NAME))
+    assert (found.create, found.requeue_after, found.memory) == (None, 8.0, JobMemory(NAME))
     assert told(found) == (refusal.reason, refusal.message)
     found = step(facts(now=1_008.0, refusal=refusal))
     assert (found.create, found.memory) == (NAME, JobMemory(NAME))
@@ -170,9 +177,9 @@ def test_a_preparation_that_is_refused_is_tried_again_after_a_pause_that_grows_t
         assert (found.answer, found.create, len(found.delete)) == (None, None, 1)
         assert found.reason == "PrepareFailed"
         assert "offset.storage.topic" in found.message
-        assert found.again is not None
-        pauses.append(found.again)
-        memory, now = found.memory, now + found.again
+        assert found.requeue_after is not None
+        pauses.append(found.requeue_after)
+        memory, now = found.memory, now + found.requeue_after
     assert pauses[:6] == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
     assert set(pauses[6:]) == {300.0}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.task_reports import Claim
-from penstock_operator.connector.observe.connect_names import (
+from penstock_operator.connector.decide.name_ownership import (
     Age,
     claimant,
     conflict,

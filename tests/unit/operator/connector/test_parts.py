@@ -98,7 +98,7 @@ def container(**state: Any) -> list[dict[str, Any]]:
 
 def test_a_running_pod() -> None:
     found = pod({"phase": "Running", "containerStatuses": container(running={"startedAt": "2026-11-21T10:00:03Z"})})
-    assert (found.phase, found.incarnation, found.life, found.started) == (Phase.RUNNING, 2, "abc", 1_795_255_203.0)
+    assert (found.phase, found.incarnation, found.pod_hash, found.started) == (Phase.RUNNING, 2, "abc", 1_795_255_203.0)
 
 
 def test_the_end_of_the_tasks_own_container_counts_though_a_sidecar_lives() -> None:
@@ -182,7 +182,7 @@ def test_what_is_written_fits_the_resource_and_is_remembered() -> None:
     ConnectorStatus.model_validate(world.status)
     memory = Memory.of(world.status)
     assert memory.standing is not None
-    assert (memory.task(0).over, memory.task(0).failures, memory.task(0).trace) == (True, 1, "Traceback")
+    assert (memory.task(0).has_ended, memory.task(0).failures, memory.task(0).trace) == (True, 1, "Traceback")
     assert memory.task(1).state == "Running"
     assert memory.task(0).versions == {"connector": "1.4.2"}
     assert [h.token for h in memory.handled] == ["t1"]

@@ -14,7 +14,7 @@ from penstock_model.resources.connector import Connector
 from penstock_operator.connector.observe.pod_status import TaskPod, pod_of
 from penstock_operator.connector.plans import Plan, Shape, manifest, stored
 from penstock_operator.connector.render.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
 
 from .world.plugins import tasks_of
@@ -41,16 +41,16 @@ def plan(secrets: str = "") -> Plan:
     return Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks, secrets=secrets)
 
 
-def maker(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **spec: Any) -> Maker:
-    return Maker(connector(**spec), settings, Shape.of(settings, secrets))
+def manifests(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **spec: Any) -> PodManifests:
+    return PodManifests(connector(**spec), settings, Shape.of(settings, secrets))
 
 
 def task_pod(secrets: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
-    return maker(secrets, **spec).task(plan(), 1, 4, STANDING, TaskState.RUNNING)
+    return manifests(secrets, **spec).task(plan(), 1, 4, STANDING, TaskState.RUNNING)
 
 
 def job_pod(**spec: Any) -> dict[str, Any]:
-    return maker(("db",), **spec).job("orders-in-plan-1", Action.PLAN, "1")
+    return manifests(("db",), **spec).job("orders-in-plan-1", Action.PLAN, "1")
 
 
 @pytest.mark.parametrize("pod", [task_pod(), job_pod()], ids=["task", "job"])
@@ -85,7 +85,7 @@ def test_a_pod_holds_up_no_node_that_an_autoscaler_wants_to_empty_unless_its_con
                                                ({"temporarySize": ""}, {})])  # fmt: skip
 def test_a_pods_tmp_is_bounded_as_the_release_says(given: dict[str, str], volume: dict[str, str]) -> None:
     settings = Settings.of({**DOCUMENT, "task": given})
-    made = maker(settings=settings)
+    made = manifests(settings=settings)
     for pod in (made.task(plan(), 1, 4, STANDING, TaskState.RUNNING), made.job("orders-in-plan-1", Action.PLAN, "1")):
         assert {"name": "scratch", "emptyDir": volume} in pod["spec"]["volumes"]
 
@@ -106,9 +106,10 @@ def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
 
 def test_a_task_is_told_which_life_it_is() -> None:
     env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
-    life = PodIdentity.from_json(env["PENSTOCK_LIFE"]["value"])
-    assert (life.connector_uid, life.connector_generation, life.incarnation, life.standing) == ("u-1", 7, 4, STANDING)
-    assert life.token == "u-1/3/1/4"
+    identity = PodIdentity.from_json(env["PENSTOCK_LIFE"]["value"])
+    assert (identity.connector_uid, identity.connector_generation) == ("u-1", 7)
+    assert (identity.incarnation, identity.standing) == (4, STANDING)
+    assert identity.token == "u-1/3/1/4"
     assert env["PENSTOCK_POD_UID"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.uid"
 
 
@@ -181,22 +182,22 @@ def test_a_pod_leaves_a_node_that_is_away_after_half_a_minute() -> None:
 def test_a_pod_is_out_of_date_when_what_it_was_made_from_has_changed(
     one: dict[str, Any], other: dict[str, Any], same: bool
 ) -> None:
-    assert (maker(**one).life(plan(), 0) == maker(**other).life(plan(), 0)) is same
+    assert (manifests(**one).pod_hash(plan(), 0) == manifests(**other).pod_hash(plan(), 0)) is same
 
 
 def test_another_plan_with_the_same_task_makes_no_other_pod() -> None:
     first = plan()
     second = Plan("other", first.kind, first.class_name, first.version, first.tasks)
-    assert maker().life(first, 0) == maker().life(second, 0)
-    assert maker().life(first, 0) != maker().life(first, 1)
+    assert manifests().pod_hash(first, 0) == manifests().pod_hash(second, 0)
+    assert manifests().pod_hash(first, 0) != manifests().pod_hash(first, 1)
 
 
 def test_a_changed_secret_makes_another_pod() -> None:
-    assert maker().life(plan("1"), 0) != maker().life(plan("2"), 0)
+    assert manifests().pod_hash(plan("1"), 0) != manifests().pod_hash(plan("2"), 0)
 
 
 def test_a_short_pod_plans_what_was_asked_for_as_if_it_were_to_run() -> None:
-    document = maker(state="Paused", config={"file": "/a"}).document()
+    document = manifests(state="Paused", config={"file": "/a"}).document()
     assert document["spec"]["state"] == "Running"
     assert document["spec"]["config"] == {"file": "/a"}
     assert document["metadata"] == {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7}
@@ -205,7 +206,7 @@ def test_a_short_pod_plans_what_was_asked_for_as_if_it_were_to_run() -> None:
 def test_the_kubelet_asks_for_the_health_only_of_a_task_whose_runtime_answers() -> None:
     def asked_of(plan_: Plan, *, ends: bool = True) -> list[str]:
         task_ = SETTINGS.task.model_copy(update={"liveness_probe": ends})
-        made = maker(settings=SETTINGS.model_copy(update={"task": task_}))
+        made = manifests(settings=SETTINGS.model_copy(update={"task": task_}))
         container = made.task(plan_, 1, 4, STANDING, TaskState.RUNNING)["spec"]["containers"][0]
         return sorted(k for k in container if k.endswith("Probe"))
 
@@ -214,8 +215,10 @@ def test_the_kubelet_asks_for_the_health_only_of_a_task_whose_runtime_answers() 
     assert asked_of(earlier) == []
     assert asked_of(later) == ["livenessProbe", "readinessProbe", "startupProbe"]
     assert asked_of(later, ends=False) == ["readinessProbe"]  # a startup probe ends a task as well
-    assert maker().life(earlier, 1) == maker().life(later, 1)  # a pod without them is not ended for them
-    meta = maker().plan_metadata(later)
+    assert manifests().pod_hash(earlier, 1) == manifests().pod_hash(
+        later, 1
+    )  # a pod without them is not ended for them
+    meta = manifests().plan_metadata(later)
     assert [found.answers_health for p in (earlier, later) if (found := stored(manifest(p, meta)))] == [False, True]
 
 
@@ -267,7 +270,7 @@ def test_a_pod_with_our_labels_and_another_name_is_no_life_of_a_task() -> None:
 @pytest.mark.parametrize("field", ["image", "securityContext", "podSecurityContext", "secrets", "resources"])
 def test_a_plan_whose_shape_is_not_that_of_its_hash_is_none(field: str) -> None:
     made = plan().shaped(Shape.of(SETTINGS, ("db",)))
-    kept = manifest(made, maker().plan_metadata(made))
+    kept = manifest(made, manifests().plan_metadata(made))
     assert stored(kept) is not None
     about = json.loads(kept["data"]["plan.json"])
     about["shape"][field] = {"image": "miner", "secrets": ["other"]}.get(field, {"privileged": True})

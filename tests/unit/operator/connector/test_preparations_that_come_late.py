@@ -6,7 +6,7 @@ import pytest
 
 from penstock_model.contracts.job import Action
 from penstock_model.contracts.pod_identity import Standing
-from penstock_operator.connector.observe.connect_names import owner_mark
+from penstock_operator.connector.decide.name_ownership import owner_mark
 from penstock_operator.connector.observe.pod_status import JobPod, Phase
 from penstock_operator.queue.key import Key
 from penstock_operator.settings import Release
@@ -74,8 +74,8 @@ def test_two_that_shut_out_each_other_do_so_more_and_more_seldom() -> None:
             decision = world.reconcile()
             if preparations(world) > before:
                 break
-            if decision.again != 0.0 and not world.tick():
-                world.now += decision.again or 0.0
+            if decision.requeue_after != 0.0 and not world.tick():
+                world.now += decision.requeue_after or 0.0
         times.append(world.now)
         world.settle(seconds=0)
     pauses = [after - before for before, after in itertools.pairwise(times)]

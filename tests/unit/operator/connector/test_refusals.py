@@ -15,10 +15,10 @@ def test_the_pause_doubles_to_five_minutes_and_never_ends() -> None:
 
 
 def test_another_generation_or_another_life_begins_the_row_anew() -> None:
-    before = Refusal("AdmissionDenied", "no", 9, 2_000.0, generation=1, life="a")
-    assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, life="a").tries == 10
-    assert after(before, "AdmissionDenied", "no", now=0.0, generation=2, life="a").tries == 1
-    assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, life="b").tries == 1
+    before = Refusal("AdmissionDenied", "no", 9, 2_000.0, generation=1, pod_hash="a")
+    assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, pod_hash="a").tries == 10
+    assert after(before, "AdmissionDenied", "no", now=0.0, generation=2, pod_hash="a").tries == 1
+    assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, pod_hash="b").tries == 1
 
 
 def test_another_generation_is_another_chance_at_once() -> None:

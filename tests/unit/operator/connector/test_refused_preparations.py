@@ -41,11 +41,11 @@ def tries(world: World, seconds: float) -> int:
         if told:
             assert world.condition("Stalled").startswith(f"True {TOLD}"), world.status
             assert world.status["state"] == "Failed"
-        if decision.again == 0.0 or world.tick():
+        if decision.requeue_after == 0.0 or world.tick():
             continue
-        if decision.again is None or world.now + decision.again > until:
+        if decision.requeue_after is None or world.now + decision.requeue_after > until:
             return found
-        world.advance(decision.again)
+        world.advance(decision.requeue_after)
     raise AssertionError("it does not pause")
 
 
@@ -136,6 +136,6 @@ def test_a_job_pod_that_is_refused_is_no_plan_that_is_refused_though_both_have_o
     for _ in range(3):
         decision = world.reconcile()
         found.append([world.condition(kind) for kind in ("ConfigValid", "Ready")])
-        world.advance(decision.again or 0.0)
+        world.advance(decision.requeue_after or 0.0)
     assert "denied the request" in found[0][1]
     assert found[0] == found[1] == found[2]  # nothing is written while it is tried again and again

@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 
 from penstock_model.resources.connector_status import JobStatus, OffsetsAction, RestartAction, RolloutStatus, TaskStatus
-from penstock_operator.connector.persisted_state import Handled, JobMemory, TaskMemory, task_status
+from penstock_operator.connector.persisted_state import HandledRequest, JobMemory, TaskMemory, task_status
 from penstock_operator.connector.status_fields import read, write
 from penstock_operator.reasons import Reason
 from penstock_operator.rollout.progress import RolloutRestart
 
 AT = 1_795_255_230.0
 TASK = TaskMemory(
-    id=3, state="Failed", since=AT, incarnation=2, pod="a-3-2", pod_uid="u", over=True, restarts=1, failures=2, losses=3,
-    unavailable=4, retry_at=AT + 60, reason=Reason.FAILED, message="no such file", trace="Traceback", life="2.abc",
-    started=AT - 60, versions={"connector": "1", "value.converter": "2", "transforms.a": "3"},
+    id=3, state="Failed", since=AT, incarnation=2, pod="a-3-2", pod_uid="u", has_ended=True, restarts=1, failures=2,
+    losses=3, unavailable=4, retry_at=AT + 60, reason=Reason.FAILED, message="no such file", trace="Traceback",
+    pod_hash="2.abc", started=AT - 60, versions={"connector": "1", "value.converter": "2", "transforms.a": "3"},
 )  # fmt: skip
 PARTS: list[tuple[Any, list[type[Any]]]] = [
     (TASK, [TaskStatus]),
     (JobMemory("a-plan-1", 2, AT, Reason.JOB_FAILED, "no answer"), [JobStatus]),
-    (Handled("restart", "1", "Succeeded", "restarted", AT), [RestartAction, OffsetsAction]),
+    (HandledRequest("restart", "1", "Succeeded", "restarted", AT), [RestartAction, OffsetsAction]),
     (RolloutRestart("abc", AT, counts=True), [RolloutStatus]),
 ]
 

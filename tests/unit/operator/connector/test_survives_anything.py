@@ -109,7 +109,7 @@ def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None
     world.permission, world.plugin = GRANTED, good
     world.settle(seconds=7_200)
     alive = sorted(
-        (p.task, p.life) for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED
+        (p.task, p.pod_hash) for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED
     )
     assert [n for n, _ in alive] == [0, 1], world.status
     now = {p.image for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED}

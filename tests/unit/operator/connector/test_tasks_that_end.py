@@ -23,7 +23,7 @@ def test_a_failed_task_shows_its_error_and_trace_and_waits_with_back_off() -> No
     world = running(tasksMax=2)
     world.end("orders-in-0-1", 1, message="no such file: /data/a", trace="Traceback ...")
     decision = world.reconcile()
-    assert decision.again == 10
+    assert decision.requeue_after == 10
     assert not decision.create
     found = task(world)
     assert (found["state"], found["failures"], found["trace"]) == ("Failed", 1, "Traceback ...")
@@ -43,12 +43,12 @@ def test_a_failed_task_shows_its_error_and_trace_and_waits_with_back_off() -> No
 def test_failures_in_a_row_back_off_to_their_limit_and_then_need_a_person() -> None:
     world = running(restart={"maxRestarts": 3, "backoff": {"initial": "10s", "factor": 2, "max": "30s"}})
     waits = []
-    for life in range(1, 5):
-        world.end(f"orders-in-0-{life}", 1, message="bad")
+    for incarnation in range(1, 5):
+        world.end(f"orders-in-0-{incarnation}", 1, message="bad")
         decision = world.reconcile()
-        waits.append(decision.again)
-        if decision.again is not None:
-            world.advance(decision.again)
+        waits.append(decision.requeue_after)
+        if decision.requeue_after is not None:
+            world.advance(decision.requeue_after)
             world.settle(seconds=0)
     assert waits == [10, 20, 30, None]
     assert (
@@ -62,9 +62,9 @@ def test_failures_in_a_row_back_off_to_their_limit_and_then_need_a_person() -> N
 
 def test_a_task_that_ran_long_enough_begins_its_count_anew() -> None:
     world = running(restart={"maxRestarts": 1, "resetAfter": "30m"})
-    for life in (1, 2, 3):
+    for incarnation in (1, 2, 3):
         world.advance(1_800)
-        world.end(f"orders-in-0-{life}", 1, message="bad")
+        world.end(f"orders-in-0-{incarnation}", 1, message="bad")
         world.settle()
     assert world.lives[-1] == "orders-in-0-4"
     assert task(world)["failures"] == 1
@@ -113,8 +113,8 @@ def test_losses_in_a_row_back_off_and_are_counted_apart_from_failures() -> None:
     for _ in range(5):
         world.end(world.task(0).name, None, "Evicted")
         decision = world.reconcile()
-        waits.append(decision.again)
-        world.advance(decision.again or 0)
+        waits.append(decision.requeue_after)
+        world.advance(decision.requeue_after or 0)
         world.settle(seconds=0)
     assert waits == [None, 1, 2, 4, 8]
     assert task(world)["losses"] == 5
@@ -128,9 +128,9 @@ def test_no_number_of_losses_fails_a_task() -> None:
         decision = world.reconcile()
         assert (task(world)["state"], world.status["state"]) == ("Pending", "Pending")
         assert world.condition("Stalled") == "absent"
-        world.advance(decision.again or 0)
+        world.advance(decision.requeue_after or 0)
         world.settle(seconds=0)
-    assert decision.again == 300
+    assert decision.requeue_after == 300
     assert not [e for e in world.events if "Failed" in e.message]
     world.settle()
     assert world.condition("Ready").startswith("True Running")
@@ -144,7 +144,7 @@ def test_a_lost_task_is_pending_with_its_cause_until_it_runs_again() -> None:
         cause = "was deleted; lost"
         assert (task(world)["state"], cause in str(task(world)["message"])) == ("Pending", True)
         assert cause in world.condition("Ready")
-        world.advance(decision.again or 0)
+        world.advance(decision.requeue_after or 0)
         world.reconcile()
         world.reconcile()
         assert (task(world)["state"], cause in str(task(world)["message"])) == ("Pending", True)
@@ -165,7 +165,7 @@ def test_a_task_that_fails_its_health_check_is_lost_and_pending_with_its_cause_a
         assert "did not answer its health check" in str(found["message"])
         assert "did not answer its health check" in world.condition("Ready")
         assert losses == 1 or found["reason"] == "HealthCheckFailed"
-        world.advance(decision.again or 0)
+        world.advance(decision.requeue_after or 0)
         world.settle(seconds=0)
     assert world.condition("Stalled") == "absent"
 
@@ -174,7 +174,7 @@ def test_ten_minutes_of_running_begin_the_back_off_of_losses_anew() -> None:
     world = running()
     for _ in range(4):
         world.end(world.task(0).name, None, "Evicted")
-        world.advance(world.reconcile().again or 0)
+        world.advance(world.reconcile().requeue_after or 0)
         world.settle(seconds=0)
     world.advance(600)
     world.end(world.task(0).name, None, "Evicted")
@@ -222,7 +222,7 @@ def test_a_pod_on_a_node_that_is_away_is_replaced_after_its_time() -> None:
     world.lose_node(pod.name)
     world.delete_pod(pod.name)
     decision = world.reconcile()
-    assert (decision.again, decision.create) == (60, ())
+    assert (decision.requeue_after, decision.create) == (60, ())
     world.advance(60)
     decision = world.reconcile()
     assert [w.incarnation for w in decision.create if isinstance(w, CreateTask)] == [2]
@@ -277,7 +277,7 @@ def test_a_pod_that_the_api_server_refuses_tells_why() -> None:
     world.refuses = lambda name: True
     world.reconcile()
     found = world.reconcile()
-    assert (found.create, found.again) == ((), 2.0)
+    assert (found.create, found.requeue_after) == ((), 2.0)
     told = 'False AdmissionDenied: task 0: admission webhook "policy.example" denied the request: no'
     assert world.condition("Ready") == told
     world.now += 2

@@ -86,7 +86,7 @@ def test_a_template_that_is_changed_together_with_a_restart_restarts_once(spec: 
     world.annotations["penstock.dev/restart"] = "a"
     world.settle()
     assert world.lives[lives:] == ["orders-in-0-2"]
-    assert world.task(0).life == world.life(world.plans[-1], 0)
+    assert world.task(0).pod_hash == world.pod_hash(world.plans[-1], 0)
 
 
 def test_a_template_does_not_wait_for_a_plan_that_cannot_be_made() -> None:

@@ -163,10 +163,10 @@ def test_names_are_found_by_who_claims_them_for_as_long_as_that_is_so() -> None:
 
 def test_incarnation_records_are_carried_told_to_nobody_and_never_removed() -> None:
     records = Records()
-    life = Incarnation(1, 0, "t", 2, 7, "p").entry(NAME, 0)
-    assert records.put(*life) is None
-    assert records.put(life[0], None) is None
-    assert records.carried(NAME) == [life]
+    record = Incarnation(1, 0, "t", 2, 7, "p").entry(NAME, 0)
+    assert records.put(*record) is None
+    assert records.put(record[0], None) is None
+    assert records.carried(NAME) == [record]
     assert not records.keys(NAME)
     assert not records.names()
     assert not records.all_names()

@@ -10,7 +10,7 @@ from penstock_operator.connector.apply import Applied
 from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.decide.template_policy import with_template_policy
 from penstock_operator.connector.observe import gather
-from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.plans import release
 from penstock_operator.connector.reconciler import Reconciler
@@ -79,25 +79,33 @@ class OperatorProcess:
             before: the decision of the last run, which stands where this one decides nothing.
         """
         decisions = self._reconciler.decisions = []
-        again: float | None = _AFTER_ERROR
+        requeue_after: float | None = _AFTER_ERROR
         with suppress(OperatorError):
-            again = virtual_time.run(self._reconciler(self._key, self._context))
+            requeue_after = virtual_time.run(self._reconciler(self._key, self._context))
         if decisions:
-            return replace(_together(decisions), again=again)
+            return replace(_together(decisions), requeue_after=requeue_after)
         assert before is not None, "nothing was ever decided"
         if self._server.get(CONNECTOR, *self._key) is None:  # the limiter forgets it
             before = replace(before, rollout=None)
         return replace(
-            before, save=(), finalizer=None, delete=(), create=(), drop=(), tell=None, forget=False, again=again
+            before,
+            save=(),
+            finalizer=None,
+            delete=(),
+            create=(),
+            drop=(),
+            tell=None,
+            forget=False,
+            requeue_after=requeue_after,
         )
 
     def observe(self, document: Object) -> Observation:
         """What the operator observes of the Connector now."""
         context, reconciler = self._context, self._reconciler
-        remembered = reconciler._of(self._key, document["metadata"]["uid"])
+        cached = reconciler._of(self._key, document["metadata"]["uid"])
         connector = with_template_policy(Connector.draft(document), self._settings)
         trouble, _ = reconciler._trouble.lasting(self._topic.trouble, context.clock())
-        observing = gather.observe(connector, document, context, remembered, trouble, reconciler._plans)
+        observing = gather.observe(connector, document, context, cached, trouble, reconciler._plans)
         return replace(virtual_time.run(observing), permission=self._limiter.permission(self._key))
 
     def watch(self, document: Object | None, rival: Key | None, *, slot: bool) -> None:
@@ -133,10 +141,10 @@ class _Recorder(Reconciler):
 
     def _keep_count(
         self, key: Key, observed: Observation, decision: Decision, applied: Applied, context: Context,
-        remembered: Remembered,
+        cached: CachedConnector,
     ) -> None:  # fmt: skip
         self.decisions.append(decision)
-        super()._keep_count(key, observed, decision, applied, context, remembered)
+        super()._keep_count(key, observed, decision, applied, context, cached)
 
 
 class _Limiter(RolloutLimiter):

@@ -16,7 +16,7 @@ from penstock_operator.connector.observe.secrets import references
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render import names
 from penstock_operator.connector.render.events import ConnectorEvent
-from penstock_operator.connector.render.pod_manifests import Maker
+from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.kubernetes.kinds import CONNECTOR, EVENT, SECRET, Kind
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import EventType
@@ -133,7 +133,7 @@ class World(ClusterWithJobs):
 
     def decide(self) -> Decision:
         """What the operator would decide now."""
-        return decide(self.facts(), self.life)
+        return decide(self.facts(), self.pod_hash)
 
     def settle(self, seconds: float = 600.0) -> Decision:
         """Reconcile until nothing follows and nobody does anything, or so much time has passed."""
@@ -144,11 +144,11 @@ class World(ClusterWithJobs):
             except Killed:
                 continue
             # A decision that was carried out must not come again.
-            if decision.again == 0.0 or self.tick() or does_anything(decision):
+            if decision.requeue_after == 0.0 or self.tick() or does_anything(decision):
                 continue
-            if decision.again is None or self.now + decision.again > until:
+            if decision.requeue_after is None or self.now + decision.requeue_after > until:
                 return decision
-            self.now += decision.again
+            self.now += decision.requeue_after
         raise AssertionError(f"does not settle: {decision}")
 
     def advance(self, seconds: float) -> None:
@@ -181,13 +181,15 @@ class World(ClusterWithJobs):
             for e in self.server.list(EVENT, KEY.namespace)
         ]
 
-    def life(self, plan: Plan, task: int) -> str:
-        return self.maker.life(plan, task)
+    def pod_hash(self, plan: Plan, task: int) -> str:
+        return self.manifests.pod_hash(plan, task)
 
     @property
-    def maker(self) -> Maker:
+    def manifests(self) -> PodManifests:
         every = tuple(sorted({r.name for r in references(self.connector.spec.config, self.settings.worker)}))
-        return Maker(with_template_policy(self.connector, self.settings), self.settings, Shape.of(self.settings, every))
+        return PodManifests(
+            with_template_policy(self.connector, self.settings), self.settings, Shape.of(self.settings, every)
+        )
 
     def add_foreign_pod(self, name: str) -> None:
         """A pod of an earlier Connector of this name is still there."""

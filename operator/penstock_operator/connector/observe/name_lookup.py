@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from penstock_model.contracts.task_reports import Claim, claim_key
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.observe import connect_names
-from penstock_operator.connector.observe.connect_names import NameRefusal
-from penstock_operator.connector.observe.connector_cache import Remembered
+from penstock_operator.connector.decide import name_ownership
+from penstock_operator.connector.decide.name_ownership import NameRefusal
+from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused, Unavailable
@@ -27,72 +27,72 @@ _ASK_AGAIN: Final = 600.0
 
 async def name_refusal(
     connector: Connector, document: Mapping[str, Any], key: Key, context: Context, memory: Memory,
-    remembered: Remembered,
+    cached: CachedConnector,
 ) -> NameRefusal | None:  # fmt: skip
     """Why the Connector does not own its Connect name: it is reserved, or an older one has it, here or in Kafka."""
     name, status = connector.connect_name, context.status
     release, allowed = context.settings.release, context.settings.allowed_connect_names
-    if (reserved := connect_names.reserved(key, name, connector.spec.config, allowed)) is not None:
+    if (reserved := name_ownership.reserved(key, name, connector.spec.config, allowed)) is not None:
         return reserved
     if not status.caught_up and memory.reason == Reason.NAME_CONFLICT:  # claims cannot be read yet
         return NameRefusal(Reason.NAME_CONFLICT, str(memory.conditions[ConditionType.READY].get("message", "")))
-    own, connectors = connect_names.age_of(document["metadata"]), context.connectors
+    own, connectors = name_ownership.age_of(document["metadata"]), context.connectors
     others = {
         k: age
         for k, age in connectors.claimants(name).items()
-        if k != key and connect_names.is_allowed(k, name, allowed)
+        if k != key and name_ownership.is_allowed(k, name, allowed)
     }
     claim = status.claim(name)
     if claim is not None and connectors.has(claim.connector_uid):
         claim = None
-    if (refusal := await _twin_refusal(own, name, claim, memory, context, remembered)) is not None:
+    if (refusal := await _twin_refusal(own, name, claim, memory, context, cached)) is not None:
         return refusal
-    owner = connect_names.older(own, others, claim)
+    owner = name_ownership.older(own, others, claim)
     if isinstance(owner, Claim):
         exists: bool | None = True
-        if connect_names.may_be_claim_of(owner, release) or owner.cluster == release.cluster:
+        if name_ownership.may_be_claim_of(owner, release) or owner.cluster == release.cluster:
             exists = await _exists(owner, context)
         if exists is not False:
-            return connect_names.conflict(name, *connect_names.claimant(owner, release, is_seen=exists is not None))
+            return name_ownership.conflict(name, *name_ownership.claimant(owner, release, is_seen=exists is not None))
         # Its own release removes the claim once its pods are gone; a release that was uninstalled never does.
-        if not connect_names.may_be_claim_of(owner, release):
-            uid, since = remembered.owner_gone
+        if not name_ownership.may_be_claim_of(owner, release):
+            uid, since = cached.owner_gone
             is_read = status.caught_up and status.trouble is None  # otherwise another one may have claimed the name
             if uid != owner.connector_uid or not is_read:
                 since = context.clock()
-                remembered.owner_gone = owner.connector_uid, since
+                cached.owner_gone = owner.connector_uid, since
             if context.clock() - since < _GONE_FOR:
-                return connect_names.conflict(name, *connect_names.gone_claimant(owner, _GONE_FOR))
-        owner = connect_names.older(own, others, None)
-    return None if owner is None else connect_names.conflict(name, f"Connector {owner}")
+                return name_ownership.conflict(name, *name_ownership.gone_claimant(owner, _GONE_FOR))
+        owner = name_ownership.older(own, others, None)
+    return None if owner is None else name_ownership.conflict(name, f"Connector {owner}")
 
 
 async def _twin_refusal(
-    own: connect_names.Age, name: str, claim: Claim | None, memory: Memory, context: Context, remembered: Remembered
+    own: name_ownership.Age, name: str, claim: Claim | None, memory: Memory, context: Context, cached: CachedConnector
 ) -> NameRefusal | None:
     """Whether the name belongs to another cluster that has this cluster's id.
 
     The other cluster is asked by removing its claim: an operator that lives there, of this release or an earlier one,
     writes the claim again at once. A cluster that this one has replaced does not.
     """
-    now, asked = context.clock(), remembered.asked
-    if claim is not None and connect_names.is_claim_of_twin(claim, context.settings.release):
-        if memory.standing is not None and own < connect_names.Age(claim.created, claim.connector_uid):
+    now, asked = context.clock(), cached.twin_asked
+    if claim is not None and name_ownership.is_claim_of_twin(claim, context.settings.release):
+        if memory.standing is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
             return None  # the other Connector is younger, and gives way when it reads this one's claim
         if asked is None or asked[0] != claim or now - asked[1] > _ASK_AGAIN:
             try:
                 await context.run(context.status.write, [(claim_key(name), None)])
-                remembered.asked = claim, now
+                cached.twin_asked = claim, now
             except Unavailable as e:
                 log.debug("The claim of %s is not removed: %s", name, e)
-        return connect_names.conflict(name, *connect_names.twin_claimant(claim, _GONE_FOR))
+        return name_ownership.conflict(name, *name_ownership.twin_claimant(claim, _GONE_FOR))
     if asked is not None and claim is None:
         is_read = context.status.caught_up and context.status.trouble is None
         since = asked[1] if is_read else now
-        remembered.asked = asked[0], since
+        cached.twin_asked = asked[0], since
         if now - since < _GONE_FOR:
-            return connect_names.conflict(name, *connect_names.twin_claimant(asked[0], _GONE_FOR))
-    remembered.asked = None
+            return name_ownership.conflict(name, *name_ownership.twin_claimant(asked[0], _GONE_FOR))
+    cached.twin_asked = None
     return None
 
 
@@ -105,21 +105,21 @@ async def _exists(claim: Claim, context: Context) -> bool | None:
     return document is not None and document["metadata"]["uid"] == claim.connector_uid
 
 
-def left_behind(context: Context, key: Key, remembered: Remembered) -> tuple[str, ...]:
+def left_behind(context: Context, key: Key, cached: CachedConnector) -> tuple[str, ...]:
     """The Connect names under which a deleted Connector has left records that no other Connector writes.
 
     Those are the names that it has claimed, and, where no Connector has claimed the name, reports with its uid. Records
     under a name that it asked for in vain are never its own. A Connector that waits for the name removes what is left.
     """
     status, release = context.status, context.settings.release
-    uid, own_name = remembered.own
+    uid, own_name = cached.owned_name
     names = set()
     for name in {own_name, *status.claimed(*key, uid)}:
         claim = status.claim(name)
         if claim is None:
             is_its = name == own_name and any(r.connector_uid == uid for r in status.reports(name).values())
         else:
-            is_its_key = connect_names.is_claim_of(claim, release) and (claim.namespace, claim.name) == key
+            is_its_key = name_ownership.is_claim_of(claim, release) and (claim.namespace, claim.name) == key
             is_its = is_its_key or (uid != "" and claim.connector_uid == uid)
         if is_its and not set(context.connectors.named(name)) - {key}:
             names.add(name)
