@@ -55,15 +55,15 @@ def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
         checks: by name.
         fatal: the kubelet ends this process if a problem stays, so each problem is logged once.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def page() -> tuple[int, str, bytes]:
         wrong = {name: text for name, check in checks.items() if (text := _asked(name, check)) is not None}
         if fatal:
-            for name in wrong.keys() - told:
+            for name in wrong.keys() - reported:
                 log.error("The liveness probe fails; the kubelet restarts the operator if it goes on: %s", wrong[name])
-            told.clear()
-            told.update(wrong)
+            reported.clear()
+            reported.update(wrong)
         body = json.dumps({"status": "failed" if wrong else "ok", **({"wrong": wrong} if wrong else {})})
         return (503 if wrong else 200), "application/json", body.encode() + b"\n"
 

@@ -129,7 +129,7 @@ class CompactedReader:
         awaits_every_end: a partition without records counts as read only when its end was fetched, which proves the right to
             read it.
         detects_recreation: ask for the topic's id at each check. A topic that was created again and soon holds more records
-            than the one before cannot be told from it otherwise.
+            than the one before cannot be distinguished from it otherwise.
         on_answer: called after each check that brokers answered.
 
     Attributes:
@@ -212,7 +212,7 @@ class CompactedReader:
         return entries  # before the error that came with them: the client does not deliver them again
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._forget_assignment()
         self._connection.close()
 

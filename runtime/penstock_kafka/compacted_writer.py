@@ -84,7 +84,7 @@ class CompactedWriter:
             raise translated(errors[0], f"Writing to topic '{topic}'")
 
     def close(self) -> None:
-        """Let go of the connection; records that were not acknowledged are dropped."""
+        """Close the connection; records that were not acknowledged are dropped."""
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:

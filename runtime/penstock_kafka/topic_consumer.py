@@ -143,13 +143,13 @@ class TopicConsumer:
         return read_between(self.client, self.topic, starts, ends, seconds, self._clients.on_progress)
 
     def disconnect(self) -> None:
-        """Let go of the client without waiting for it."""
+        """Close the client in the background."""
         consumer, self._consumer, self._admin = self._consumer, None, None
         if consumer is not None:
             close_in_background(consumer)
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client."""
         consumer, self._consumer, self._admin = self._consumer, None, None
         if consumer is not None:
             with suppress(KafkaException):
@@ -229,7 +229,7 @@ def read_between(
         if left and now > deadline:
             names = ", ".join(map(str, sorted(left)))
             raise RetriableError(
-                f"Reading topic '{topic}': nothing came for {seconds:.0f} s before the end of partition {names}: somebody's "
+                f"Reading topic '{topic}': nothing came for {seconds:.0f} s before the end of partition {names}: a "
                 f"transaction may be open there. If that lasts, it hangs: kafka-transactions.sh find-hanging names it, and "
                 f"abort ends it"
             )

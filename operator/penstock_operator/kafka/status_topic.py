@@ -222,7 +222,7 @@ class StatusTopic:
         self.write([(key, None) for key in keys])
 
     def close(self, timeout: float = 5.0) -> None:
-        """Stop reading and let go of the connections."""
+        """Stop reading and close the connections."""
         self._stopping.set()
         self._hurry.set()
         self._thread.join(timeout)

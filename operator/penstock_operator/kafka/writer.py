@@ -65,7 +65,7 @@ class Writer:
         self._error = None
 
     def close(self) -> None:
-        """Let go of the connections; records that were not acknowledged are dropped."""
+        """Close the connections; records that were not acknowledged are dropped."""
         self._writer.close()
         self._error = None
 

@@ -47,7 +47,7 @@ class EmbeddedKafka:
     Args:
         data_dir: the folder, made when there is none. One process at a time has it.
         port: where clients find it; 0 means the port of the last start, or any.
-        say: is told, in a line, about the few things that take long and happen once; standard error by default.
+        say: takes a line about each of the few things that take long and happen once; standard error by default.
         settings: of the broker, in Kafka's names, before ours; not kept in the folder. In their values `{ports.broker}` and
             `{ports.controller}` stand for the ports.
     """

@@ -79,7 +79,7 @@ def choose_ports(identity: Identity, wanted: int) -> Ports:
 
 
 def require_free(port: int) -> None:
-    """Raise ConnectError when somebody listens on a port of one's choice."""
+    """Raise ConnectError if a port that the user chose is in use."""
     if not _is_free(port):
         raise ConnectError(
             f"port {port} on 127.0.0.1 is taken: another program listens there. Choose another, or 0 for any"

@@ -49,7 +49,7 @@ def kafka_jars(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
 
     Args:
         java: runs Ivy.
-        say: is told what takes so long.
+        say: takes a line about what takes long.
 
     Raises:
         ConnectError: they cannot be fetched; the message says what to do.

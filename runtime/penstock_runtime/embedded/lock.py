@@ -1,7 +1,7 @@
 """One process at a time on a data folder.
 
-Two locks, because two things must be told apart: the *owner* is the process that runs the broker, and the *broker* may
-outlive a killed owner for the second that an orderly shutdown takes. The broker inherits its lock, so the lock is free
+There are two locks for two processes: the *owner* runs the broker, and the *broker* may outlive a killed owner for the
+second that an orderly shutdown takes. The broker inherits its lock, so the lock is free
 exactly when the last broker is gone.
 """
 
@@ -92,7 +92,7 @@ class FolderLock:
                     f"end it (kill -9 {pid}) and start again"
                 )
             _await_end(pid, left)
-        _write(self._broker, 0)  # until the new broker is named, nobody may wait for the old one's pid
+        _write(self._broker, 0)  # until the new broker's pid is written, no process may wait for the old one's
 
 
 def _await_end(pid: int, seconds: float) -> None:

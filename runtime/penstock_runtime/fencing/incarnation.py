@@ -162,7 +162,7 @@ class TaskFence:
         """Rule 3 while nothing else leads to it, for a few small requests: see what has come since the last look.
 
         Args:
-            writer: for the record, where an older incarnation has written over it, or the topic was made anew.
+            writer: for the record, if an older incarnation has overwritten it, or the topic was created again.
             seconds: how long each answer may take.
 
         Raises:
@@ -177,7 +177,7 @@ class TaskFence:
             self._write(writer)
 
     def close(self) -> None:
-        """Let go of the connection that `look` keeps."""
+        """Close the connection that `look` keeps."""
         self._tail.close()
 
     def _latest(self, entries: Iterable[Entry]) -> Incarnation | None:
@@ -202,7 +202,7 @@ class TaskFence:
         raise RetriableError(
             f"Topic '{self.status_topic}' does not keep the record of task {self.ids.connector}-{self.ids.task}: it was "
             f"written {len(_PAUSES)} times, and never was the last of its key. Check that the topic's cleanup.policy is "
-            f"compact, and that nobody else writes under this connector's name."
+            f"compact, and that no other client writes under this connector's name."
         )
 
     def _refuse_older_than(self, latest: Incarnation | None) -> None:

@@ -69,7 +69,7 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
         The place of this plan, greater than those of all before it.
 
     Raises:
-        Superseded: somebody else starts the same connector at this moment, and is the greater.
+        Superseded: another process starts the same connector at this moment, with a greater generation.
         RetriableError: Kafka is away.
         ConnectError: a topic cannot be made, or is not what it must be.
     """
@@ -147,7 +147,7 @@ def fence(place: Place, tasks: int = 0, *, transactional: bool = True, known: St
         The place of the plan that those will belong to.
 
     Raises:
-        Superseded: somebody else starts the same connector at this moment, and is the greater.
+        Superseded: another process starts the same connector at this moment, with a greater generation.
         RetriableError, ConnectError: Kafka is away, or refuses.
     """
     recorded = _supersede(place, tasks, transactional=transactional, known=known)
@@ -219,7 +219,7 @@ def _supersede(
 
 
 def _generation(entries: Iterable[Entry], connector: str) -> int:
-    """The greatest generation that any life of this connector told, in its incarnation record or its report; else 0."""
+    """The greatest generation in the incarnation records and reports of this connector; 0: there is none."""
     entries = list(entries)
     found = [i.generation for i in incarnated_tasks(entries, connector).values()]
     start = report_key(connector, 0).rpartition(b",")[0] + b","

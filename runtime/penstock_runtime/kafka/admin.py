@@ -62,7 +62,7 @@ def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, i
     for resource, answer in asked.items():
         try:
             found[resource.name] = int(answer.result()["max.message.bytes"].value)
-        except (KafkaException, KeyError, TypeError) as e:  # no such topic, not authorised, not told
+        except (KafkaException, KeyError, TypeError) as e:  # no such topic, not authorised, or not in the answer
             log.debug("The limits of topic '%s' are not known: %s", resource.name, e)
     return found
 

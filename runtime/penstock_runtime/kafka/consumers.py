@@ -283,7 +283,7 @@ class RecordConsumer:
         self._commits.commit(offsets)
 
     def close(self) -> None:
-        """Let go of the connections; nothing is committed."""
+        """Close the connections; nothing is committed."""
         with suppress(KafkaException):
             self._consumer.close()
         self._commits.close()

@@ -65,7 +65,7 @@ class KeyReader:
             return self._news(seconds)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _news(self, seconds: float) -> list[Entry]:

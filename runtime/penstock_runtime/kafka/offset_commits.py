@@ -96,7 +96,7 @@ class GroupCommits:
             raise refusal
 
     def close(self) -> None:
-        """Let go of the connection, unless a commit is pending: the client would wait for its answer."""
+        """Close the connection, unless a commit is pending: the client would wait for its answer."""
         if self._client is not None and self._pending is None:
             with suppress(KafkaException):
                 self._client.close()
@@ -112,7 +112,7 @@ class GroupCommits:
         return self._client
 
     def _disconnect_if_silent(self) -> None:
-        """Let go of a client that has had no answer for long, and of its pending commit."""
+        """Drop a client that has had no answer for long, and its pending commit."""
         if self._client is not None and self._renewal.is_due(f"The client that commits for group '{self._group}'"):
             close_in_background(self._client)
             self._client = self._pending = None
@@ -147,8 +147,8 @@ class GroupCommits:
         if error is not None:
             if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
                 return ConnectError(
-                    f"Committing offsets to group '{self._group}' was refused because the group has members: somebody "
-                    f"else runs this connector (Kafka Connect, or another consumer). Stop it there first."
+                    f"Committing offsets to group '{self._group}' was refused because the group has members: another "
+                    f"client runs this connector (Kafka Connect, or another consumer). Stop it there first."
                 )
             if error.code() in GONE:  # all of them are
                 return RetriableError(f"{doing}: {names_of((p.topic, p.partition) for p in partitions)} is gone")

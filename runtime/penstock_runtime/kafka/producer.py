@@ -82,7 +82,7 @@ class PlainProducer:
         return [r.error for r in refused]
 
     def close(self) -> None:
-        """Let go of the connections, and of records that were not flushed."""
+        """Close the connections; records that were not flushed are dropped."""
         close_in_background(self._producer, within=CLOSE_SECONDS)
 
     def _start(self) -> None:

@@ -37,7 +37,7 @@ class TopicLimits:
         self.least: int | None = None
 
     def known(self, topic: str) -> int | None:
-        """The limit that the brokers told."""
+        """The limit that the brokers reported."""
         return self._known.get(topic)
 
     def asked(self, topic: str) -> bool:

@@ -224,7 +224,7 @@ def _init(producer: Producer, transactional_id: str, servers: str) -> None:
                 producer.list_topics("__transaction_state", timeout=_INIT_SECONDS)
             _in_slices(producer, producer.init_transactions, _INIT_SECONDS)
     except Fenced as e:
-        # Two producers began with this id at the same moment; who is right is told by the incarnation record.
+        # Two producers began with this id at the same moment; the incarnation record says which of them may write.
         raise RetriableError(str(e)) from e
     except TransactionAborted as e:
         raise ConnectError(str(e)) from e

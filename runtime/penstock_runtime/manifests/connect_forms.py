@@ -110,7 +110,7 @@ def _of_fields(document: Mapping[str, Any], config: Mapping[str, Any]) -> list[P
 
 
 def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
-    """A problem of the manifest, for somebody who wrote none."""
+    """A problem of the manifest, in words for a user who wrote Kafka Connect's form and no manifest."""
     if problem.message.startswith("is missing"):
         match problem.property:
             case "metadata.name":

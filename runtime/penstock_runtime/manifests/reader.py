@@ -83,14 +83,14 @@ def _manifests(file: str, text: str) -> Iterator[Manifest]:
         try:
             yield _connect_form(file, parse_properties(text), Reading())
         except ValueError as e:
-            line, _, told = str(e).partition(": ")
-            yield Manifest(file, ConfigError(Problem(line, told)))
+            line, _, message = str(e).partition(": ")
+            yield Manifest(file, ConfigError(Problem(line, message)))
         return
     for document in documents(text):
         if document.value is None:
             yield Manifest(file, ConfigError(document.problems))
             continue
-        flaws = document.problems  # of the text; told once, with the first of a list
+        flaws = document.problems  # of the text; reported once, with the first item of a list
         for value in _items(document.value):
             yield _manifest(file, document, value, flaws)
             flaws = ()

@@ -1,4 +1,4 @@
-"""What to do about a text that is not YAML: PyYAML's findings in words for whoever wrote it.
+"""What to do about a text that is not YAML: PyYAML's findings in words for the author of the text.
 
 No text of the file is repeated, since it may be a secret (`password: *hunter2` asks for an anchor of that name).
 """
@@ -61,8 +61,8 @@ def advice(error: Exception, part: str, above: int, whole: str) -> Problem:
             json.loads(whole)
         except ValueError as e:
             if isinstance(e, json.JSONDecodeError):
-                told = e.msg[:1].lower() + e.msg[1:].removesuffix(" at")
-                return Problem(f"line {e.lineno}", f"is not JSON: {told} (column {e.colno})")
+                message = e.msg[:1].lower() + e.msg[1:].removesuffix(" at")
+                return Problem(f"line {e.lineno}", f"is not JSON: {message} (column {e.colno})")
     if isinstance(error, yaml.reader.ReaderError):
         line = part.count("\n", 0, error.position) + above + 1
         return Problem(f"line {line}", f"holds the control character U+{ord(part[error.position]):04X}; remove it")
@@ -76,6 +76,8 @@ def advice(error: Exception, part: str, above: int, whole: str) -> Problem:
     since = f" (what it belongs to begins in line {above + begun.line + 1})" if begun and begun.line < at else ""
     if "\t" in lines[at][: len(lines[at]) - len(lines[at].lstrip())]:
         return Problem(f"line {above + at + 1}", "is indented by a tab, which YAML does not allow; use spaces")
-    told = str(error.problem or error.context)
-    text = next((text for sign, text in _KNOWN if sign in told), "cannot be understood; check quotes and indentation")
+    message = str(error.problem or error.context)
+    text = next(
+        (text for sign, text in _KNOWN if sign in message), "cannot be understood; check quotes and indentation"
+    )
     return Problem(f"line {above + at + 1}", f"is not YAML: {text}{since}")

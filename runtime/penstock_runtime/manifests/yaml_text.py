@@ -75,7 +75,7 @@ def flat_texts(mapping: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _json(text: str) -> Document | None:
-    """The text as JSON; None when it is none, also where it was meant to be: YAML may make something of it."""
+    """The text as JSON; None if it is not valid JSON, even if it looks like it: YAML may read it."""
     if not text.lstrip().startswith("{"):
         return None
     doubled: list[str] = []

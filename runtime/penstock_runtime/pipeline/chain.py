@@ -98,7 +98,7 @@ def _singly(
     """Each record by itself.
 
     `answers` has what the predicate has said already, row by row: its first try, which is not made twice. None where it was
-    not asked, and as a whole where nobody is to be asked.
+    not asked, and as a whole if the predicate is not to be asked.
     """
     made, positions = [], []
     for row, (position, record) in enumerate(zip(batch.positions, batch.records(), strict=True)):

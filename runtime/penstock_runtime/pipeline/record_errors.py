@@ -79,7 +79,7 @@ class RetryWithToleranceOperator:
     Args:
         policy: how often to try.
         stopping: asked while waiting; true abandons the batch.
-        waiting: told before each wait why.
+        waiting: called with the reason before each wait.
     """
 
     policy: ErrorPolicy
@@ -150,10 +150,10 @@ def printable(text: str) -> str:
 
 def fatal(failure: Failure, *, where: str, task: str) -> ConnectError:
     """The error that ends a task whose record failed under tolerance `none`; its cause is the record's."""
-    told = describe(failure.error).removesuffix(".")
+    reason = describe(failure.error).removesuffix(".")
     error = ConnectError(
         f"Tolerance exceeded in error handler: {where} failed in task {task} at stage {failure.stage} "
-        f"({failure.plugin}): {told}. Correct the data or the configuration and restart, or set "
+        f"({failure.plugin}): {reason}. Correct the data or the configuration and restart, or set "
         f"errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to pass over it."
     )
     error.__cause__ = failure.error

@@ -1,4 +1,4 @@
-"""What a task tells: states, progress, active topics. The engine speaks to this port and knows nobody behind it."""
+"""What a task reports: states, progress, active topics. The pipeline knows this protocol, and not who implements it."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Who reads what of a backlog: ranges of offsets, or parts of a source's batch, dealt to Spark's workers."""
+"""Divides a backlog among Spark's workers: ranges of offsets, or parts of a source's batch. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -15,13 +15,13 @@ Range = tuple[TopicPartition, int, int]
 
 
 def bounded(ranges: Sequence[Range], limits: Limits, *, record_bytes: float, least: int = 1) -> list[Range]:
-    """The beginning of each range: as much as one batch may hold, shared out evenly.
+    """The beginning of each range: together as much as one batch may hold, with equal shares.
 
     Args:
-        ranges: what there is to read; where there are too many, the first of them.
+        ranges: what there is to read; if there are too many, only the first ones are used.
         limits: of the batch.
-        record_bytes: what a record holds, as far as one can know before it is read.
-        least: a share is no smaller, since each range is a write of its own, or several.
+        record_bytes: estimated size of a record.
+        least: smallest share, because each range is at least one write.
     """
     most = min(limits.records, int(limits.bytes / max(1.0, record_bytes)))
     taken = ranges[: max(1, most // max(1, least))]
@@ -30,7 +30,7 @@ def bounded(ranges: Sequence[Range], limits: Limits, *, record_bytes: float, lea
 
 
 def dealt(ranges: Sequence[Range], groups: int) -> list[list[Range]]:
-    """The ranges, each whole, in at most that many groups of about the same size, in their order in each."""
+    """The ranges, undivided, in at most that many groups of about the same size; each group keeps their order."""
     found: list[list[int]] = [[] for _ in range(min(groups, len(ranges)))]
     sizes = [0] * len(found)
     for at in sorted(range(len(ranges)), key=lambda n: ranges[n][1] - ranges[n][2]):
@@ -41,12 +41,12 @@ def dealt(ranges: Sequence[Range], groups: int) -> list[list[Range]]:
 
 
 def cut(ranges: Sequence[Range], groups: int, *, least: int) -> list[list[Range]]:
-    """The ranges in their order, in at most that many groups of about the same size, those at the borders cut in two.
+    """The ranges in their order, in at most that many groups of about the same size; ranges at the borders are cut in two.
 
     Args:
         ranges: what there is to read.
         groups: how many may be made.
-        least: below this number of offsets a group is not worth its while.
+        least: smallest number of offsets of a group.
     """
     total = sum(end - start for _, start, end in ranges)
     count = max(1, min(groups, total // least))
@@ -64,7 +64,7 @@ def cut(ranges: Sequence[Range], groups: int, *, least: int) -> list[list[Range]
 
 
 def dealt_evenly(parts: Sequence[T], groups: int) -> list[Sequence[T]]:
-    """Parts of which nobody knows how much they hold, in at most that many groups of the same number."""
+    """Parts of unknown size, in at most that many groups of the same number."""
     count = min(groups, len(parts))
     return [parts[n::count] for n in range(count)]
 
@@ -72,13 +72,13 @@ def dealt_evenly(parts: Sequence[T], groups: int) -> list[Sequence[T]]:
 def reached(
     groups: Sequence[Sequence[Range]], ends: Sequence[Mapping[TopicPartition, int]]
 ) -> tuple[list[int], dict[TopicPartition, int]]:
-    """Which groups count where some have ended before the end of their ranges, and how far each partition is done by them.
+    """Which groups count, and the offsets that they reach, when some groups ended before the end of their ranges.
 
-    What lies behind a gap of its partition does not count, nor what its group has done beside it: it is read again.
+    A group that lies behind a gap in one of its partitions does not count, with all that it has done: it is read again.
 
     Args:
         groups: as `dealt` or `cut` gave them.
-        ends: of each group how far it has come in the ranges that it has begun.
+        ends: the offsets that each group has reached in the ranges that it has begun.
 
     Returns:
         The numbers of the groups that count, and the offsets reached.

@@ -26,7 +26,7 @@ def check_delivery(
         framework: what is asked for.
         worker: resolved.
         connector: the plugin, None where it cannot be made.
-        parsed: its configuration, None where that is wrong: then nobody can be asked whether it delivers exactly once.
+        parsed: its configuration, None if that is wrong: then the plugin cannot be asked whether it delivers exactly once.
         alias: the plugin's.
         findings: gets problems and warnings.
     """

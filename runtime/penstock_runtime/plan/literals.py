@@ -42,7 +42,7 @@ def check_literals(literals: Mapping[str, str]) -> Iterator[Problem]:
     """A warning for each."""
     for name, text in literals.items():
         if "${" in text:
-            continue  # a reference with a typing error, which is told
+            continue  # a reference with a typing error, which has a problem of its own
         yield Problem(
             name,
             "holds a password as it is, for everybody to see who may read this connector. Put it under a key of a Secret "
@@ -54,7 +54,7 @@ def plugin_secrets(class_name: str, config: Mapping[str, str]) -> Iterator[Secre
     """The passwords in a configuration that may be wrong, known before any plugin is given it. Raises nothing."""
     installed, found = Plugins.installed(), dict[str, type[Plugin]]()
     wanted: list[tuple[str, type[Plugin], str | None]] = [("connector", Connector, class_name)]
-    with suppress(Exception):  # whatever is wrong is told by who plans
+    with suppress(Exception):  # planning reports what is wrong with these
         wanted += (
             (name, HeaderConverter if name == "header.converter" else Converter, config.get(name))
             for name in plugin_chain.CONVERTERS

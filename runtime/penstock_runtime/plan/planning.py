@@ -108,7 +108,7 @@ def plan(
             *own_properties(own.values, config_class(kind), ref.cls),
             *(p.name for p in ref.cls.Config.properties()),
         }
-        # Nobody is asked about a configuration of which a part is known to be wrong.
+        # The plugin is not asked about a configuration of which a part is wrong.
         sure = None if names_of([*own.problems, *resource.reading.problems]) & mine else parsed
         once = _check_kind(kind, ref.alias, connector, sure, framework, config, resolved_worker, resource, findings)
         _validate(ref.alias, connector, sure, findings)

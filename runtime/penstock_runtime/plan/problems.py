@@ -60,9 +60,9 @@ class Findings:
         """Raise ConfigError with all problems, if there are any.
 
         Args:
-            reading: of the resource's text. What is wrong there is told once, not again as a value of the wrong type.
+            reading: of the resource's text. A problem there is reported once, not again as a value of the wrong type.
             unresolved: variables without a value; likewise.
-            redactor: for what is told.
+            redactor: masks secrets in messages.
         """
         wrong = [*reading.problems, *unresolved]
         names = names_of(wrong)
@@ -88,7 +88,7 @@ def names_of(problems: Iterable[Problem]) -> set[str]:
     names: set[str] = set()
     for problem in problems:
         own = {problem.property.removeprefix(prefix) for prefix in ("", "spec.", "spec.config.")}
-        # Whoever wrote a wrong value for one of these has chosen it; with null nothing is chosen.
+        # A wrong value for one of these properties chooses it; null chooses none.
         names |= own if problem.message == NULL or not own & _EITHER else own | _EITHER
     return names
 

@@ -21,6 +21,6 @@ def check_record_errors(framework: ErrorsConfig, own: Mapping[str, str], finding
     name = "errors.tolerance"
     findings.warn(
         name if name in own else f"worker configuration, {name}",
-        "records that fail are left out, and nobody will know which: name errors.deadletterqueue.topic.name to keep "
+        "records that fail are left out, and it is not known which: name errors.deadletterqueue.topic.name to keep "
         "them, or set errors.log.enable=true to have a line in the log for each",
     )

@@ -8,7 +8,7 @@ __all__ = ["read_for_want_of"]
 
 
 def read_for_want_of(connector: Connector | None, parsed: Config | None, alias: str, findings: Findings) -> str | None:
-    """The property for want of which standard input is read, with a warning; None where it is not, or nobody knows.
+    """The property whose absence makes the connector read standard input, with a warning; None: it does not, or unknown.
 
     Args:
         connector: the plugin, None where it cannot be made.

@@ -10,7 +10,7 @@ __all__ = ["check_topic_rules"]
 
 
 def check_topic_rules(kind: str, config: Mapping[str, str], worker: WorkerConfig, findings: Findings) -> None:
-    """Refuse rules that are wrong, which Kafka Connect does when the connector starts, and those that nobody follows.
+    """Refuse rules that are wrong, as Kafka Connect does when the connector starts, and rules that have no effect.
 
     Args:
         kind: `source` or `sink`.

@@ -31,7 +31,7 @@ def put_back(
 
     Raises:
         ConfigError: properties that hold a secret in a form that no reference stands for (encoded, or too short to be
-            told from other text).
+            distinguished from other text).
     """
     redactor = Redactor(secrets)
     whole = {s.value: s.reference for s in reversed(secrets) if s.value}

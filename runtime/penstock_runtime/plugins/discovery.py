@@ -177,7 +177,7 @@ class Plugins:
         return PluginRef(attribute, cls, str(getattr(loaded, "__version__", "undefined")), module, variant)
 
     def _offer(self, kind: type[Plugin], name: str) -> tuple[str, str]:
-        """What there is of that kind, and which of it was probably meant."""
+        """The plugins of that kind, and the one with the most similar name."""
         refs = [r for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind)]
         names = [self._known_as(r) for r in refs]
         near = nearest(name.partition("$")[0].rpartition(".")[2], names)

@@ -86,8 +86,8 @@ def checked(name: str, get: Callable[[], object], whence: str = "") -> type[Plug
 
 def broken(name: str, cause: BaseException, whence: str = "") -> ConfigError:
     """The error of a plugin whose import fails."""
-    told = f"{type(cause).__name__}: {cause}"
-    return ConfigError(f"{name}{whence} is installed but cannot be imported: {told}{_remedy(cause, whence)}")
+    reason = f"{type(cause).__name__}: {cause}"
+    return ConfigError(f"{name}{whence} is installed but cannot be imported: {reason}{_remedy(cause, whence)}")
 
 
 def _remedy(cause: BaseException, whence: str) -> str:

@@ -106,7 +106,7 @@ class DeadLetters:
             raise ConnectError(f"Records could not be written to {where}: {lost[0]}")
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client."""
         self._drop()
 
     def _drop(self) -> None:

@@ -85,5 +85,5 @@ class SinkFence:
         self._looked = self._clock()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._fence.close()

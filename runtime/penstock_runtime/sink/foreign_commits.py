@@ -1,4 +1,4 @@
-"""Tells of offsets that somebody else has set in a running sink's group, before they are overwritten."""
+"""Warns of offsets that another client has set in a running sink's group, before they are overwritten."""
 
 import logging
 import time
@@ -52,7 +52,7 @@ class ForeignCommits:
         if changed:
             more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
             log.warning(
-                "Somebody else has set offsets of group '%s', which this task commits: %s%s. They are overwritten, and "
+                "Another client has set offsets of group '%s', which this task commits: %s%s. They are overwritten, and "
                 "reading goes on where it is. To set a sink's offsets, stop its connector first, and start it afterwards",
                 self._consumer.group, ", ".join(changed[:_NAMED]), more,
             )  # fmt: skip

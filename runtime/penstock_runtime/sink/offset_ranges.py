@@ -53,7 +53,7 @@ class RangeReader:
                 found, rest = [rest], None
             else:
                 found, ends = self._consumer.consume(self._most, 1.0)
-                # An end is told once, perhaps in a job before this one, behind records that are left for this one.
+                # The end of a partition is reported once, perhaps to an earlier job that left records for this one.
                 self._eof = max(self._eof, ends.get(of, -1))
             for consumed in found:
                 if consumed.source != of:
@@ -79,7 +79,7 @@ class RangeReader:
         self._at = (of, end)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._consumer.close()
 
 

@@ -118,7 +118,7 @@ class SinkOffsets:
 
         Args:
             partitions: these.
-            first: of a topic that was made anew: what the group holds there, if anything, is a place in the topic before.
+            first: of a topic that was created again; an offset of the group there is one of the topic before.
             grown: of a topic that had fewer partitions at the last look: all that they hold has come since.
 
         Raises:
@@ -161,7 +161,7 @@ class SinkOffsets:
         if members:
             more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
             raise ConnectError(
-                f"Group '{self._consumer.group}' has members: {', '.join(members[:_NAMED])}{more}. Somebody else runs this "
+                f"Group '{self._consumer.group}' has members: {', '.join(members[:_NAMED])}{more}. Another client runs this "
                 f"connector (Kafka Connect, or another consumer). Stop it there first; a member that was killed leaves "
                 f"after its session.timeout.ms."
             )
@@ -215,7 +215,7 @@ class SinkOffsets:
         self.positions[partition] = self._rewinds[partition] = self._begun[partition] = to
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Let go of partitions that are gone; the sink makes final first what it has of them.
+        """Drop partitions that are gone, after the sink has flushed what it has of them.
 
         Raises: as `commit`.
         """
@@ -306,7 +306,7 @@ class SinkOffsets:
         for tp in beyond:
             if tp not in self._warned:
                 log.warning(
-                    "The sink wants to commit %s-%d at %d, which it was not given; ignored. This is told once. Tell the "
+                    "The sink wants to commit %s-%d at %d, which it was not given; ignored, and not logged again. Tell the "
                     "plugin's author", *tp, allowed[tp],
                 )  # fmt: skip
         self._warned = {*beyond, *(self._warned - allowed.keys())}

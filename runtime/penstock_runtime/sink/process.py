@@ -167,7 +167,7 @@ class SinkProcess:
             summary.add(self.retrying(lambda: self._settled(failures), summary))
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close everything."""
         if self._writer is not None:
             with suppress(Exception):
                 self._writer.close()

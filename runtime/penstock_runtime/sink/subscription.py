@@ -1,4 +1,4 @@
-"""The topics and partitions that a sink task reads: which are new, gone, or made anew since the last look."""
+"""The topics and partitions that a sink task reads: which are new, deleted, or created again since the last look."""
 
 import sys
 import time
@@ -23,9 +23,9 @@ class Change:
 
     Attributes:
         added: partitions to begin with.
-        gone: partitions to let go of: deleted, or of a topic that was made anew.
-        recreated: topics that were deleted and made anew.
-        first: those of `added` whose topic was made anew.
+        gone: partitions that are no longer read: deleted, or of a topic that was created again.
+        recreated: topics that were deleted and created again.
+        first: those of `added` whose topic was created again.
         grown: those of `added` whose topic had fewer partitions at the last look.
         topic_ids: of the topics that this task has partitions of.
         partition_counts: of every topic.
@@ -103,7 +103,7 @@ class Subscription:
         )
 
     def changed(self, change: Change, current: Collection[TopicPartition]) -> None:
-        """The task has let go of what is gone and begun with what was added.
+        """Record that the task has dropped the partitions that are gone and begun with those that were added.
 
         Args:
             change: as `look` gave it.

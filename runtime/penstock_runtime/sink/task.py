@@ -117,7 +117,7 @@ class SinkTask:
         self._offsets.commit_at_the_end(failed=False)
 
     def close(self, *, failure: Exception | None = None) -> None:
-        """Commit what was written, as far as that can be, and let go of everything, once. May wait for the outside.
+        """Commit what was written, if that is possible, and close everything, once. It may wait for the outside system.
 
         Args:
             failure: what `run` has raised; nothing is committed after `Superseded`.
@@ -261,11 +261,11 @@ class SinkTask:
         self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
 
     def _refresh(self) -> None:
-        """Find topics and partitions; take on new ones, let go of deleted ones."""
+        """Find topics and partitions: begin to read new ones, and stop reading deleted ones."""
         change = self._subscription.look(self._offsets.positions)
         if change.recreated:
             log.warning(
-                "Deleted and made anew: %s. Each is read from its beginning, unless the sink itself keeps a position in it",
+                "Deleted and created again: %s. They are read from the beginning, unless the sink itself keeps offsets",
                 ", ".join(sorted(change.recreated)),
             )
         if change.gone:

@@ -76,7 +76,7 @@ class FramePut:
         return summary
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close everything."""
         with suppress(Exception):
             self._process.close()
 

@@ -41,7 +41,7 @@ CONF: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Kept in the heap also without the UI: a thousand of each unless told otherwise.
+    # Kept in the heap also without the UI: a thousand of each by default.
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.sql.ui.retainedExecutions": "20",
@@ -296,7 +296,7 @@ class Spark:
             session.sparkContext.setJobGroup(group, self._name, interruptOnCancel=True)
             # RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into
             # every worker (60 MB each, half a second of start).
-            # And payloads as data, not in the function: a large one would be broadcast, in a file that nobody removes.
+            # And payloads as data, not in the function: a large one would be broadcast, in a file that is never removed.
             return list(session.sparkContext.parallelize(payloads, len(payloads)).map(entry).collect())
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():

@@ -1,8 +1,7 @@
-"""Spark's processes that were stopped and do not go on: they say nothing, and hold their batch up.
+"""Finds Spark's processes that were stopped (SIGSTOP) and not continued, and so hold their batch up.
 
-A worker that is stopped (SIGSTOP, by somebody who looked into it and forgot it, say) keeps its connections: Spark waits
-for it, and its own timers stand still as well. The kernel tells which processes are stopped; one that is merely slow,
-waits, or is held by a debugger is none of these.
+A stopped worker keeps its connections, so that Spark waits for it, and its own timers stand still too. The kernel reports
+which processes are stopped; a process that is slow, waits, or is held by a debugger is not one of them.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """What runs in Spark's Python workers: the same processes as in the driver, kept from batch to batch.
 
-A worker is told everything by its payload: the task spec, the incarnation, the parts of the plan. Errors leave as data
-(kind, type, message, trace), never as pickled exceptions: their classes may live in a plugin only.
+A worker gets everything in its payload: the task spec, the incarnation, the parts of the plan. It returns errors as data
+(kind, type, message, trace), not as pickled exceptions, because their classes may exist in a plugin only.
 """
 
 import atexit
@@ -202,7 +202,7 @@ def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int
 def consume(data: bytes) -> bytes:
     """Read and write ranges of offsets until the time is over; the entry that Spark calls for sinks.
 
-    What was written is told also where an error ends it: nothing of that need come again.
+    It returns what was written also when an error ends it, so that these records are not read again.
     """
     begun = time.monotonic()
     task = msgspec.msgpack.decode(data, type=_Ranges)

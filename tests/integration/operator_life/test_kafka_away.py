@@ -93,7 +93,7 @@ def test_a_fresh_connector_starts_only_once_its_name_is_known_to_be_free(
     site.create("copies", connectName="taken")
     for name in ("orders", "copies"):
         told = site.until(name, lambda b: condition(b, "Ready").startswith("False KafkaUnavailable"), "it says so", 90)
-        assert "starts once it is known that nobody has the name" in condition(told, "Ready")
+        assert "starts once it is known that no other connector has the name" in condition(told, "Ready")
         assert condition(told, "ConfigValid").startswith("True")
         assert condition(told, "Reconciling").startswith("True")
     assert Action.PREPARE not in [action for _, action in site.kubelet.jobs]

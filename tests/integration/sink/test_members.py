@@ -5,7 +5,7 @@ import pytest
 from ..lab import Lab, failed
 from ..running import new_name
 
-JOINED = "has members: somebody-else at 127.0.0.1. Somebody else runs this connector"
+JOINED = "has members: somebody-else at 127.0.0.1. Another client runs this connector"
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -33,5 +33,5 @@ def test_a_running_sink_whose_group_somebody_joins_fails_at_its_next_commit_and_
     lab.wait_committed(name, topic, 1)
     with lab.member(f"connect-{name}", topic, protocol):
         lab.produce(topic, "b")
-        assert f"group 'connect-{name}' was refused because the group has members: somebody else runs" in failed(task)
+        assert f"group 'connect-{name}' was refused because the group has members: another client runs" in failed(task)
         assert lab.committed(name, topic) == 1

@@ -82,12 +82,12 @@ def test_a_group_that_is_reset_while_its_sink_runs_is_told_with_what_to_do(lab: 
         places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, to)])
         admin.alter_consumer_group_offsets([places])[group].result(30)
     lab.produce(topic, "d")
-    line = task.await_log("Somebody else has set offsets of group")
+    line = task.await_log("Another client has set offsets of group")
     assert f"{topic}-0 from 3 to {'none' if to is None else to} (now 4)" in line
     assert "stop its connector first" in line
     lab.wait_committed(name, topic, 4)
     task.stop()
-    assert task.log_text().count("Somebody else has set") == 1
+    assert task.log_text().count("Another client has set") == 1
 
 
 def test_a_sink_that_returns_no_offsets_has_none_committed(lab: Lab) -> None:

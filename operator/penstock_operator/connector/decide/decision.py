@@ -101,7 +101,7 @@ class Decision:
     5. `create`.
     6. `drop`: after the status, which names another plan by now.
     7. `claim`, `tell`, `forget`: to Kafka, which may be slow or away. Pods do not wait for it; those just created have
-       the state that running tasks are told in their task spec.
+       the state that running tasks get, in their task spec.
 
     Attributes:
         save: plans to keep, each in a ConfigMap.

@@ -44,7 +44,7 @@ def restart_requests(
     Args:
         annotations: the connector's.
         memory: which tokens were handled; which tasks failed.
-        running: whether tasks are meant to run at all.
+        running: whether `spec.state` asks for running tasks.
         tasks: the numbers of the tasks that there are.
         now: seconds since 1970.
     """

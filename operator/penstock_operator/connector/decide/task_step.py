@@ -86,7 +86,7 @@ class TaskStep:
 
 
 def step(observed: TaskObservation) -> TaskStep:
-    """The step for a task that is meant to run."""
+    """The step for a task that is asked to run."""
     pods = sorted(observed.pods, key=lambda p: p.incarnation)
     current = pods[-1] if pods else None
     memory = observed.memory

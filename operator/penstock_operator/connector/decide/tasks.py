@@ -99,7 +99,9 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         )  # fmt: skip
     if observed.name_unseen:  # tasks of another connector may run under the name, and would be fenced
         reason = Reason.WAITING if observed.kafka_trouble is None else Reason.KAFKA_UNAVAILABLE
-        text = f"starts once it is known that nobody has the name {observed.connector.connect_name} in Kafka"
+        text = (
+            f"starts once it is known that no other connector has the name {observed.connector.connect_name} in Kafka"
+        )
         return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
     generation = memory.standing.generation if memory.standing is not None else 0
@@ -195,9 +197,9 @@ def _fenced_by(observed: Observation) -> str:
     if observed.is_overtaken_by_itself:
         return f"{_LATE_JOB_POD} it out, and it is prepared anew"
     return (
-        f"somebody else has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
-        f"penstock run) and has shut this one out; end that one, then restart this one (annotation penstock.dev/restart), "
-        f"or make it anew with another spec.connectName"
+        f"another process has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
+        f"penstock run) and has fenced this one; end that one, then restart this one (annotation penstock.dev/restart), "
+        f"or create it again with another spec.connectName"
     )
 
 

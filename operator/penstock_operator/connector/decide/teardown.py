@@ -21,7 +21,7 @@ from penstock_operator.reasons import Reason
 __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
 
 RELEASED_AFTER: Final = 600.0
-"""Seconds after which a Connector that is being deleted is let go although its offsets could not be reset."""
+"""Seconds after which a Connector that is being deleted is released although its offsets could not be reset."""
 _UNTRIED: Final = 3_600.0
 """The same where that could not even be tried: the operator was away, or all job slots were taken."""
 

@@ -78,7 +78,7 @@ async def plans_of(context: Context, key: Key, maps: Sequence[Mapping[str, Any]]
             kept[uid] = known[uid]
             continue
         manifest = await context.run(context.kube.get, CONFIG_MAP, key.namespace, listed["metadata"]["name"])
-        if manifest is not None and manifest["metadata"]["uid"] == uid:  # otherwise it is gone, or was made anew
+        if manifest is not None and manifest["metadata"]["uid"] == uid:  # otherwise it was deleted, or created again
             size = sum(len(str(text)) for text in (manifest.get("data") or {}).values())
             kept[uid] = CachedPlan(plans.stored(manifest), size)
     cache.keep(key, kept)

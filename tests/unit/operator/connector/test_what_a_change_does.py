@@ -172,7 +172,7 @@ def test_a_fresh_connector_is_checked_and_waits_while_its_name_may_be_anothers(t
     world.topic.caught_up, world.topic.trouble = False, trouble
     world.settle()
     reason = "Waiting" if trouble is None else "KafkaUnavailable"
-    assert world.condition("Ready").startswith(f"False {reason}: starts once it is known that nobody has the name")
+    assert world.condition("Ready").startswith(f"False {reason}: starts once it is known that no other connector has")
     assert world.condition("ConfigValid").startswith("True")
     assert world.lives == []
     assert not [wish for wish in world.requests.values() if wish.prepare or wish.action is Action.PREPARE]
