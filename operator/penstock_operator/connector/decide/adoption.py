@@ -130,7 +130,13 @@ def _images_unavailable(observed: Observation) -> bool:
 
 
 def _permission(observed: Observation) -> Permission:
-    if observed.kafka_trouble is None:
+    """The limiter's permission, unless the operator cannot see whether the tasks that were restarted before are healthy.
+
+    An operator that has just started has not read the status topic yet. A Connector that waits keeps the limiter's message
+    until Kafka's trouble has lasted, so that a short trouble writes no statuses.
+    """
+    is_unread = observed.status_unread and observed.permission.granted
+    if observed.kafka_trouble is None and not is_unread:
         return observed.permission
     text = "waits until the operator sees again whether tasks are healthy; the last good configuration goes on"
     return Permission(False, Reason.ROLLOUT_QUEUED, text)

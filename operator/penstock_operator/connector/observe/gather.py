@@ -129,6 +129,7 @@ async def observe(
         recorded=status.standing(name) if were_superseded else None,
         run_by=cached.run_by,
         kafka_trouble=trouble,
+        status_unread=bool(unseen),
         refusals=dict(cached.refusals),
         job_deadline=float(settings.job.deadline_seconds),
         node_timeout=float(settings.task.node_lost_seconds),

@@ -63,6 +63,7 @@ class Observation:
         recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
         run_by: another operator, whose pods and plans exist; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
+        status_unread: the status topic is not read at this moment, for whatever reason and however short a time.
         refusals: pods that the API server refused, by name.
         slot: whether a job slot is free for this Connector.
         job_deadline: seconds that a job pod may take, from its creation until a node has it, and from then on to its end.
@@ -102,6 +103,7 @@ class Observation:
     recorded: Standing | None = None
     run_by: str = ""
     kafka_trouble: str | None = None
+    status_unread: bool = False
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     slot: bool = True
     job_deadline: float = 120.0

@@ -407,6 +407,18 @@ def test_nobody_is_restarted_while_the_operator_cannot_see_whether_tasks_are_hea
     assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator sees")
 
 
+@pytest.mark.parametrize("unread", [{"trouble": "no broker answers"}, {"caught_up": False}], ids=["trouble", "start"])
+def test_nobody_is_restarted_by_an_operator_that_does_not_read_the_status_topic_yet(unread: dict[str, Any]) -> None:
+    world = waiting()
+    vars(world.topic).update(unread)
+    world.permission = GRANTED
+    world.settle()
+    assert world.lives == ["orders-in-0-1"]
+    vars(world.topic).update(trouble=None, caught_up=True)
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+
+
 def test_a_last_plan_whose_image_is_no_longer_to_be_had_is_given_up_for_one_whose_is() -> None:
     world = waiting()
     world.vanish("orders-in-0-1")
