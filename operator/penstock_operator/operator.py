@@ -15,7 +15,7 @@ from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIA
 from penstock_operator import unsupported_kinds
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.observe.gather import living_job_pods
-from penstock_operator.connector.plans import release
+from penstock_operator.connector.plan_hashes import release_hash
 from penstock_operator.context import Context, Reconcile
 from penstock_operator.errors import OperatorError
 from penstock_operator.executor import Pool
@@ -211,7 +211,7 @@ class Operator:
         self._context = Context(
             kube=kube, status=self._status, connectors=self._index, settings=self._settings,
             hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, rollout=limiter,
-            release=release(self._settings), wake=self.queue.add_urgent, clock=time.time,
+            release=release_hash(self._settings), wake=self.queue.add_urgent, clock=time.time,
         )  # fmt: skip
         for queue in (self.queue, *self._unused.values()):
             queue.start()

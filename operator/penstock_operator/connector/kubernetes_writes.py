@@ -5,12 +5,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock_operator.connector import plans
 from penstock_operator.connector.decide.api_failures import cause
 from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.decide.refused_pods import after, of_plan
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.plan_config_map import config_map_of
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.events import events_between
 from penstock_operator.connector.render.names import (
@@ -88,7 +88,7 @@ async def save_plan(
     Raises:
         OperatorError: the API server did not do as asked, or refused a plan before it was time for the next try.
     """
-    manifest, name = plans.manifest(plan, manifests.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
+    manifest, name = config_map_of(plan, manifests.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
     before = observed.refusals.get(name)
     try:
         try:

@@ -135,7 +135,7 @@ class Memory:
         offsets: actions on offsets and topics, the latest last.
         conditions: the present ones, by type.
         state: of the connector.
-        own: the hash of the Connector's own part of what its tasks are made from (`plans.own`).
+        own: the hash of the Connector's own part of what its tasks are made from (`plan_hashes.own_hash`).
         rollout: its last restart for a change of the release, until its result is known.
         observed: the `metadata.generation` that was decided for last.
     """

@@ -1,32 +1,23 @@
-"""Plans: when one is due, what belongs to it, and how it is kept in a ConfigMap. Pure.
+"""A plan: a validated configuration, split into tasks, and the shape of their pods. Pure.
 
 A plan holds everything that its tasks' pods are made from but the Connector's own template, so that a lost task is replaced
-by an equal one, whatever is asked for by then. The hash of its inputs (`due`) names it; equal inputs are never planned
-twice.
+by an equal one, whatever has changed by then. The hash of its inputs (`plan_hash`) names it; equal inputs are never planned
+twice. `plan_hashes` computes the inputs, `plan_config_map` stores plans.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from penstock.errors import ConfigError
 from penstock_model.contracts.job import PlanAnswer
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_model.resources.connector import Connector
-from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.render import names
-from penstock_operator.kubernetes.times import instant
 from penstock_operator.settings import Resources, Settings
 
-__all__ = ["Plan", "PodHashOf", "Shape", "asked", "due", "in_force", "is_other", "manifest", "own", "release", "stored"]
+__all__ = ["Plan", "PodHashOf", "Shape", "digests_of", "plan_hash"]
 
-_PLAN_KEY: Final = "plan.json"
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Where the offsets of each kind of connector are."""
-_IGNORED: Final = "ignored"
-_UNSEEN: Final = "unseen"
-"""In the place of the hash of the Secrets, in `own`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +60,7 @@ class Shape:
         return self.image, self.pull_policy, self.pull_secrets, *self.contexts
 
     def to_json(self) -> dict[str, Any]:
-        """For the ConfigMap, and for hashes."""
+        """The form of the ConfigMap and of hashes."""
         return {
             "image": self.image, "pullPolicy": self.pull_policy, "pullSecrets": list(self.pull_secrets),
             "resources": {k: dict(v) for k, v in self.resources.items()}, "secrets": list(self.secrets),
@@ -78,7 +69,7 @@ class Shape:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Shape":
-        """Read it back."""
+        """The reverse of `to_json`."""
         return cls(
             values["image"], values["pullPolicy"], tuple(values["pullSecrets"]), values["resources"],
             tuple(values["secrets"]), values["podSecurityContext"], values["securityContext"],
@@ -90,13 +81,13 @@ class Plan:
     """A validated configuration, split into tasks, and the shape of their pods.
 
     Attributes:
-        hash: of its inputs (`due`).
+        hash: of its inputs (`plan_hash`).
         kind, class_name, version: of the connector's plugin.
         tasks: the task specs, as texts of the ConfigMap.
         warnings: what the author should know.
         secrets: the hash of the secrets with which it was made, where a change of them restarts the tasks.
         created: seconds since 1970; 0: not stored yet.
-        asked: what its tasks were split from (`asked`).
+        inputs_hash: of what its tasks were split from (`plan_hashes.inputs_hash`).
         shape: of its tasks' pods; None: an earlier release kept it, which did not write that down.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
@@ -112,7 +103,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     secrets: str = ""
     created: float = 0.0
-    asked: str = ""
+    inputs_hash: str = ""
     shape: Shape | None = None
     restarted: str = ""
     digests: tuple[str, ...] = ()
@@ -121,25 +112,25 @@ class Plan:
 
     @classmethod
     def of(
-        cls, asked: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
+        cls, inputs_hash: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
         restarted: str = "", last: "Plan | None" = None,
     ) -> "Plan":  # fmt: skip
         """The plan in the answer of a job pod that had this shape; `last` is the plan before it."""
         before = () if last is None else (*last.earlier_kinds, last.kind)
         return cls(
-            due(asked, shape), answer.kind, answer.class_name, answer.version, answer.tasks, warnings, secrets or "",
-            asked=asked, shape=shape, restarted=restarted, digests=_digests(answer.tasks),
+            plan_hash(inputs_hash, shape), answer.kind, answer.class_name, answer.version, answer.tasks, warnings,
+            secrets or "", inputs_hash=inputs_hash, shape=shape, restarted=restarted, digests=digests_of(answer.tasks),
             answers_health=answer.answers_health,
             earlier_kinds=tuple(sorted({*before} - {answer.kind})),
         )  # fmt: skip
 
     def shaped(self, shape: Shape) -> "Plan":
         """The same tasks in pods of another shape."""
-        return replace(self, hash=due(self.asked, shape), shape=shape, created=0.0)
+        return replace(self, hash=plan_hash(self.inputs_hash, shape), shape=shape, created=0.0)
 
     def digest(self, task: int) -> str:
         """The digest of a task's spec."""
-        return self.digests[task] if self.digests else _digests(self.tasks[task : task + 1])[0]
+        return self.digests[task] if self.digests else digests_of(self.tasks[task : task + 1])[0]
 
     def fence(self, connect_name: str) -> str:
         """Equal for plans whose tasks may replace each other one by one, without fencing all of them first."""
@@ -161,137 +152,13 @@ PodHashOf = Callable[[Plan, int], str]
 """The hash of everything that the pod of a plan's task is made from (`render.pod_hash`)."""
 
 
-def due(asked_for: str, shape: Shape) -> str:
+def plan_hash(inputs_hash: str, shape: Shape) -> str:
     """The hash of all inputs of a connector's tasks but for its template: it names the plan."""
-    return names.digest(asked_for, shape.to_json())
+    return names.digest(inputs_hash, shape.to_json())
 
 
-def asked(
-    connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = "",
-    last: "Plan | None" = None,
-) -> str:  # fmt: skip
-    """The hash of what splitting a connector into tasks depends on: its plugin is asked again when it changes.
-
-    Args:
-        connector: the resource.
-        worker: the worker configuration, as written.
-        runtime_image: of its job pods and task pods.
-        secrets: what its references name; it is planned with missing ones, too, so that all problems are reported at once.
-        restarted: the last token that asked for a restart of the connector: that plans again, too.
-        last: the plan that its tasks are made from.
-    """
-    spec = connector.spec
-    return names.digest(
-        spec.class_name, spec.version, dict(spec.config), spec.tasks_max, connector.connect_name, dict(worker),
-        runtime_image, spec.spark.model_dump(mode="json"),
-        in_force(connector, secrets, last, restarted) or None, secrets.missing, restarted,
-    )  # fmt: skip
-
-
-def in_force(connector: Connector, secrets: Secrets, last: "Plan | None", restarted: str = "") -> str:
-    """The hash of the Secrets that a connector's tasks are to have; empty: Secrets are not read.
-
-    With `onSecretChange: Ignore`, or where the release does not look at Secrets, it stays that of the last plan, so that
-    neither a changed Secret nor a change of either setting restarts anything; and so it does where no Secret is named, so
-    that another key of the release does not. A restart of the connector takes up what the Secrets hold by then.
-    """
-    is_seen = bool(secrets.names) and (secrets.hash is not None or bool(secrets.missing))
-    follows = connector.spec.on_secret_change == "Restart" and is_seen  # noqa: S105 (no password)
-    if follows or last is None or last.restarted != restarted:
-        return secrets.hash or ""
-    return last.secrets
-
-
-def own(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False) -> str:
-    """The part of `asked` that is the Connector's own and not the release's: its changes wait for no rollout (`is_other`).
-
-    Args:
-        connector: the resource.
-        secrets: what the references of its own configuration name.
-        restarted: as for `asked`.
-        toggled: as if `onSecretChange` had its other value.
-    """
-    spec = asked(connector, {}, "", replace(secrets, hash=None), restarted)
-    if (connector.spec.on_secret_change == "Restart") == toggled:  # noqa: S105 (no password)
-        return f"{spec}:{_IGNORED}"
-    return f"{spec}:{_UNSEEN if secrets.hash is None else f'{secrets.key}.{secrets.hash}'}"
-
-
-def is_other(before: str, now: str) -> bool:
-    """Whether two values of `own` differ in what is the Connector's own.
-
-    Secrets that were hashed with two keys of the release, or only once, cannot be compared: the difference then counts as
-    one of the release.
-    """
-    (spec, parted, secrets), (spec_now, _, secrets_now) = before.partition(":"), now.partition(":")
-    if before and not parted:  # one hash of all, by an earlier operator: its parts cannot be compared
-        return False
-    if spec != spec_now or secrets == secrets_now:
-        return spec != spec_now
-    if _UNSEEN in (secrets, secrets_now):
-        return False
-    (key, seen, _), (key_now, seen_now, _) = secrets.partition("."), secrets_now.partition(".")
-    return not (seen and seen_now and key != key_now)
-
-
-def release(settings: Settings) -> str:
-    """The hash of what a release gives to every plan: with another one all Connectors are to be brought up to date."""
-    return names.digest(dict(settings.worker), Shape.of(settings, ()).to_json())
-
-
-def manifest(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The ConfigMap that keeps a plan."""
-    header = {
-        "hash": plan.hash, "kind": plan.kind, "class": plan.class_name, "version": plan.version,
-        "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets, "asked": plan.asked,
-        "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
-        "digests": list(plan.digests), "answersHealth": plan.answers_health,
-        "earlierKinds": list(plan.earlier_kinds),
-    }  # fmt: skip
-    data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": dict(metadata),
-        "immutable": True,
-        "data": {_PLAN_KEY: json.dumps(header, sort_keys=True), **data},
-    }
-
-
-def stored(config_map: Mapping[str, Any]) -> Plan | None:
-    """The plan in a ConfigMap; None: it cannot be read, or its hash is not that of its shape.
-
-    Users who may write ConfigMaps may write one that looks like a plan. The hash, by which status and operator know a plan,
-    covers its shape, so that such a ConfigMap cannot give a pod an image, or rights, that the release did not give.
-    """
-    data = config_map.get("data") or {}
-    try:
-        header = json.loads(data[_PLAN_KEY])
-        if header.get("shape") is not None and header["hash"] != names.digest(header["asked"], header["shape"]):
-            return None
-        tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(header["tasks"]))
-        shape = header.get("shape")
-        digests = tuple(header.get("digests") or ())
-        return Plan(
-            header["hash"], header["kind"], header["class"], header["version"], tasks, tuple(header["warnings"]),
-            header["secrets"], instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
-            # An earlier release named plans by what is `asked` now, and kept neither a shape nor digests.
-            header.get("asked") or header["hash"], None if shape is None else Shape.from_json(shape),
-            header.get("restarted", ""), digests if len(digests) == len(tasks) else _digests(tasks),
-            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()),
-        )  # fmt: skip
-    except (
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        ConfigError,
-    ):  # not written by this operator
-        return None
-
-
-def _digests(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
+def digests_of(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
+    """The digests of task specs."""
     return tuple(names.digest(t.to_json()) for t in tasks)
 
 

@@ -32,7 +32,7 @@ class RolloutRestart:
     """The last restart for a change of the release.
 
     Attributes:
-        release: its hash (`plans.release`).
+        release: its hash (`plan_hashes.release_hash`).
         since: the time of the restart, seconds since 1970.
         counts: the Connector was Ready before, with state Running. If it does not become Ready again, it has failed.
     """

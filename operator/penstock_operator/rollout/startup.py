@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_operator.connector.plans import release
+from penstock_operator.connector.plan_hashes import release_hash
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONNECTOR
 from penstock_operator.queue.key import Key
@@ -24,7 +24,7 @@ def progress_of_all(kube: Kube, settings: Settings, now: float) -> list[tuple[Ke
     Raises:
         OperatorError: the API server does not answer as it should.
     """
-    wanted = release(settings)
+    wanted = release_hash(settings)
     return [
         (Key(body["metadata"]["namespace"], body["metadata"]["name"]), _progress(body, wanted, now, settings))
         for namespace in settings.watch_namespaces or (None,)

@@ -11,7 +11,7 @@ from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import TaskPod
 from penstock_operator.connector.observe.secrets import references
 from penstock_operator.connector.persisted_state import EXPECTED_RESTARTS, TaskMemory
-from penstock_operator.connector.plans import Plan, PodHashOf, Shape, due
+from penstock_operator.connector.plans import Plan, PodHashOf, Shape, plan_hash
 from penstock_operator.connector.render.pod_hash import POD_HASH_FORM
 
 __all__ = ["taken_over"]
@@ -27,7 +27,9 @@ def taken_over(observed: Observation, pod_hash: PodHashOf) -> tuple[Observation,
     is_unchanged = memory.observed == observed.connector.metadata.generation
     if last.shape is None:
         shape = _shape(observed, last)
-        plan = replace(last, hash=due(last.asked, shape), shape=shape, restarted=memory.restarted, created=0.0)
+        plan = replace(
+            last, hash=plan_hash(last.inputs_hash, shape), shape=shape, restarted=memory.restarted, created=0.0
+        )
         own = observed.own if is_unchanged else ""
         memory = replace(memory, plan=plan.hash, own=own)
         observed = replace(observed, memory=memory, plans=(*observed.plans, plan))
@@ -39,7 +41,7 @@ def taken_over(observed: Observation, pod_hash: PodHashOf) -> tuple[Observation,
 
 def _shape(observed: Observation, plan: Plan) -> Shape:
     """The shape of the present pods; what they do not show is taken from what is asked for now."""
-    if plan.asked == observed.asked:
+    if plan.inputs_hash == observed.inputs_hash:
         return observed.shape
     image = next(
         (p.image for p in sorted(observed.task_pods, key=lambda p: -p.created) if p.image), observed.shape.image

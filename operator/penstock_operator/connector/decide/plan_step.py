@@ -128,7 +128,13 @@ def _last_plan_running(observed: Observation) -> bool:
 def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) -> Plan:
     last = observed.plan(observed.memory.plan)
     return Plan.of(
-        observed.asked, observed.shape, answer, warnings, observed.secrets_in_force, observed.memory.restarted, last
+        observed.inputs_hash,
+        observed.shape,
+        answer,
+        warnings,
+        observed.secrets_in_force,
+        observed.memory.restarted,
+        last,
     )
 
 

@@ -9,7 +9,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job_answer import RequestTexts, read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector import plans
+from penstock_operator.connector import plan_hashes
 from penstock_operator.connector.decide import name_ownership
 from penstock_operator.connector.decide.refused_pods import present
 from penstock_operator.connector.observe import secrets
@@ -20,6 +20,7 @@ from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPo
 from penstock_operator.connector.observe.stored_plans import plan_maps, plans_of, readable_maps
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plan_cache import PlanCache
+from penstock_operator.connector.plans import Shape, plan_hash
 from penstock_operator.connector.render import names
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
@@ -83,10 +84,12 @@ async def observe(
     every_secret = secrets.examine(references, by_name, context.hmac_key)
     last_map = await readable_maps(maps, (memory.plan,), own.uid or "", key, context, cached)
     last = next((p for p in await plans_of(context, key, last_map, cache) if p.hash == memory.plan), None)
-    asked = plans.asked(connector, settings.worker, settings.images.runtime, every_secret, memory.restarted, last)
+    inputs_hash = plan_hashes.inputs_hash(
+        connector, settings.worker, settings.images.runtime, every_secret, memory.restarted, last
+    )
     own_secrets = secrets.examine((r for r in references if not r.worker), by_name, context.hmac_key)
-    shape = plans.Shape.of(settings, every_secret.names)
-    due = plans.due(asked, shape)
+    shape = Shape.of(settings, every_secret.names)
+    due = plan_hash(inputs_hash, shape)
     stored_maps = await readable_maps(maps, (memory.plan, due), own.uid or "", key, context, cached)
     name, status = connector.connect_name, context.status
     refusal = await name_refusal(connector, document, key, context, memory, cached)
@@ -102,10 +105,10 @@ async def observe(
         memory=memory,
         now=now,
         due=due,
-        asked=asked,
-        own=plans.own(connector, own_secrets, memory.restarted),
-        own_toggled=plans.own(connector, own_secrets, memory.restarted, toggled=True),
-        secrets_in_force=plans.in_force(connector, every_secret, last, memory.restarted),
+        inputs_hash=inputs_hash,
+        own=plan_hashes.own_hash(connector, own_secrets, memory.restarted),
+        own_toggled=plan_hashes.own_hash(connector, own_secrets, memory.restarted, toggled=True),
+        secrets_in_force=plan_hashes.secrets_hash(connector, every_secret, last, memory.restarted),
         shape=shape,
         release=context.release,
         rollout=settings.rollout,

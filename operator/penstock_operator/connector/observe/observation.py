@@ -12,7 +12,8 @@ from penstock_operator.connector.decide.refused_pods import Refusal
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plans import Plan, Shape, is_other
+from penstock_operator.connector.plan_hashes import is_own_change
+from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.rollout.progress import GRANTED, Permission
 from penstock_operator.settings import Rollout
 
@@ -39,10 +40,10 @@ class Observation:
         finalizer: whether it carries the finalizer of Penstock.
         namespace_ends: its namespace is being deleted: nothing can be created there.
         due: the hash of what its plan depends on now: the plan's name.
-        asked: the hash of what splitting it into tasks depends on now.
+        inputs_hash: the hash of what splitting it into tasks depends on now.
         own: the hash of the part of `asked` that is the Connector's own, and not the release's.
         own_toggled: the same with the other value of `onSecretChange`.
-        secrets_in_force: the hash of the Secrets that its tasks are to have (`plans.in_force`).
+        secrets_in_force: the hash of the Secrets that its tasks are to have (`plan_hashes.secrets_hash`).
         shape: of pods that are asked for now.
         release: the hash of what the release gives to every plan now.
         rollout: how Connectors are restarted for a change of the release.
@@ -75,7 +76,7 @@ class Observation:
     memory: Memory
     now: float
     due: str
-    asked: str
+    inputs_hash: str
     shape: Shape
     own: str = ""
     own_toggled: str = ""
@@ -134,7 +135,7 @@ class Observation:
         last, before = self.plan(self.memory.plan), self.memory.own
         if before == self.own_toggled and last is not None and last.secrets == self.secrets_in_force:
             return False
-        return is_other(before, self.own)
+        return is_own_change(before, self.own)
 
     @property
     def is_urgent(self) -> bool:
@@ -148,5 +149,5 @@ class Observation:
 
     def split(self) -> Plan | None:
         """A stored plan of the tasks that are asked for, whose pods could start with what is asked for now."""
-        fits = (p for p in reversed(self.plans) if p.asked == self.asked and p.shape is not None)
+        fits = (p for p in reversed(self.plans) if p.inputs_hash == self.inputs_hash and p.shape is not None)
         return next((p for p in fits if p.shape is not None and p.shape.proved == self.shape.proved), None)

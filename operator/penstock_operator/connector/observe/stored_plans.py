@@ -4,9 +4,9 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from penstock_operator.connector import plans
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
+from penstock_operator.connector.plan_config_map import plan_of
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render import names
 from penstock_operator.context import Context
@@ -80,6 +80,6 @@ async def plans_of(context: Context, key: Key, maps: Sequence[Mapping[str, Any]]
         manifest = await context.run(context.kube.get, CONFIG_MAP, key.namespace, listed["metadata"]["name"])
         if manifest is not None and manifest["metadata"]["uid"] == uid:  # otherwise it was deleted, or created again
             size = sum(len(str(text)) for text in (manifest.get("data") or {}).values())
-            kept[uid] = CachedPlan(plans.stored(manifest), size)
+            kept[uid] = CachedPlan(plan_of(manifest), size)
     cache.keep(key, kept)
     return tuple(sorted((c.plan for c in kept.values() if c.plan is not None), key=lambda p: p.created))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from penstock_operator.connector.observe.secrets import references, too_many, with_namespace
-from penstock_operator.connector.plans import is_other
+from penstock_operator.connector.plan_hashes import is_own_change
 from penstock_operator.rollout.progress import GRANTED, Permission
 
 from .world.world import World
@@ -99,6 +99,6 @@ def test_a_change_of_a_connectors_own_waits_for_nobody_whatever_the_release_does
 
 def test_what_an_earlier_operator_remembered_in_another_form_makes_no_change_of_a_connectors_own() -> None:
     now = "0123456789abcdef:k.one"
-    assert not is_other("fedcba9876543210", now)
-    assert is_other("", now)
-    assert not is_other(now, now)
+    assert not is_own_change("fedcba9876543210", now)
+    assert is_own_change("", now)
+    assert not is_own_change(now, now)

@@ -27,7 +27,7 @@ from penstock_operator.connector.observe.pod_end import Ended
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, Pod, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.persisted_state import Memory, TaskMemory
-from penstock_operator.connector.plans import Plan, Shape, due
+from penstock_operator.connector.plans import Plan, Shape, plan_hash
 from penstock_operator.connector.render.conditions import Pending
 from penstock_operator.connector.render.names import digest, plan_name
 from penstock_operator.rollout.progress import Permission
@@ -58,7 +58,7 @@ def plan_of(hash_: str = "due", *, tasks: int = 2, **changes: Any) -> Plan:
         TaskSpec(connector="shop.in", task=n, tasks=tasks, kind="source", config={}, plugins=plugins, worker={})
         for n in range(tasks)
     )
-    plan = Plan(hash_, "source", "FileStreamSource", "1", specs, asked="asked", shape=SHAPE)
+    plan = Plan(hash_, "source", "FileStreamSource", "1", specs, inputs_hash="asked", shape=SHAPE)
     return replace(plan, **changes)
 
 
@@ -104,7 +104,7 @@ def report(number: int, state: str = "RUNNING", acted: int = 1) -> Report:
 
 def observation(**changes: Any) -> Observation:
     usual: dict[str, Any] = {
-        "connector": connector(), "memory": Memory(), "now": NOW, "due": "due", "asked": "asked", "shape": SHAPE,
+        "connector": connector(), "memory": Memory(), "now": NOW, "due": "due", "inputs_hash": "asked", "shape": SHAPE,
         "own": OWN, "release": "release-1",
     }  # fmt: skip
     return Observation(**{**usual, **changes})
@@ -178,10 +178,10 @@ REFUSED_TEMPLATE: Final = connector().with_reading(
     replace(connector().reading, problems=(Problem("spec.template.hostNetwork", "is not allowed"),))
 )
 RELEASE_CHANGED: Final = {
-    "due": "due-2", "asked": "asked-2", "plans": (PLAN, plan_of("due-2", asked="asked-2", tasks=3)),
+    "due": "due-2", "inputs_hash": "asked-2", "plans": (PLAN, plan_of("due-2", inputs_hash="asked-2", tasks=3)),
 }  # fmt: skip
 OWN_CHANGED: Final = {**RELEASE_CHANGED, "own": "spec-2:ignored"}
-NOT_PLANNED: Final = {"due": "due-2", "asked": "asked-2"}
+NOT_PLANNED: Final = {"due": "due-2", "inputs_hash": "asked-2"}
 
 
 @dataclass(frozen=True)
@@ -300,8 +300,8 @@ ROWS: Final = [
     pytest.param(RUNNING, NOT_PLANNED,
                  Is("Running", "Running", ("Plan",), also={"save": (), "config": valid(RUNNING, PLAN)}),
                  id="the release changed: planned while the tasks go on"),
-    pytest.param(RUNNING, {"due": due("asked", SHAPE_WITH_SECRET), "shape": SHAPE_WITH_SECRET},
-                 Is("Running", "Running", also={"save": (due("asked", SHAPE_WITH_SECRET),)}),
+    pytest.param(RUNNING, {"due": plan_hash("asked", SHAPE_WITH_SECRET), "shape": SHAPE_WITH_SECRET},
+                 Is("Running", "Running", also={"save": (plan_hash("asked", SHAPE_WITH_SECRET),)}),
                  id="another shape of pods: the plugin is not asked"),
     # Preparation.
     pytest.param(PLANNED, {}, Is("Pending", "Preparing", ("Prepare",)), id="planned but not prepared: a job pod prepares"),
@@ -366,8 +366,8 @@ ROWS: Final = [
                  id="template refused before the start: nothing is prepared"),
     # Plans of an earlier release.
     pytest.param(replace(RUNNING, plans=(plan_of("asked", shape=None),), memory=replace(RUNS, plan="asked"),
-                         due=due("asked", SHAPE)),
-                 {}, Is("Running", "Running", also={"delete": (), "save": (due("asked", SHAPE),)}),
+                         due=plan_hash("asked", SHAPE)),
+                 {}, Is("Running", "Running", also={"delete": (), "save": (plan_hash("asked", SHAPE),)}),
                  id="a plan of an earlier release: kept anew, no pod ends"),
 ]  # fmt: skip
 

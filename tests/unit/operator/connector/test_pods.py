@@ -12,7 +12,8 @@ from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.observe.pod_status import TaskPod, pod_of
-from penstock_operator.connector.plans import Plan, Shape, manifest, stored
+from penstock_operator.connector.plan_config_map import config_map_of, plan_of
+from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
@@ -219,7 +220,10 @@ def test_the_kubelet_asks_for_the_health_only_of_a_task_whose_runtime_answers() 
         later, 1
     )  # a pod without them is not ended for them
     meta = manifests().plan_metadata(later)
-    assert [found.answers_health for p in (earlier, later) if (found := stored(manifest(p, meta)))] == [False, True]
+    assert [found.answers_health for p in (earlier, later) if (found := plan_of(config_map_of(p, meta)))] == [
+        False,
+        True,
+    ]
 
 
 def test_a_task_that_was_ready_and_fell_silent_before_it_was_killed_failed_its_health_check() -> None:
@@ -270,9 +274,9 @@ def test_a_pod_with_our_labels_and_another_name_is_no_life_of_a_task() -> None:
 @pytest.mark.parametrize("field", ["image", "securityContext", "podSecurityContext", "secrets", "resources"])
 def test_a_plan_whose_shape_is_not_that_of_its_hash_is_none(field: str) -> None:
     made = plan().shaped(Shape.of(SETTINGS, ("db",)))
-    kept = manifest(made, manifests().plan_metadata(made))
-    assert stored(kept) is not None
+    kept = config_map_of(made, manifests().plan_metadata(made))
+    assert plan_of(kept) is not None
     about = json.loads(kept["data"]["plan.json"])
     about["shape"][field] = {"image": "miner", "secrets": ["other"]}.get(field, {"privileged": True})
     kept["data"]["plan.json"] = json.dumps(about)
-    assert stored(kept) is None
+    assert plan_of(kept) is None

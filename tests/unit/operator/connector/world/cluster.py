@@ -7,7 +7,8 @@ from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod, pod_of
-from penstock_operator.connector.plans import Plan, stored
+from penstock_operator.connector.plan_config_map import plan_of
+from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, NAMESPACE, POD
 from penstock_operator.kubernetes.times import timestamp
@@ -113,7 +114,7 @@ class Cluster:
     def plans(self) -> list[Plan]:
         """The plans that are kept, the oldest first."""
         maps = [m for m in self.server.list(CONFIG_MAP, KEY.namespace) if names.label(m, names.ROLE_LABEL) == "plan"]
-        return sorted((p for p in map(stored, maps) if p is not None), key=lambda p: p.created)
+        return sorted((p for p in map(plan_of, maps) if p is not None), key=lambda p: p.created)
 
     def task(self, number: int) -> TaskPod:
         """The pod of a task that counts."""

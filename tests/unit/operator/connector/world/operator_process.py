@@ -12,7 +12,7 @@ from penstock_operator.connector.decide.template_policy import with_template_pol
 from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.plans import release
+from penstock_operator.connector.plan_hashes import release_hash
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError
@@ -66,7 +66,7 @@ class OperatorProcess:
         slots.adopt(gather.living_job_pods(kube, settings, clock()))
         self._context = Context(
             kube=kube, status=topic, connectors=self._connectors, settings=settings, hmac_key=hmac_key, run=_run,
-            metrics=Metrics(), job_slots=slots, rollout=self._limiter, release=release(settings), clock=clock,
+            metrics=Metrics(), job_slots=slots, rollout=self._limiter, release=release_hash(settings), clock=clock,
         )  # fmt: skip
         if (document := server.get(CONNECTOR, *key)) is not None:
             progress = progress_of_status(document, self._context.release, clock(), settings.rollout)

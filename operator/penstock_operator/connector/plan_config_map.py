@@ -1,0 +1,67 @@
+"""Stores a plan in a ConfigMap, and reads it back. Pure."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from penstock.errors import ConfigError
+from penstock_model.contracts.task_spec import TaskSpec
+from penstock_operator.connector.plans import Plan, Shape, digests_of
+from penstock_operator.connector.render import names
+from penstock_operator.kubernetes.times import instant
+
+__all__ = ["config_map_of", "plan_of"]
+
+_PLAN_KEY: Final = "plan.json"
+
+
+def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The ConfigMap that keeps a plan."""
+    header = {
+        "hash": plan.hash, "kind": plan.kind, "class": plan.class_name, "version": plan.version,
+        "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets, "asked": plan.inputs_hash,
+        "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
+        "digests": list(plan.digests), "answersHealth": plan.answers_health,
+        "earlierKinds": list(plan.earlier_kinds),
+    }  # fmt: skip
+    data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": dict(metadata),
+        "immutable": True,
+        "data": {_PLAN_KEY: json.dumps(header, sort_keys=True), **data},
+    }
+
+
+def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
+    """The plan in a ConfigMap; None: it cannot be read, or its hash is not that of its shape.
+
+    Users who may write ConfigMaps may write one that looks like a plan. The hash, by which status and operator know a plan,
+    covers its shape, so that such a ConfigMap cannot give a pod an image, or rights, that the release did not give.
+    """
+    data = config_map.get("data") or {}
+    try:
+        header = json.loads(data[_PLAN_KEY])
+        if header.get("shape") is not None and header["hash"] != names.digest(header["asked"], header["shape"]):
+            return None
+        tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(header["tasks"]))
+        shape = header.get("shape")
+        digests = tuple(header.get("digests") or ())
+        return Plan(
+            header["hash"], header["kind"], header["class"], header["version"], tasks, tuple(header["warnings"]),
+            header["secrets"], instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
+            # An earlier release named plans by what is `inputs_hash` now, and kept neither a shape nor digests.
+            header.get("asked") or header["hash"], None if shape is None else Shape.from_json(shape),
+            header.get("restarted", ""), digests if len(digests) == len(tasks) else digests_of(tasks),
+            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()),
+        )  # fmt: skip
+    except (
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        ConfigError,
+    ):  # not written by this operator
+        return None

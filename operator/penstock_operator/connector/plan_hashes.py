@@ -1,0 +1,90 @@
+"""The hashes that decide when a plan is made: of its inputs, of the Connector's own part of them, of the release. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.observe.secrets import Secrets
+from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.render import names
+from penstock_operator.settings import Settings
+
+__all__ = ["inputs_hash", "is_own_change", "own_hash", "release_hash", "secrets_hash"]
+
+_IGNORED: Final = "ignored"
+_UNSEEN: Final = "unseen"
+"""In the place of the hash of the Secrets, in `own_hash`."""
+
+
+def inputs_hash(
+    connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = "",
+    last: Plan | None = None,
+) -> str:  # fmt: skip
+    """The hash of all that splitting a connector into tasks depends on. With another hash its plugin splits it again.
+
+    Args:
+        connector: the resource.
+        worker: the worker configuration, as written.
+        runtime_image: of its job pods and task pods.
+        secrets: what its references name; missing ones count too, so that all problems are reported at once.
+        restarted: the last token that asked for a restart of the connector, which also splits it again.
+        last: the plan that its tasks are made from.
+    """
+    spec = connector.spec
+    return names.digest(
+        spec.class_name, spec.version, dict(spec.config), spec.tasks_max, connector.connect_name, dict(worker),
+        runtime_image, spec.spark.model_dump(mode="json"),
+        secrets_hash(connector, secrets, last, restarted) or None, secrets.missing, restarted,
+    )  # fmt: skip
+
+
+def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, restarted: str = "") -> str:
+    """The hash of the Secrets with which a connector's tasks are to run; empty: Secrets are not read.
+
+    With `onSecretChange: Ignore`, or where the release does not look at Secrets, it stays that of the last plan, so that
+    neither a changed Secret nor a change of either setting restarts anything; and so it does where no Secret is named, so
+    that another key of the release does not. A restart of the connector takes up what the Secrets hold by then.
+    """
+    is_seen = bool(secrets.names) and (secrets.hash is not None or bool(secrets.missing))
+    follows = connector.spec.on_secret_change == "Restart" and is_seen  # noqa: S105 (no password)
+    if follows or last is None or last.restarted != restarted:
+        return secrets.hash or ""
+    return last.secrets
+
+
+def own_hash(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False) -> str:
+    """The hash of the inputs that are the Connector's own and not the release's. Their changes wait for no rollout.
+
+    Args:
+        connector: the resource.
+        secrets: what the references of its own configuration name.
+        restarted: as for `inputs_hash`.
+        toggled: as if `onSecretChange` had its other value.
+    """
+    spec = inputs_hash(connector, {}, "", replace(secrets, hash=None), restarted)
+    if (connector.spec.on_secret_change == "Restart") == toggled:  # noqa: S105 (no password)
+        return f"{spec}:{_IGNORED}"
+    return f"{spec}:{_UNSEEN if secrets.hash is None else f'{secrets.key}.{secrets.hash}'}"
+
+
+def is_own_change(before: str, now: str) -> bool:
+    """Whether two values of `own_hash` differ in what is the Connector's own.
+
+    Secrets that were hashed with two keys of the release, or only once, cannot be compared: the difference then counts as
+    one of the release.
+    """
+    (spec, parted, secrets), (spec_now, _, secrets_now) = before.partition(":"), now.partition(":")
+    if before and not parted:  # one hash of all, by an earlier operator: its parts cannot be compared
+        return False
+    if spec != spec_now or secrets == secrets_now:
+        return spec != spec_now
+    if _UNSEEN in (secrets, secrets_now):
+        return False
+    (key, seen, _), (key_now, seen_now, _) = secrets.partition("."), secrets_now.partition(".")
+    return not (seen and seen_now and key != key_now)
+
+
+def release_hash(settings: Settings) -> str:
+    """The hash of all that a release gives to every plan; with another hash all Connectors are to be updated."""
+    return names.digest(dict(settings.worker), Shape.of(settings, ()).to_json())
