@@ -11,8 +11,8 @@ from penstock_plugins.connect.values import map_present
 from penstock_plugins.converters._base import ConverterConfig
 from penstock_plugins.converters.json.batch_writer import encode_lines, writes_alike
 from penstock_plugins.converters.json.column_writer import ColumnWriter
+from penstock_plugins.converters.json.envelope import ENVELOPE_END, EnvelopeWriter
 from penstock_plugins.converters.json.reader import JsonReader
-from penstock_plugins.converters.json.schema import schema_json
 from penstock_plugins.converters.json.writer import JsonWriter
 
 __all__ = ["JsonConverter"]
@@ -74,17 +74,16 @@ class JsonConverter(Converter):
             ConfigError: `schema.content` is no schema.
         """
         self._enveloped = config.schemas_enable
-        self._replace_null = config.replace_null
-        self._cache_size = max(config.schemas_cache_size, 1)
+        cache_size = max(config.schemas_cache_size, 1)
         self._writer = JsonWriter(replace_null=config.replace_null, numeric=config.decimal_format == "NUMERIC")
-        self._columns = ColumnWriter(self._writer, replace_null=config.replace_null, cache_size=self._cache_size)
-        self._envelopes: dict[Schema | None, bytes] = {}
+        self._columns = ColumnWriter(self._writer, replace_null=config.replace_null, cache_size=cache_size)
+        self._envelopes = EnvelopeWriter(self._writer, cache_size=cache_size)
         try:
             self._reader = JsonReader(
                 enveloped=config.schemas_enable,
                 replace_null=config.replace_null,
                 schema_content=config.schema_content,
-                cache_size=self._cache_size,
+                cache_size=cache_size,
             )
         except DataError as e:
             raise ConfigError(Problem("schema.content", str(e))) from e
@@ -93,9 +92,10 @@ class JsonConverter(Converter):
         """The JSON of a value; None for a null without a schema."""
         if schema is None and value is None:
             return None
-        head = self._envelope(schema) if self._enveloped else b""
-        payload = self._writer.write(schema, value).encode()
-        return head + payload + b"}" if self._enveloped else payload
+        if not self._enveloped:
+            return self._writer.write(schema, value).encode()
+        start = self._envelopes.start(schema)  # Kafka Connect, too, reports a wrong schema before a wrong value
+        return start + self._writer.write(schema, value).encode() + ENVELOPE_END
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
         """The schema and value of a message."""
@@ -138,15 +138,6 @@ class JsonConverter(Converter):
         if lines is None:
             lines = [exactly(i) for i in range(len(values))]
         if self._enveloped:
-            head = self._envelope(schema)
-            return [head + line + b"}" for line in lines]
+            start = self._envelopes.start(schema)
+            return [start + line + ENVELOPE_END for line in lines]
         return lines
-
-    def _envelope(self, schema: Schema | None) -> bytes:
-        head = self._envelopes.get(schema)
-        if head is None:
-            if len(self._envelopes) >= self._cache_size:
-                self._envelopes.clear()
-            head = f'{{"schema":{schema_json(schema, self._writer)},"payload":'.encode()
-            self._envelopes[schema] = head
-        return head

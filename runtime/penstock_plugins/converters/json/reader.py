@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 from itertools import repeat
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -12,7 +12,8 @@ from penstock import DataError, Fields, Schema, Type
 from penstock.fields import row_picker
 from penstock_plugins.connect.values import common_schema
 from penstock_plugins.converters.json.column_reader import reads_columns, to_connect
-from penstock_plugins.converters.json.envelopes import split, split_same_schema
+from penstock_plugins.converters.json.envelope import open_envelope
+from penstock_plugins.converters.json.envelope_split import split, split_same_schema
 from penstock_plugins.converters.json.jackson_compat import (
     may_differ,
     may_hold_long_name,
@@ -25,11 +26,6 @@ from penstock_plugins.converters.json.schema import read_schema
 from penstock_plugins.converters.json.schema_check import SchemaShape, shape_of
 
 __all__ = ["JsonReader"]
-
-_NOT_AN_ENVELOPE: Final = (
-    'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
-    "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
-)
 
 
 class JsonReader:
@@ -78,10 +74,9 @@ class JsonReader:
         if self._fixed is not None:
             schema: Schema | None = self._fixed[0]
             return schema, self._nodes.value(schema, node)
-        if not isinstance(node, dict) or node.keys() != {"schema", "payload"}:
-            raise DataError(_NOT_AN_ENVELOPE)
-        schema = read_schema(node["schema"], self._nodes)
-        return schema, self._nodes.value(schema, node["payload"])
+        schema_node, payload = open_envelope(node)
+        schema = read_schema(schema_node, self._nodes)
+        return schema, self._nodes.value(schema, payload)
 
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """As `read`, for many messages: one schema for all, or one for each, and the values."""

@@ -41,6 +41,7 @@ from penstock.schema import (
 )
 from penstock_plugins.converters.json import batch_writer
 from penstock_plugins.converters.json.converter import JsonConverter
+from penstock_plugins.converters.json.writer import JsonWriter
 
 
 def converter(**texts: str) -> JsonConverter:
@@ -198,7 +199,7 @@ def test_a_batch_of_structs_is_written_by_msgspec(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("the exact way was taken")
 
     plugin = converter(schemas_enable="false")
-    monkeypatch.setattr(plugin._writer, "write", never)
+    monkeypatch.setattr(JsonWriter, "write", never)
     schema = struct({"line": STRING, "n": INT64, "f": FLOAT64, "o": OPTIONAL_STRING})
     rows = [{"line": "é", "n": 1, "f": 1.5, "o": None}]
     assert plugin.from_connect_batch("t", schema, rows) == ['{"line":"é","n":1,"f":1.5,"o":null}'.encode()]
@@ -234,11 +235,19 @@ def test_reading_gives_containers_of_its_own_for_defaults() -> None:
     assert value is not schema.default
 
 
-def test_schemas_are_remembered_up_to_the_size_of_the_cache() -> None:
+def test_schemas_are_remembered_up_to_the_size_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Schema] = []
+
+    def default(_: JsonWriter, schema: Schema) -> str:
+        written.append(schema)
+        return '"x"'
+
+    monkeypatch.setattr(JsonWriter, "default", default)
     plugin = converter(schemas_cache_size="2")
-    for name in "abc":
-        plugin.from_connect_batch("t", struct({name: STRING}), [{name: "x"}])
-    assert len(plugin._envelopes) <= 2
+    schemas = [Schema(Type.STRING, default=text) for text in "abc"]
+    for schema in (*schemas, schemas[2], schemas[0]):
+        plugin.from_connect_batch("t", schema, ["x"])
+    assert written == [*schemas, schemas[0]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Splits messages that contain their schema, `{"schema":...,"payload":...}`, without parsing the parts."""
+"""Splits many envelopes into schema and payload without parsing these parts. `envelope` reads one exactly."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -6,10 +6,12 @@ from typing import Final
 
 import msgspec
 
+from penstock_plugins.converters.json.envelope import ENVELOPE_END, envelope_start
+
 __all__ = ["split", "split_same_schema"]
 
 _LAST: Final = itemgetter(-1)
-_BRACE: Final = {ord("}")}
+_END: Final = set(ENVELOPE_END)
 _KEYS: Final = (b'"schema"', b'"payload"')
 
 
@@ -46,6 +48,6 @@ def split_same_schema(messages: Sequence[bytes]) -> tuple[bytes, list[bytes]] | 
     if not first or not first[0]:
         return None
     schema = first[0][0]
-    head = b'{"schema":' + schema + b',"payload":'
-    payloads = [m[len(head) : -1] for m in messages if m.startswith(head)]
-    return (schema, payloads) if len(payloads) == len(messages) and set(map(_LAST, messages)) == _BRACE else None
+    start = envelope_start(schema)
+    payloads = [m[len(start) : -1] for m in messages if m.startswith(start)]
+    return (schema, payloads) if len(payloads) == len(messages) and set(map(_LAST, messages)) == _END else None
