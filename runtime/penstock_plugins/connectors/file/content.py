@@ -1,14 +1,10 @@
-"""The content of a file that has or had the path, and the search for it beside the path."""
+"""The content of a file that has or had the path."""
 
-from collections.abc import Collection, Iterable
+from penstock_plugins.connectors.file.fingerprint import Fingerprint, fingerprint_at
+from penstock_plugins.connectors.file.handles import Handle
+from penstock_plugins.connectors.file.siblings import Sibling
 
-from penstock_plugins.connectors.file.fingerprint import Fingerprint, fingerprint_at, is_end
-from penstock_plugins.connectors.file.handles import Handle, open_at
-from penstock_plugins.connectors.file.siblings import Sibling, list_siblings
-
-__all__ = ["Content", "find_copy", "find_moved", "has_end"]
-
-_SECOND = 1_000_000_000  # nanoseconds
+__all__ = ["Content"]
 
 
 class Content:
@@ -57,55 +53,3 @@ class Content:
     def is_file(self, file: Sibling) -> bool:
         """Whether it is the content of this file beside the path."""
         return (self.handle.device, self.handle.inode) == (file.device, file.inode)
-
-
-def find_moved(path: str, mark: Fingerprint) -> Handle | None:
-    """The file of a fingerprint under another name beside the path: inode and content match.
-
-    Its name may be anything, unless nothing was read of the file: then only the inode can match, and a compressed file may
-    have got it since.
-    """
-    files = [
-        b for b in list_siblings(path, [mark.inode])
-        if mark.has_inode(b.inode) and (mark.position or (b.mark and not b.compressed))
-    ]  # fmt: skip
-    return _first_matching(files, mark)
-
-
-def find_copy(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | None:
-    """A copy of the content up to a fingerprint, beside the path.
-
-    It must be written since then: an older file may begin with the same bytes. Finished files are excluded. Of several
-    copies the longest is taken, then the newest.
-    """
-    if not mark.position:
-        return None
-    files = [
-        b
-        for b in list_siblings(path)
-        if not b.compressed and b.size >= mark.position and _is_written_since(b, mark.modified)
-    ]
-    files.sort(key=lambda b: (b.size, b.modified), reverse=True)
-    return _first_matching(files, mark, ends)
-
-
-def has_end(handle: Handle, ends: Iterable[str]) -> bool:
-    """Whether the file is one of the finished files."""
-    return any(is_end(end, handle.fd) for end in ends)
-
-
-def _first_matching(files: Iterable[Sibling], mark: Fingerprint, ends: Collection[str] = ()) -> Handle | None:
-    for file in files:
-        handle = open_at(file.path, file.device, file.inode)
-        if handle is None:
-            continue
-        if mark.holds(handle.fd) and not has_end(handle, ends):
-            return handle
-        handle.close()
-    return None
-
-
-def _is_written_since(file: Sibling, modified: int) -> bool:
-    """Whether the file was written at `modified` or later. A copy may have its original's time in whole seconds."""
-    whole = file.modified % _SECOND == 0
-    return file.modified >= (modified - modified % _SECOND if whole else modified)

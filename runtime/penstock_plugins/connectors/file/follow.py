@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock import ConnectError, Limits, RetriableError
-from penstock_plugins.connectors.file.content import Content, find_copy, find_moved
+from penstock_plugins.connectors.file.content import Content
 from penstock_plugins.connectors.file.fingerprint import Fingerprint
 from penstock_plugins.connectors.file.handles import Handle, open_regular
 from penstock_plugins.connectors.file.lines import whole_lines
 from penstock_plugins.connectors.file.missed_rotations import MissedFiles, find_missed
+from penstock_plugins.connectors.file.renamed_files import find_copy, find_renamed
 from penstock_plugins.connectors.file.siblings import Sibling, folder_times
 
 __all__ = ["Follower"]
@@ -188,7 +189,7 @@ class Follower:
         try:
             file = newest if newest is not None and same_content and mark.has_inode(newest.inode) else None
             if file is None and (newest is not None or self._folder_changed()):
-                file = find_moved(self._path, mark)
+                file = find_renamed(self._path, mark)
                 if file is None and same_content and mark.position:
                     file = newest
                     log.info(

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock import RetriableError
-from penstock_plugins.connectors.file.content import Content, has_end
+from penstock_plugins.connectors.file.content import Content
 from penstock_plugins.connectors.file.handles import Handle, open_at
+from penstock_plugins.connectors.file.renamed_files import has_end
 from penstock_plugins.connectors.file.siblings import (
     RotationName,
     Sibling,
