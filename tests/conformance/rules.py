@@ -12,7 +12,7 @@ from penstock_java.date_format import PatternError, SimpleDateFormat
 from penstock_java.property_text import items, trimmed
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.errors_config import ErrorsConfig
-from penstock_model.connect.topic_creation import TopicRules
+from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.variables import resolve
 from penstock_model.kafka_properties.translation import translate
 from penstock_plugins.converters._charsets import Charset

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
-from penstock_model.connect.topic_creation import TopicRules
+from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.version_order import compare
 from penstock_model.connect.versions import Version, VersionRange, choose_version
 from penstock_model.connect.worker_config import WorkerConfig

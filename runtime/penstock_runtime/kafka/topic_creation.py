@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from penstock_model.connect.topic_creation import PREFIX, TopicRules
+from penstock_model.connect.topic_creation_rules import PREFIX, TopicRules
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.settings import ClientSettings
 

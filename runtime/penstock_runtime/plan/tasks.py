@@ -8,7 +8,7 @@ from pathlib import Path
 from penstock import ConfigError, Connector, Plugin, Problem
 from penstock.config import Config
 from penstock_model.connect import plugin_chain
-from penstock_model.connect.topic_creation import PREFIX
+from penstock_model.connect.topic_creation_rules import PREFIX
 from penstock_model.connect.variables import Resolved
 from penstock_model.contracts.task_spec import SparkSpec, TaskSpec, TaskState
 from penstock_model.resources import connector as resources

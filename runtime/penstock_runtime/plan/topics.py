@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from penstock_model.connect.topic_creation import PREFIX, TopicRules, ineffective_properties
+from penstock_model.connect.topic_creation_rules import PREFIX, TopicRules, ineffective_properties
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.plan.problems import Findings
 

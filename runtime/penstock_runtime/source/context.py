@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from penstock.source import PollingSource, Source, SourceConnector
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
-from penstock_model.connect.topic_creation import TopicRules
+from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.admin import cluster_id

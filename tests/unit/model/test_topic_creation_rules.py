@@ -3,7 +3,7 @@
 import pytest
 
 from penstock import ConfigError
-from penstock_model.connect.topic_creation import TopicRules, ineffective_properties
+from penstock_model.connect.topic_creation_rules import TopicRules, ineffective_properties
 
 DEFAULT = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "-1"}
 
