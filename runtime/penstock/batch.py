@@ -9,6 +9,7 @@ maps or structs of the same fields may be held as a column for each field (`fiel
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Final, Self, TypeVar
 
+from penstock._common_schema import common_schema
 from penstock._unread_headers import UnreadHeaders
 from penstock.fields import Fields, row_picker
 from penstock.record import Header, Original, Record
@@ -208,9 +209,9 @@ class RecordBatch:
             topic=_narrow([r.topic for r in rows]),
             partition=_narrow([r.partition for r in rows]),
             key=_absent([r.key for r in rows]),
-            key_schema=_narrow([r.key_schema for r in rows], same=_is),
+            key_schema=common_schema([r.key_schema for r in rows]),
             value=_absent([r.value for r in rows]),
-            value_schema=_narrow([r.value_schema for r in rows], same=_is),
+            value_schema=common_schema([r.value_schema for r in rows]),
             headers=[r.headers for r in rows] if any(r.headers for r in rows) else (),
             timestamp=_narrow([r.timestamp for r in rows]),
             offset=None if any(o is None for o in offsets) else [o for o in offsets if o is not None],
@@ -267,19 +268,10 @@ def in_groups(
     return results
 
 
-def _is(one: object, other: object) -> bool:
-    return one is other
-
-
-def _equal(one: object, other: object) -> bool:
-    return one == other
-
-
-def _narrow(column: list[Any], same: Callable[[object, object], bool] = _equal) -> Any:
-    if not column:
-        return None
-    first = column[0]
-    return first if all(same(first, c) for c in column) else column
+def _narrow(column: list[Any]) -> Any:
+    """One value if all are equal, else the list. None for an empty list."""
+    first = column[0] if column else None
+    return first if all(first == c for c in column) else column
 
 
 def _absent(column: list[Any]) -> list[Any] | None:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
+from penstock._common_schema import common_schema
 from penstock.batch import RecordBatch
 from penstock.config import Config
 from penstock.record import Header, Record
@@ -148,9 +149,7 @@ class Converter(Plugin):
             One schema for all, or a list with one each; and the values, as a list or as `Fields`.
         """
         pairs = [self.to_connect(topic, d) for d in data]
-        schemas = [s for s, _ in pairs]
-        first = schemas[0] if schemas else None
-        return (first if all(s is first for s in schemas) else schemas), [v for _, v in pairs]
+        return common_schema([s for s, _ in pairs]), [v for _, v in pairs]
 
 
 class HeaderConverter(Plugin):

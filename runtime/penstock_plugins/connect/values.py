@@ -203,7 +203,10 @@ def _validate_entries(name: str, schema: Schema, value: Mapping[Any, Any]) -> No
 
 
 def common_schema(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
-    """The schemas of a batch as `RecordBatch` holds them: one if all are the same object, else the list."""
+    """The schemas of a batch as `RecordBatch` holds them: one if all are the same object, else the list.
+
+    `penstock` has the same function, which is not public.
+    """
     first = schemas[0] if schemas else None
     return first if all(s is first for s in schemas) else schemas
 
