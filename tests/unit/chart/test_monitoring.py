@@ -15,6 +15,7 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_operator.metrics import STATES, ConnectorFigures, Metrics
 from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
+from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics
 
 from .rendering import CHART, NAMESPACE, Helm, Rendered, least, names_in
@@ -45,7 +46,7 @@ def measured() -> Labels:
              "plugins": {"connector": ref}}
         )  # fmt: skip
         task = TaskMetrics(spec, {"connector.version": "1"})
-        task._stage("total")
+        task.batch(Summary(), 0.0, on_spark=False)
         found.update(samples(generate_latest(task.registry)))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}
 

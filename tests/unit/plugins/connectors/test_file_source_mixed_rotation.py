@@ -29,7 +29,7 @@ class Writer:
         self._packed = 0
         self.append(2)
 
-    def _stamp(self, *paths: Path) -> None:
+    def stamp(self, *paths: Path) -> None:
         for path in paths:
             self._time += 10_000_000
             os.utime(path, ns=(self._time, self._time))
@@ -37,18 +37,18 @@ class Writer:
     def append(self, count: int) -> None:
         append(self.path, "".join(f"{self.count + n}\n" for n in range(count)))
         self.count += count
-        self._stamp(self.path)
+        self.stamp(self.path)
 
     def rename(self) -> None:
         self.path.rename(shift(self.path))
         self.path.touch()
-        self._stamp(self.path)
+        self.stamp(self.path)
 
     def copytruncate(self) -> None:
         copy = shift(self.path)
         shutil.copyfile(self.path, copy)
         os.truncate(self.path, 0)
-        self._stamp(copy, self.path)
+        self.stamp(copy, self.path)
 
     def compress(self, read: set[str]) -> None:
         """The rotated files of which every line was read, as `logrotate` does a day later."""
@@ -184,7 +184,7 @@ def test_a_file_that_had_the_path_later_is_no_copy_of_one_that_is_written_to_aft
     rotate(22)
     late = Path(f"{writer.path}-20261121" if dated else f"{writer.path}.2")
     append(late, "late\n")  # by a program that has it open still
-    writer._stamp(late)
+    writer.stamp(late)
     writer.append(1)
     task.now += 2
     found += task.all_lines()

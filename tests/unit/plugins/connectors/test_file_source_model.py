@@ -37,7 +37,7 @@ class Writer:
         self._number += count
         return "".join(f"{self._number - count + n}\n" for n in range(count))
 
-    def _stamp(self, *paths: Path) -> None:
+    def stamp(self, *paths: Path) -> None:
         for path in paths:
             self._time += 10_000_000
             if path.exists():
@@ -54,7 +54,7 @@ class Writer:
     def _write(self, text: str) -> None:
         append(self.path, text)
         self.files[-1] += text
-        self._stamp(self.path)
+        self.stamp(self.path)
 
     def rotate(self, count: int) -> None:
         """Under the new name, or the old inode, there are so many lines at once."""
@@ -63,10 +63,10 @@ class Writer:
         self.files.append(self._lines(count))
         if self._copies:
             copytruncate(self.path, self.files[-1])
-            self._stamp(Path(f"{self.path}.1"), self.path)
+            self.stamp(Path(f"{self.path}.1"), self.path)
         else:
             rename(self.path, self.files[-1])
-            self._stamp(self.path)
+            self.stamp(self.path)
 
     def move(self) -> None:
         """Rotate without making a new file."""

@@ -4,13 +4,13 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock import ConnectError, Limits, PollingSource, RecordBatch, RetriableError, SourcePartition
 from penstock.schema import STRING
-from penstock_plugins.connectors.file import stdin_source
 from penstock_plugins.connectors.file.source import FileSource, FileSourceConfig, FileStreamSource
 from penstock_plugins.connectors.file.stdin_source import StdinSource
 
@@ -123,12 +123,14 @@ def test_a_batch_keeps_to_its_limits(pipe: Pipe) -> None:
     assert pipe.lines(Limits(100, 1)) == ["four"]
 
 
-def test_no_more_is_read_than_a_batch_holds(pipe: Pipe) -> None:
-    for _ in range(3):
-        pipe.type(b"x\n" * 10_000)
-    assert len(pipe.lines(Limits(10, 1 << 20))) == 10
-    assert len(pipe.source._lines) <= 32 << 10  # one piece of the input
-    assert len(pipe.lines()) == 30_000 - 10
+def test_no_more_is_read_than_a_batch_holds(tmp_path: Path) -> None:
+    (tmp_path / "input").write_bytes(b"x\n" * 100_000)
+    with (tmp_path / "input").open("rb", buffering=0) as file:
+        source = StdinSource("t", 10, None, file.fileno())
+        assert [len(batch) for batch, _ in source.read({}, Limits(10, 1 << 20))] == [10]
+        source.commit({})
+        assert file.tell() <= 64 << 10  # one piece of the input
+        assert sum(len(batch) for batch, _ in source.read({}, PLENTY)) == 100_000 - 10
 
 
 def test_portions_hold_as_many_lines_as_batch_size_says() -> None:
@@ -137,11 +139,13 @@ def test_portions_hold_as_many_lines_as_batch_size_says() -> None:
     assert pipe.batches() == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_a_line_without_an_end_does_not_fill_the_memory(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdin_source, "_LONGEST", 1000)
-    pipe.type(b"x" * 1001)
-    with pytest.raises(ConnectError, match="and no end"):
-        pipe.lines()
+def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path) -> None:
+    with (tmp_path / "input").open("wb") as file:
+        file.truncate(128 << 20)
+    with (tmp_path / "input").open("rb", buffering=0) as file:
+        with pytest.raises(ConnectError, match="more than 64 MiB and no end"):
+            list(StdinSource("t", 10, None, file.fileno()).read({}, PLENTY))
+        assert file.tell() < 65 << 20
 
 
 def test_an_input_that_cannot_be_read_is_tried_again() -> None:

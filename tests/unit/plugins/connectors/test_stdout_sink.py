@@ -10,7 +10,6 @@ import pytest
 
 from penstock import ConnectError, Record, RecordBatch, TopicPartition
 from penstock.schema import STRING
-from penstock_plugins.connectors.file import stdout_sink
 from penstock_plugins.connectors.file.sink import FileSinkConfig, FileStreamSink
 from penstock_plugins.connectors.file.stdout_sink import StdoutSink, StdoutWriter
 
@@ -62,12 +61,12 @@ def test_parts_of_a_backlog_are_printed_by_the_commit_in_the_order_of_its_messag
     assert capfdbinary.readouterr().out == b"a\nb\nc\nd\n"
 
 
-@pytest.mark.parametrize("at_once", [1, 7, 64 << 10])
+@pytest.mark.parametrize("length", [1, 7, (64 << 10) - 2, (64 << 10) - 1, 64 << 10, 200_000])
 def test_lines_longer_and_shorter_than_a_piece_are_whole(
-    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], at_once: int
+    capfdbinary: pytest.CaptureFixture[bytes], length: int
 ) -> None:
-    monkeypatch.setattr(stdout_sink, "_AT_ONCE", at_once)
-    given = ["", "short", "rather long", "", "x" * 1000]
+    """A piece has 64 KiB, with the line ends."""
+    given = ["x" * length, "", "short", "rather long", "", *["x" * length] * (200_000 // length)]
     StdoutWriter().write([batch(*given)], report)
     StdoutSink().commit([part(StdoutWriter(), *given)], OFFSETS)
     assert capfdbinary.readouterr().out.decode().split("\n") == [*given, *given, ""]

@@ -44,7 +44,7 @@ def test_what_is_in_the_cache_needs_neither_network_nor_pyspark(
     (cache / "libs").mkdir(parents=True)
     for name in NAMES:
         (cache / "libs" / name).touch()
-    monkeypatch.setattr(jars, "_ivy", pytest.fail)
+    monkeypatch.setattr("importlib.util.find_spec", pytest.fail)  # by which PySpark is looked for
     assert jars.kafka_jars(ivy_that(tmp_path, "exit 1"), pytest.fail) == tuple(
         sorted(cache / "libs" / name for name in NAMES)
     )

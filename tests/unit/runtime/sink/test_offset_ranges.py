@@ -12,6 +12,7 @@ from penstock_runtime.sink.offset_ranges import RangeReader, gathered, puts
 
 T = Partition("t", 0)
 End = dict[Partition, int]
+Answer = Consumed | int | tuple[Consumed, int]
 
 
 def records(*offsets: int) -> Consumed:
@@ -19,11 +20,11 @@ def records(*offsets: int) -> Consumed:
 
 
 class Answers:
-    """A consumer that gives what a test lists: records, or the offset of an end; nothing more after that."""
+    """A consumer that gives what a test lists: records, the offset of an end, or both; nothing more after that."""
 
     trouble = None
 
-    def __init__(self, *answers: Consumed | int) -> None:
+    def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
         self.assigned: list[Mapping[Partition, int | None]] = []
 
@@ -34,10 +35,12 @@ class Answers:
         if not self._answers:
             raise AssertionError("asked for more than there is")
         answer = self._answers.pop(0)
-        return ([], {T: answer}) if isinstance(answer, int) else ([answer], {})
+        if isinstance(answer, int):
+            return [], {T: answer}
+        return ([answer[0]], {T: answer[1]}) if isinstance(answer, tuple) else ([answer], {})
 
 
-def reader(*answers: Consumed | int) -> tuple[RangeReader, Answers]:
+def reader(*answers: Answer) -> tuple[RangeReader, Answers]:
     consumer = Answers(*answers)
     return RangeReader(cast("RecordConsumer", consumer), most=100), consumer
 
@@ -73,9 +76,8 @@ def test_the_next_range_begins_with_what_was_left_and_nothing_is_fetched_twice()
 
 
 def test_an_end_that_was_told_in_the_range_before_holds_for_what_was_left_of_it() -> None:
-    of, _ = reader(records(0, 1, 2, 3))
+    of, _ = reader((records(0, 1, 2, 3), 5))  # the marker of a transaction is at 4
     assert read(of, 0, 2) == [0, 1]
-    of._eof = 5  # told with the records, behind them; the marker of a transaction is at 4
     assert read(of, 2, 5) == [2, 3]
 
 

@@ -33,8 +33,9 @@ from penstock_runtime.sink.process import PutRetries, SinkProcess
 def process(told: list[str | None], **more: Any) -> SinkProcess:
     nothing = cast("Any", None)
     return SinkProcess(
-        nothing, connector="c", task=0, steps=(), converters=nothing, policy=ErrorPolicy(), retries=PutRetries(),
-        writer=lambda: nothing, stopping=lambda: False, sleep=lambda seconds: None, trouble=told.append, **more,
+        nothing, connector="c", task=0, policy=ErrorPolicy(), retries=PutRetries(), writer=lambda: nothing,
+        stopping=lambda: False, sleep=lambda seconds: None, trouble=told.append,
+        **{"steps": (), "converters": nothing, **more},
     )  # fmt: skip
 
 
@@ -94,10 +95,9 @@ class Text:
 
 
 def test_records_that_a_transform_made_from_nothing_lie_where_those_lay_that_it_was_given() -> None:
-    made = process([])
-    made._steps = (Step("anew", Anew(), "Anew"),)
     text = cast("Any", Text())
-    made._converters = Converters(text, text, text, ("k", "v", "h"))
+    converters = Converters(text, text, text, ("k", "v", "h"))
+    made = process([], steps=(Step("anew", Anew(), "Anew"),), converters=converters)
     consumed = Consumed(TopicPartition("t", 3), [7, 9, 12], [b"a", b"b", b"c"], None, None, [5, 6, 7])
     summary = Summary()
     batch = made.convert(consumed, summary)
@@ -163,9 +163,9 @@ def sink(act: Act, policy: ErrorPolicy, **more: Any) -> tuple[SinkProcess, Scrip
     writer, text = Scripted(act), cast("Any", Text())
     headers = cast("Any", HeaderText())
     made = SinkProcess(
-        cast("Any", None), connector="c", task=0, steps=(), converters=Converters(text, text, headers, ("k", "v", "h")),
-        policy=policy, retries=PutRetries(), writer=lambda: writer, stopping=lambda: False, sleep=lambda seconds: None,
-        **more,
+        cast("Any", None), connector="c", task=0, policy=policy, retries=PutRetries(), writer=lambda: writer,
+        stopping=lambda: False, sleep=lambda seconds: None,
+        **{"steps": (), "converters": Converters(text, text, headers, ("k", "v", "h")), **more},
     )  # fmt: skip
     queue = Queue()
     made._dead_letters._producer = cast("Any", queue)
@@ -269,9 +269,9 @@ class Picky(Text):
 
 
 def test_a_record_that_no_stage_tolerates_is_buried_and_fails_the_task() -> None:
-    process, writer, queue = sink(lambda records, report, attempt: None, NONE)
     picky = cast("Any", Picky())
-    process._converters = Converters(picky, picky, picky, ("k", "v", "h"))
+    converters = Converters(picky, picky, picky, ("k", "v", "h"))
+    process, writer, queue = sink(lambda records, report, attempt: None, NONE, converters=converters)
     with pytest.raises(ConnectError, match="record at t-3 offset 9 failed in task c-0 at stage VALUE_CONVERTER"):
         process.put(three())
     assert (writer.tries, queue.values) == (0, [b"b"])
@@ -298,9 +298,9 @@ class Stern(Transform):
 def test_a_dead_letter_has_the_bytes_that_were_read_and_the_context_behind_the_headers_of_the_record() -> None:
     policy = ErrorPolicy(tolerate=True, dead_letter_topic="dlq", dead_letter_headers=True)
     process, writer, queue = sink(
-        lambda records, report, attempt: None, policy, redact=lambda t: t.replace("pw", "***")
-    )
-    process._steps = (Step("r", Stern("no, pw"), "org.example.T"),)
+        lambda records, report, attempt: None, policy, redact=lambda t: t.replace("pw", "***"),
+        steps=(Step("r", Stern("no, pw"), "org.example.T"),),
+    )  # fmt: skip
     headers = [[("h", b"\xff"), ("__connect.errors.topic", b"old"), ("n", None)], []]
     summary = process.put([Consumed(TopicPartition("t", 3), [7, 9], [None, b"{}"], [b"k", None], headers, [5, None])])
     one, two = queue.letters
@@ -324,9 +324,9 @@ def test_the_line_of_a_sink_tells_the_place_of_the_record_and_nothing_of_what_is
     log: bool, messages: bool
 ) -> None:
     process, _, _ = sink(
-        lambda records, report, attempt: None, ErrorPolicy(tolerate=True, log=log, log_messages=messages)
-    )
-    process._steps = (Step("r", Stern("no"), "org.example.T"),)
+        lambda records, report, attempt: None, ErrorPolicy(tolerate=True, log=log, log_messages=messages),
+        steps=(Step("r", Stern("no"), "org.example.T"),),
+    )  # fmt: skip
     consumed = Consumed(TopicPartition("t", 3), [7], [b"content"], [b"content"], None, [5], 1)
     where = ", where consumed record is {topic='t', partition=3, offset=7, timestamp=5, timestampType=CreateTime}"
     start = "Error encountered in task c-0. Executing stage 'TRANSFORMATION' with class 'org.example.T'"
@@ -337,8 +337,8 @@ def test_the_line_of_a_sink_tells_the_place_of_the_record_and_nothing_of_what_is
 
 @pytest.mark.parametrize("messages", [1, 60])
 def test_of_many_failures_fifty_are_told_and_all_are_counted(messages: int) -> None:
-    process, _, _ = sink(lambda records, report, attempt: None, ErrorPolicy(tolerate=True, log=True))
-    process._steps = (Step("r", Stern("no"), "T"),)
+    policy, steps = ErrorPolicy(tolerate=True, log=True), (Step("r", Stern("no"), "T"),)
+    process, _, _ = sink(lambda records, report, attempt: None, policy, steps=steps)
     rows = list(range(messages))
     times: list[int | None] = [None for _ in rows]
     summary = process.put([Consumed(TopicPartition("t", 3), rows, [b"x" for _ in rows], None, None, times)])
