@@ -15,7 +15,7 @@ def seeded() -> random.Random:
 
 
 def numbers_by_partition(records: Iterable[Read]) -> dict[int, list[int]]:
-    """Of records of `numbers_source`: partition -> the numbers, as they lie there."""
+    """The numbers in records of `numbers_source`, by partition, in the order of their offsets."""
     found: dict[int, list[int]] = {}
     for r in records:
         assert r.value is not None
@@ -26,7 +26,7 @@ def numbers_by_partition(records: Iterable[Read]) -> dict[int, list[int]]:
 
 
 def assert_exactly_once(records: Iterable[Read], partitions: int) -> dict[int, int]:
-    """Each partition holds 0, 1, 2... without gap, without anything twice, in order. How many each has."""
+    """Assert that each partition holds 0, 1, 2... in order, without gaps and duplicates. Returns how many each holds."""
     found = numbers_by_partition(records)
     assert set(found) == set(range(partitions))
     for partition, numbers in found.items():
@@ -35,7 +35,7 @@ def assert_exactly_once(records: Iterable[Read], partitions: int) -> dict[int, i
 
 
 def assert_counts_up(numbers: list[int], where: str) -> None:
-    """0, 1, 2... and, when not, what is wrong in few words."""
+    """Assert that the numbers are 0, 1, 2...; the message counts duplicates and gaps and shows the first wrong place."""
     if numbers == list(range(len(numbers))):
         return
     wrong = next(i for i, n in enumerate(numbers) if n != i)

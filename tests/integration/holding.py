@@ -13,7 +13,7 @@ PARTITIONS = 4
 
 
 class Hold:
-    """While it is on, the readers of some partitions wait, their records sent and their transactions open."""
+    """Makes the readers of some partitions wait while it is on. Their records are sent, and their transactions are open."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "hold"
@@ -26,20 +26,20 @@ class Hold:
     def off(self) -> None:
         self.path.unlink()
 
-    def reached(self, partition: int) -> int:
-        """Wait until that partition's reader waits; its process."""
-        return int(until(lambda: self.who(partition), what=f"the reader of partition {partition} waits"))
+    def await_reader(self, partition: int) -> int:
+        """Wait until the reader of the partition waits. Returns the id of its process."""
+        return int(until(lambda: self.waiting_process(partition), what=f"the reader of partition {partition} waits"))
 
-    def who(self, partition: int) -> str:
-        """The process whose reader has waited there last; empty: none."""
+    def waiting_process(self, partition: int) -> str:
+        """The id of the process whose reader of the partition waited last; empty if none did."""
         try:
             return self.path.with_suffix(f".{partition}").read_text()
         except FileNotFoundError:
             return ""
 
 
-def held(kafka: str, topic: str, hold: Hold, **config: Any) -> TaskSpec:
-    """The spec of such a task, and its topic."""
+def held_task_spec(kafka: str, topic: str, hold: Hold, **config: Any) -> TaskSpec:
+    """Creates the topic. Returns the spec of a task whose readers `hold` makes wait."""
     create(kafka, topic, PARTITIONS)
     settings = {"topic": topic, "partitions": PARTITIONS, "hold": hold.path, "batch.max.records": 400,
                 "value.converter": "StringConverter", **config}  # fmt: skip

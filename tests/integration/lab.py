@@ -141,7 +141,7 @@ class Lab:
 
     @contextmanager
     def member(self, group: str, topic: str, protocol: str = "classic") -> Iterator["Member"]:
-        """Somebody else who has joined the group."""
+        """A consumer outside of Penstock that has joined the group."""
         member = Member(self.servers, group, topic, protocol)
         try:
             yield member
@@ -154,7 +154,7 @@ class Lab:
         (future,) = admin.describe_consumer_groups([group]).values()
         return len(future.result(30).members)
 
-    # What Kafka holds of them
+    # Their records and offsets in Kafka
 
     def committed(self, connector: str, topic: str, partition: int = 0, *, group: str | None = None) -> int | None:
         """What the sink's group has committed."""
@@ -162,7 +162,7 @@ class Lab:
             return _committed(consumer, topic, partition)
 
     def wait_committed(self, connector: str, topic: str, offset: int, partition: int = 0) -> None:
-        """Wait until the sink's group stands there."""
+        """Wait until the sink's group has committed this offset."""
         with self._group(f"connect-{connector}") as consumer:
             until(
                 lambda: _committed(consumer, topic, partition) == offset,

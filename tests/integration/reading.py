@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from .machine_time import Deadline
 
 PATIENCE: Final = 60.0
-"""Seconds of the machine in which not one record comes."""
+"""Seconds of the machine without a new record, after which a wait fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Reader:
     Args:
         servers, topic: where.
         isolation: level.
-        partitions: that the topic has at least: brokers tell of new ones a moment late.
+        partitions: the minimum number of the topic's partitions: brokers report new ones with a delay.
     """
 
     def __init__(self, servers: str, topic: str, *, isolation: str = "read_committed", partitions: int = 1) -> None:
@@ -58,7 +58,7 @@ class Reader:
         return [r.value for r in self.records]
 
     def poll(self, seconds: float = 0.05) -> Sequence[Read]:
-        """Take in what has come; what is new."""
+        """Receives the records that have arrived, and returns them."""
         if not self._ready():
             return ()
         before = len(self.records)
@@ -92,7 +92,7 @@ class Reader:
         """All records up to the end that every partition has after this call (no open transaction before it)."""
         self._at_end.clear()
         if self._ready():
-            # An end event is told once; a new assignment, at the places we are at, brings it again.
+            # librdkafka reports the end of a partition once; a new assignment at the same offsets makes it report again.
             at = dict.fromkeys(range(self._assigned), 0)
             for r in self.records:
                 at[r.partition] = max(at[r.partition], r.offset + 1)
@@ -111,7 +111,7 @@ class Reader:
 
 
 def read_all(servers: str, topic: str, *, isolation: str = "read_committed") -> list[Read]:
-    """Every record of a topic that shows, up to its end now."""
+    """Every visible record of a topic, up to its present end."""
     with Reader(servers, topic, isolation=isolation) as reader:
         return reader.to_end()
 

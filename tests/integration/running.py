@@ -146,7 +146,7 @@ class Running:
         self._reader = threading.Thread(target=self._read, args=(reading,), daemon=True)
         self._reader.start()
 
-    # What it tells
+    # Events and log
 
     def await_event(self, wanted: Callable[[dict[str, Any]], object], *, seconds: float = PATIENCE) -> dict[str, Any]:
         """The first event of the report pipe, ever since the start, that is wanted."""
@@ -161,7 +161,7 @@ class Running:
                 self._news.wait(0.2)
 
     def await_state(self, state: str, *, seconds: float = PATIENCE) -> None:
-        """Wait until the task has told that it is RUNNING, PAUSED, FAILED..."""
+        """Wait until the task has reported this state: RUNNING, PAUSED, FAILED..."""
         self.await_event(lambda e: e["event"] == "state" and e["state"] == state, seconds=seconds)
 
     def await_log(self, text: str, *, seconds: float = PATIENCE) -> str:
@@ -189,9 +189,9 @@ class Running:
 
     @property
     def trouble(self) -> str | None:
-        """What hinders it now, as it told last."""
-        told: str | None = self.last("trouble")
-        return told
+        """The trouble that it reported last, None if it has none."""
+        trouble: str | None = self.last("trouble")
+        return trouble
 
     def log_text(self) -> str:
         """All that it wrote to standard output and standard error."""
@@ -201,7 +201,7 @@ class Running:
         """The end of the log, for messages."""
         return f"exit code {self.process.poll()}; the end of {self.log}:\n" + self.log_text()[-4000:]
 
-    # What it consists of
+    # Processes
 
     @property
     def pid(self) -> int:
@@ -209,7 +209,7 @@ class Running:
         return self.process.pid
 
     def tree(self) -> list[psutil.Process]:
-        """Every living process that it started, itself too, whoever their parent is now."""
+        """Every living process that it started, and itself; orphaned ones too."""
         return [p for p in psutil.process_iter() if _marked(p, self.mark)]
 
     def tasks(self) -> list[psutil.Process]:
@@ -232,7 +232,7 @@ class Running:
         pids = {p.pid for p in found}
         return [p for p in found if _parent(p) in pids]
 
-    # How it ends
+    # End
 
     def terminate(self) -> None:
         """SIGTERM."""

@@ -37,7 +37,7 @@ def test_thousands_of_source_partitions_are_a_transaction_for_each_worker_also_w
     )  # fmt: skip
     task.await_event(lambda e: e.get("spark_batches", 0) > 0, seconds=200)
     hold.on([7])
-    victim = hold.reached(7)
+    victim = hold.await_reader(7)
     next(p for p in task.workers() if p.pid == victim).kill()
     task.await_log("A Spark worker was lost")
     hold.off()

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 
 from ..checking import assert_exactly_once, numbers_by_partition
-from ..holding import PARTITIONS, Hold, held
+from ..holding import PARTITIONS, Hold, held_task_spec
 from ..reading import Reader
 from ..running import Processes, until
 
@@ -16,11 +16,11 @@ def test_a_worker_that_is_frozen_past_its_batch_and_goes_on_later_commits_nothin
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     hold = Hold(tmp_path)
-    task = processes.task(held(kafka, topic, hold, **{"producer.override.transaction.timeout.ms": 5_000}))
+    task = processes.task(held_task_spec(kafka, topic, hold, **{"producer.override.transaction.timeout.ms": 5_000}))
     with Reader(kafka, topic) as reader:
         task.await_batch_on_spark()
         hold.on([0])
-        frozen = psutil.Process(hold.reached(0))
+        frozen = psutil.Process(hold.await_reader(0))
         assert frozen.pid != task.pid
         daemon = task.daemons()[0]
         daemon.suspend()  # it would kill the worker when Spark gives the batch up
@@ -40,11 +40,11 @@ def test_a_worker_that_is_killed_after_the_commit_of_another_and_before_the_summ
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     hold = Hold(tmp_path)
-    task = processes.task(held(kafka, topic, hold))
+    task = processes.task(held_task_spec(kafka, topic, hold))
     with Reader(kafka, topic) as reader:
         task.await_batch_on_spark()
         hold.on([0])
-        holder = hold.reached(0)
+        holder = hold.await_reader(0)
         reader.poll()
         # What another worker was given is in Kafka, the driver has not heard of it, and never will.
         reader.until(lambda: _ahead(reader))
@@ -59,7 +59,7 @@ def test_a_worker_that_is_killed_after_the_commit_of_another_and_before_the_summ
 def test_a_source_whose_workers_are_lost_again_and_again_goes_on_while_batches_arrive_between(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
-    task = processes.task(held(kafka, topic, Hold(tmp_path), **{"dies.on.spark": True}))
+    task = processes.task(held_task_spec(kafka, topic, Hold(tmp_path), **{"dies.on.spark": True}))
     with Reader(kafka, topic) as reader:
         until(lambda: task.log_text().count("A Spark worker was lost") > 6, what=task.last_words)
         reader.count(len(reader.to_end()) + 2_000)

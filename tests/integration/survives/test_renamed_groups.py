@@ -21,7 +21,7 @@ def test_a_task_that_hangs_in_its_commit_while_the_group_is_renamed_commits_noth
     with Reader(kafka, topic) as reader:
         reader.count(1_000)
         hold.on([PARTITIONS - 1])
-        hold.reached(PARTITIONS - 1)
+        hold.await_reader(PARTITIONS - 1)
         new = processes.task(specs(manifest(name, "numbers_source:Numbers", config), kafka, {"group.id": "after"})[0])
         reader.count(len(reader.to_end()) + 2_000)
         hold.off()
@@ -43,7 +43,7 @@ def test_a_task_that_the_next_plan_under_another_group_does_not_have_commits_not
     with Reader(kafka, topic) as reader:
         reader.count(1_000)
         hold.on([PARTITIONS - 1])  # of the second task
-        hold.reached(PARTITIONS - 1)
+        hold.await_reader(PARTITIONS - 1)
         new = processes.task(specs(manifest(name, "numbers_source:Numbers", config), kafka, {"group.id": "after"})[0])
         reader.count(len(reader.to_end()) + 2_000)
         hold.off()

@@ -14,7 +14,7 @@ from penstock.source import Limits
 from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize
 
 from ..checking import assert_exactly_once
-from ..holding import PARTITIONS, Hold, held
+from ..holding import PARTITIONS, Hold, held_task_spec
 from ..lab import Lab
 from ..reading import Reader, produce, read_all
 from ..running import PATIENCE, Processes, manifest, new_name, next_life, specs, until
@@ -26,9 +26,9 @@ ALL = range(PARTITIONS)
 def test_sigterm_lets_a_batch_finish_that_can(kafka: str, topic: str, processes: Processes, tmp_path: Path) -> None:
     hold = Hold(tmp_path)
     hold.on([3])
-    spec = held(kafka, topic, hold)
+    spec = held_task_spec(kafka, topic, hold)
     task = processes.task(spec)
-    hold.reached(3)
+    hold.await_reader(3)
     task.terminate()
     hold.off()
     assert task.await_exit(2 * GRACE) == 0
@@ -39,12 +39,12 @@ def test_sigterm_abandons_a_batch_that_does_not_end_within_the_grace_period(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     hold = Hold(tmp_path)
-    spec = held(kafka, topic, hold)
+    spec = held_task_spec(kafka, topic, hold)
     task = processes.task(spec)
     with Reader(kafka, topic) as reader:
         reader.count(1_000)
         hold.on([1])
-        hold.reached(1)
+        hold.await_reader(1)
         began = time.monotonic()
         task.stop(2 * GRACE)
         assert time.monotonic() - began < GRACE + 1
@@ -61,14 +61,17 @@ def test_a_run_that_is_ended_during_a_batch_on_spark_says_so_and_prints_no_trace
     lab: Lab, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     hold = Hold(tmp_path)
-    spec = held(lab.servers, topic, hold, delivery_guarantee="exactly-once")
+    spec = held_task_spec(lab.servers, topic, hold, delivery_guarantee="exactly-once")
     given = {k: v for k, v in spec.config.items() if k != "own"}
     run = processes.run([manifest(spec.connector, "numbers_source:Numbers", given, spark="Eager")], lab.servers)
     run.await_log("Spark is up", seconds=4 * PATIENCE)
     until(run.workers, seconds=2 * PATIENCE, what="a batch on Spark")
     hold.on(ALL)
-    until(lambda: any(hold.who(p) for p in ALL), what="a reader waits")
-    until(lambda: {int(w) for p in ALL if (w := hold.who(p))} & {w.pid for w in run.workers()}, what="it is a worker")
+    until(lambda: any(hold.waiting_process(p) for p in ALL), what="a reader waits")
+    until(
+        lambda: {int(w) for p in ALL if (w := hold.waiting_process(p))} & {w.pid for w in run.workers()},
+        what="it is a worker",
+    )
     os.killpg(run.pid, signal.SIGINT)  # Ctrl-C in a terminal
     assert run.await_exit(4 * GRACE) == 0
     text = run.log_text()
@@ -112,7 +115,7 @@ def test_sigterm_to_a_busy_sink_loses_nothing(kafka: str, topic: str, processes:
 def test_a_second_incarnation_supersedes_the_first_which_does_not_call_that_a_failure(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
-    spec = held(kafka, topic, Hold(tmp_path))
+    spec = held_task_spec(kafka, topic, Hold(tmp_path))
     first = processes.task(spec)
     with Reader(kafka, topic) as reader:
         reader.count(1_000)
@@ -130,11 +133,11 @@ def test_a_transaction_that_times_out_is_repeated_and_doubles_nothing(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     hold = Hold(tmp_path)
-    task = processes.task(held(kafka, topic, hold, **{"producer.override.transaction.timeout.ms": 2_000}))
+    task = processes.task(held_task_spec(kafka, topic, hold, **{"producer.override.transaction.timeout.ms": 2_000}))
     with Reader(kafka, topic) as reader:
         reader.count(1_000)
         hold.on([1])
-        hold.reached(1)
+        hold.await_reader(1)
         until(lambda: open_transaction(kafka, topic), what="records have reached the broker")
         until(lambda: not open_transaction(kafka, topic), what="the broker has ended the transaction")
         hold.off()

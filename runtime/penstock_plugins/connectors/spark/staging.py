@@ -139,7 +139,8 @@ class StagingFolder:
         if not self._files.exists(self._alive):
             raise ConnectError(
                 self._error_text(
-                    "written", f"somebody has removed {self._life_folder.toString()}, perhaps a later life of this task"
+                    "written",
+                    f"{self._life_folder.toString()} was removed, perhaps by a later incarnation of this task",
                 )
             )
         directories = set()
