@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock._common_schema import common_schema
 from penstock._unread_headers import RawHeader, UnreadHeaders
 from penstock.batch import RecordBatch, in_groups
 from penstock.errors import ConnectError
@@ -252,8 +253,7 @@ def _column_in(
             shapes.append(pair[0])
             found.append(pair[1])
             good.append(row)
-    one_shape = all(s is shapes[0] for s in shapes) if shapes else True
-    return found, ((shapes[0] if shapes else None) if one_shape else shapes), (rows if len(good) == len(rows) else good)
+    return found, common_schema(shapes), (rows if len(good) == len(rows) else good)
 
 
 def _headers_later(

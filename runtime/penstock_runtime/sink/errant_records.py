@@ -1,4 +1,4 @@
-"""The records that a sink's writer hands back (KIP-610): taken while its batch is written, and never lost."""
+"""The records that a sink's writer reports as failed (KIP-610), collected while their batch is written; none is lost."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class ReportedUnderNone(ConnectError):
-    """A record was handed back, and nothing is tolerated.
+    """The writer reported a record, and `errors.tolerance` is `none`.
 
     Attributes:
-        record: that one.
-        error: what the writer said of it.
+        record: the record.
+        error: of the record, from the writer.
     """
 
     def __init__(self, record: Record, error: Exception) -> None:
@@ -28,46 +28,46 @@ class ReportedUnderNone(ConnectError):
 
 
 class ErrantRecords:
-    """What a writer hands back of one batch, however often the batch is tried; from any of its threads.
+    """Collects the records that a writer reports from one batch, over all tries of the batch, from any thread.
 
     Args:
-        tolerate: whether the task goes on without them.
-        late: given the error for a record that was handed back when its batch was over.
+        tolerate: whether the task goes on without these records.
+        late: called with an error if a record is reported after `write` has returned.
     """
 
     def __init__(self, *, tolerate: bool, late: Callable[[ConnectError], None]) -> None:
         self._tolerate = tolerate
         self._late = late
-        self._made: dict[Original | int, tuple[Record, Exception]] = {}
+        self._reported: dict[Original | int, tuple[Record, Exception]] = {}
         self._open = False
 
     @property
-    def made(self) -> list[tuple[Record, Exception]]:
-        """Each record once, with what was said of it last, in the order in which they came."""
-        return list(self._made.values())
+    def reported(self) -> list[tuple[Record, Exception]]:
+        """Each record once, with its last error, in the order of the reports."""
+        return list(self._reported.values())
 
     def during(self, write: Callable[[Reporter], T]) -> T:
-        """Write, and take reports meanwhile.
+        """Call `write`, and take reports meanwhile.
 
         Raises:
-            ReportedUnderNone: a record was handed back and nothing is tolerated, whatever the plugin made of that: a try
-                that follows might not name the record again, and it would be lost.
+            ReportedUnderNone: a record was reported under tolerance `none`, even if the plugin ignored that error: a later
+                try might not report the record again, and it would be lost.
             Exception: whatever `write` raises.
         """
         self._open = True
         try:
             result = write(self._report)
         except Exception as e:
-            self._forbid(e)
+            self._check_tolerance(e)
             raise
         finally:
             self._open = False
-        self._forbid(None)
+        self._check_tolerance(None)
         return result
 
-    def _forbid(self, cause: Exception | None) -> None:
-        if self._made and not self._tolerate:
-            raise ReportedUnderNone(*self.made[0]) from cause
+    def _check_tolerance(self, cause: Exception | None) -> None:
+        if self._reported and not self._tolerate:
+            raise ReportedUnderNone(*self.reported[0]) from cause
 
     def _report(self, record: Record, error: Exception) -> None:
         if not self._open:
@@ -77,13 +77,13 @@ class ErrantRecords:
             )
             self._late(late)
             raise late
-        # Kept from try to try: a writer may not name a record again that it has handed back.
-        self._made[record.original or id(record)] = (record, error)
+        # Kept from try to try, because a writer may report a record only once.
+        self._reported[record.original or id(record)] = (record, error)
         if not self._tolerate:
             raise ReportedUnderNone(record, error)
 
 
 def coordinates(record: Record) -> str:
-    """The record, as messages name it."""
+    """The record in words, for messages."""
     o = record.original
     return f"record of topic '{record.topic}'" if o is None else f"record at {o.topic}-{o.partition} offset {o.offset}"

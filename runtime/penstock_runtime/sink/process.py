@@ -1,7 +1,7 @@
 """A process that writes a sink's records: the driver, or one of Spark's Python workers.
 
-Raw records become batches (convert, transform), go to the plugin's `Writer`, and what fails goes to the log and the dead
-letter queue with the bytes that were read. Nothing here commits offsets: that is the driver's, after `Sink.commit`.
+It converts and transforms raw records into batches and gives these to the plugin's `Writer`. Records that fail go to the log
+and the dead letter queue, with the bytes that were read. Only the driver commits offsets, after `Sink.commit`.
 """
 
 import logging
@@ -41,7 +41,7 @@ T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
 
 PUT_CLASS: Final = "org.apache.kafka.connect.sink.SinkTask"
-"""The class that Connect names for failures in `put`; tools look for it."""
+"""The class that Kafka Connect gives for failures in `put`; tools search for it."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class PutRetries:
     """How a `RetriableError` of `Writer.write` is treated; times in seconds.
 
     Attributes:
-        timeout: how long the same batch is tried; a negative one for ever, as in Kafka Connect.
-        delay_max: cap of the back-off.
+        timeout: time for which a batch is tried; negative: forever, as in Kafka Connect.
+        delay_max: longest pause between two tries.
     """
 
     timeout: float = -1.0
@@ -58,18 +58,18 @@ class PutRetries:
 
 
 class SinkProcess:
-    """One process's end of a sink task.
+    """What a sink task keeps in one process.
 
     Args:
         settings: how to connect, for the dead letter queue.
-        steps, converters, policy, retries: what happens to each record and batch.
-        writer: makes the task half of the sink; called once, when it is first needed.
-        stopping: ends retries, and in a worker of Spark the tries of a record.
-        redact: takes secrets out of what a plugin said, for the dead letter queue.
-        patient: wait and try again here; else a `RetriableError` is for the caller (a Spark worker gives it to the driver,
-            which tells of it and waits without holding a job).
-        trouble: given the reason while a batch is tried again, and None when it went through.
-        lost: given the counts of dead letters that Kafka did not take, as their batch will not count them.
+        steps, converters, policy, retries: applied to each record and batch.
+        writer: makes the sink's writer; called once, when the writer is first needed.
+        stopping: ends retries; in a Spark worker, also the tries of a record.
+        redact: masks secrets in texts of plugins, for the dead letter queue.
+        retries_here: wait and try again in this process; otherwise raise the `RetriableError` (a Spark worker returns it to
+            the driver, which reports it and waits without holding a job).
+        trouble: called with the reason while a batch is tried again, and with None when it is written.
+        lost: called with the counts of dead letters that Kafka did not take, because their batch will not count them.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SinkProcess:
         converters: Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
         stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
         trouble: Callable[[str | None], None] = lambda text: None, lost: Callable[[Summary], None] = lambda summary: None,
-        redact: Callable[[str], str] = str, patient: bool = True,
+        redact: Callable[[str], str] = str, retries_here: bool = True,
     ) -> None:  # fmt: skip
         self._connector = connector
         self._task = task
@@ -90,15 +90,15 @@ class SinkProcess:
         self._stopping = stopping
         self._sleep = sleep
         self._trouble = trouble
-        self._patient = patient
+        self._retries_here = retries_here
         self._dead_letters = DeadLetters(
             settings, connector=connector, task=task, policy=policy, redact=redact, lost=lost
         )
         self._late: list[ConnectError] = []
-        """Of reports that came when their batch was over."""
+        """The errors of records that the writer reported after `write` had returned."""
 
     def put(self, consumed: Sequence[Consumed], *, stage: bool = False) -> Summary:
-        """Write these records, or stage them; on return all of them are written, staged, dropped or handed back.
+        """Write these records, or stage them; on return each one is written, staged, dropped or reported as failed.
 
         Raises:
             ConnectError: a record failed and `errors.tolerance` is `none`, or the writer failed.
@@ -106,7 +106,7 @@ class SinkProcess:
         summary = Summary()
         self._check_reports()
         batches = [b for c in consumed for b in [self.convert(c, summary)] if b.length]
-        if summary.dead_letters:  # a writer may store offsets beyond them, so that these records never come again
+        if summary.dead_letters:  # a writer may store offsets beyond these records, so that they are not read again
             self._dead_letters.finish(summary)
         if batches:
             started = time.perf_counter()
@@ -115,7 +115,7 @@ class SinkProcess:
         return summary
 
     def staged(self) -> list[Any]:
-        """The message of what was staged since this was last asked, if there is one.
+        """The message of what was staged since the last call, if there is one.
 
         Raises: as `put`.
         """
@@ -124,14 +124,14 @@ class SinkProcess:
         return [] if message is None else [message]
 
     def convert(self, consumed: Consumed, summary: Summary) -> RecordBatch:
-        """Converted and transformed records; failures are settled."""
+        """Convert and transform records, and handle failures."""
         batch, failures = self.converted(consumed, summary)
         if failures:
-            self._settle(failures, consumed, summary)
+            self._handle_failures(failures, consumed, summary)
         return batch
 
     def converted(self, consumed: Consumed, summary: Summary) -> tuple[RecordBatch, Sequence[Failure]]:
-        """Converted and transformed records, and the failures, for `settle`.
+        """Convert and transform records; return them and the failures, for `handle_failures`.
 
         Raises:
             ConnectError: a record failed and `errors.tolerance` is `none`.
@@ -143,7 +143,7 @@ class SinkProcess:
         converted = time.perf_counter()
         failed = len(operator.failures)
         result = chain.transform(self._steps, batch, operator)
-        if result.offset is None:  # a transform made records from nothing; they lie where those lay that it was given
+        if result.offset is None:  # a transform made new records; they get the offsets of the records that it was given
             result = result.replace(offset=[consumed.offset[row] for row in result.positions])
         summary.add_time("convert", converted - started)
         summary.add_time("transform", time.perf_counter() - converted)
@@ -155,16 +155,16 @@ class SinkProcess:
             summary.wrote_to(consumed.source.topic)
         summary.offsets = [*summary.offsets, (*consumed.source, consumed.next_offset)]
         if operator.failures and not self._policy.tolerate:
-            self._settle(operator.failures, consumed, summary)
+            self._handle_failures(operator.failures, consumed, summary)
         return result, operator.failures
 
-    def settle(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary) -> None:
-        """Count, log and bury records that failed; on return their dead letters are in Kafka.
+    def handle_failures(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary) -> None:
+        """Count and log records that failed, and write their dead letters; on return these are in Kafka.
 
-        Tried again by itself, as other records of the batch may be written. Raises as `retrying`.
+        It is retried alone, because other records of the batch may be written already. Raises as `retrying`.
         """
         if any(of for _, of in failures):
-            summary.add(self.retrying(lambda: self._settled(failures), summary))
+            summary.add(self.retrying(lambda: self._failures_handled(failures), summary))
 
     def close(self) -> None:
         """Close everything."""
@@ -185,43 +185,43 @@ class SinkProcess:
         except ReportedUnderNone as e:
             raise self._fatal_report(e.record, e.error, consumed) from e.error
         except (
-            _GivenUp,
+            _RetriesExhausted,
             RetriableError,
             Superseded,
-        ):  # of a worker of Spark: the driver waits, and reads the batch again
+        ):  # RetriableError: in a Spark worker; the driver waits, and reads the batch again
             raise
         except Exception as e:
             raise ConnectError(
                 f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(e)}"
             ) from e
         self._check_reports()
-        reported = reports.made
+        reported = reports.reported
         if reported:
-            # Tried again by itself: the batch is written, and where the writer stores offsets it does not come again.
-            summary.add(self.retrying(lambda: self._buried(reported, consumed), summary))
+            # Retried alone: the batch is written, and if the writer stores offsets it is not read again.
+            summary.add(self.retrying(lambda: self._reports_handled(reported, consumed), summary))
         summary.written += sum(b.length for b in batches) - len(reported)
         if message is not None:
             summary.messages = [*summary.messages, message]
 
-    def _settled(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]]) -> Summary:
+    def _failures_handled(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]]) -> Summary:
         settled = Summary()
         for consumed, of in failures:
-            self._settle(of, consumed, settled)
+            self._handle_failures(of, consumed, settled)
         self._dead_letters.finish(settled)
         return settled
 
-    def _buried(self, reported: Sequence[tuple[Record, Exception]], consumed: Sequence[Consumed]) -> Summary:
+    def _reports_handled(self, reported: Sequence[tuple[Record, Exception]], consumed: Sequence[Consumed]) -> Summary:
         settled = Summary()
         for record, error in reported:
-            self._settle_report(record, error, consumed, settled)
+            self._handle_report(record, error, consumed, settled)
         self._dead_letters.finish(settled)
         return settled
 
     def retrying(self, work: Callable[[], T], summary: Summary) -> T:
-        """Do it, again while it raises `RetriableError`, as long as `sink.retry.timeout.ms` says.
+        """Do `work`, and retry it while it raises `RetriableError`, within `sink.retry.timeout.ms`.
 
         Raises:
-            RetriableError: the task is to stop; the batch is abandoned and comes again with the next incarnation.
+            RetriableError: the task is to stop; the next incarnation reads the batch again.
             ConnectError: the time is over.
             Exception: whatever else `work` raises.
         """
@@ -232,12 +232,14 @@ class SinkProcess:
             try:
                 result = work()
             except RetriableError as e:
-                if not self._patient:
+                if not self._retries_here:
                     raise
                 attempt += 1
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise _GivenUp(f"Exiting WorkerSinkTask due to unrecoverable exception: {describe(e)}") from e
+                    raise _RetriesExhausted(
+                        f"Exiting WorkerSinkTask due to unrecoverable exception: {describe(e)}"
+                    ) from e
                 pause = e.retry_after
                 if pause is None:
                     pause = ExponentialBackoff(_FIRST_DELAY, self._retries.delay_max).pause(attempt)
@@ -252,33 +254,33 @@ class SinkProcess:
                 return result
 
     def _check_reports(self) -> None:
-        """A record that was handed back too late is in no dead letter queue, and its offset may be committed soon.
+        """Fail the task if a record was reported too late: no dead letter queue has it, and its offset may be committed soon.
 
         Raises:
-            ConnectError: there is one, and the plugin has passed over the error.
+            ConnectError: there is such a record; the plugin has ignored the error of its report.
         """
         if self._late:
             raise self._late[0]
 
     def _fatal_report(self, record: Record, error: Exception, consumed: Iterable[Consumed]) -> ConnectError:
         try:
-            self._settle_report(record, error, consumed, Summary())
+            self._handle_report(record, error, consumed, Summary())
         except ConnectError as e:
             return e
         raise AssertionError("tolerated")
 
-    def _settle_report(self, record: Record, error: Exception, consumed: Iterable[Consumed], summary: Summary) -> None:
-        """Treat a record that was handed back as any that fails: by where it lay in Kafka, with the bytes it had there."""
+    def _handle_report(self, record: Record, error: Exception, consumed: Iterable[Consumed], summary: Summary) -> None:
+        """Handle a reported record as any that fails: with its offset in Kafka and the bytes that were read there."""
         original = record.original
         for of in consumed:
             if original is not None and of.source == (original.topic, original.partition):
                 row = bisect_left(of.offset, original.offset)
                 if of.offset[row : row + 1] == [original.offset]:
-                    self._settle([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
+                    self._handle_failures([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
                     return
         raise ConnectError(f"The sink handed back a record that it was not given: {coordinates(record)}") from error
 
-    def _settle(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
+    def _handle_failures(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
         topic, partition = consumed.source
         task = f"{self._connector}-{self._task}"
         if not self._policy.tolerate:
@@ -305,12 +307,12 @@ class SinkProcess:
         )
 
 
-class _GivenUp(ConnectError):
+class _RetriesExhausted(ConnectError):
     """`sink.retry.timeout.ms` is over."""
 
 
 class _Stopped(RetriableError):
-    """The task is to stop while the sink asks to wait."""
+    """The task was stopped while it waited for the next try."""
 
 
 def _range(consumed: Sequence[Consumed]) -> str:

@@ -60,7 +60,7 @@ class FramePut:
         if (
             not ordered or len(frames) < 2
         ):  # none is left out, and a dead letter that is refused leaves nothing half done
-            self._process.settle(failures, summary)
+            self._process.handle_failures(failures, summary)
             failures = []
         if frames:
             self._spark.session()  # may have to start
@@ -71,7 +71,7 @@ class FramePut:
                 break
             self._process.retrying(lambda f=frame: self._put(f), summary)  # type: ignore[misc]
             summary.written += sum(len(run.values) for run in frame)
-        self._process.settle(failures, summary)
+        self._process.handle_failures(failures, summary)
         summary.add_time("deliver", time.perf_counter() - started)
         return summary
 

@@ -348,7 +348,7 @@ def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
         consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client, hurried=True)
         found = _sinks[task.spec] = (
             RangeReader(consumer, most=min(setup.put_records, _PORTION)),
-            setup.writing_process(_waited, patient=False),
+            setup.writing_process(_waited, retries_here=False),
         )
         atexit.register(found[1].close)
     return found

@@ -63,7 +63,7 @@ def test_the_driver_tries_again_and_tells_of_it() -> None:
 def test_a_worker_gives_the_request_to_wait_to_the_driver() -> None:
     told: list[str | None] = []
     with pytest.raises(RetriableError, match="the table is locked"):
-        process(told, patient=False).retrying(Refusing(), Summary())
+        process(told, retries_here=False).retrying(Refusing(), Summary())
     assert told == []
 
 
@@ -194,9 +194,9 @@ def test_a_record_that_was_handed_back_once_is_buried_once_though_a_later_try_do
 
 
 @pytest.mark.parametrize("after", ["goes on", "asks to wait", "fails", "stops asking"])
-@pytest.mark.parametrize("patient", [True, False])
+@pytest.mark.parametrize("retries_here", [True, False])
 def test_where_nothing_is_tolerated_a_record_that_was_handed_back_fails_the_task_whatever_the_sink_makes_of_it(
-    after: str, patient: bool
+    after: str, retries_here: bool
 ) -> None:
     def act(records: list[Record], report: Reporter, attempt: int) -> None:
         with suppress(ConnectError):
@@ -206,7 +206,7 @@ def test_where_nothing_is_tolerated_a_record_that_was_handed_back_fails_the_task
         if after == "fails":
             raise ValueError("something else")
 
-    process, writer, queue = sink(act, NONE, patient=patient)
+    process, writer, queue = sink(act, NONE, retries_here=retries_here)
     with pytest.raises(ConnectError) as e:
         process.put(three())
     assert not isinstance(e.value, RetriableError)  # which would make the driver try again
@@ -252,7 +252,10 @@ def test_a_report_that_comes_late_fails_the_task_before_the_next_batch(policy: E
 def test_no_offset_is_told_before_the_dead_letters_of_its_batch_are_in_kafka() -> None:
     lost: list[Summary] = []
     process, _, queue = sink(
-        lambda records, report, attempt: report(records[0], DataError("refused")), ALL, patient=False, lost=lost.append
+        lambda records, report, attempt: report(records[0], DataError("refused")),
+        ALL,
+        retries_here=False,
+        lost=lost.append,
     )
     queue.away = True
     with pytest.raises(RetriableError, match="could not be written to the dead letter queue 'dlq' yet: Kafka is away"):
