@@ -254,7 +254,7 @@ class SinkProcess:
                 return result
 
     def _check_reports(self) -> None:
-        """Fail the task if a record was reported too late: no dead letter queue has it, and its offset may be committed soon.
+        """Fail the task if a record was reported late: no dead letter queue has it, and its offset may be committed soon.
 
         Raises:
             ConnectError: there is such a record; the plugin has ignored the error of its report.

@@ -227,9 +227,9 @@ def test_a_life_that_a_later_one_has_followed_moves_nothing_and_fails(spark: Any
         later.put_frame(numbered(spark, (2, "later")))
         numbered(spark, (3, "old")).write.parquet(f"{folder}/more")
 
-    with pytest.raises(ConnectError, match="perhaps a later life of this task"):
+    with pytest.raises(ConnectError, match="perhaps by a later incarnation of this task"):
         old.write(save)
-    with pytest.raises(ConnectError, match="perhaps a later life of this task"):
+    with pytest.raises(ConnectError, match="perhaps by a later incarnation of this task"):
         old.write(lambda folder: numbered(spark, (4, "old")).write.parquet(folder))
     old.remove()
     assert [r.id for r in spark.read.parquet(str(tmp_path)).collect()] == [2]
