@@ -1,4 +1,4 @@
-"""Before any task starts: internal topics, dead letter queues, and the end of every task that was there before."""
+"""Prepares a set of tasks: makes internal topics and dead letter queues, and fences all earlier tasks of the connector."""
 
 import logging
 import socket
@@ -32,14 +32,14 @@ _APPEARS: Final = 10.0  # seconds
 
 @dataclass(frozen=True)
 class Place:
-    """Where the lives of a connector's tasks are on record.
+    """Where the incarnations of a connector's tasks are recorded.
 
     Attributes:
         connector: the Connect name.
-        group_id: the worker's, with which transactional ids begin.
-        settings: of the cluster that the connector's transactions are on.
-        shared: of the worker's own cluster.
-        status_topic: there.
+        group_id: of the worker; transactional ids begin with it.
+        settings: clients of the cluster that the connector writes to.
+        shared: clients of the worker's own cluster.
+        status_topic: on the worker's cluster.
         owner: the mark of the Connector that is prepared (`Standing.owner`); empty: of no Connector.
     """
 
@@ -52,26 +52,26 @@ class Place:
 
     @classmethod
     def of(cls, context: TaskContext, owner: str = "") -> "Place":
-        """Of a task's."""
+        """The place of a task's connector."""
         spec, worker = context.spec, context.worker
         return cls(spec.connector, worker.group_id, context.settings, context.shared, context.status_topic, owner)
 
 
 def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
-    """Make ready what the tasks of one connector need.
+    """Make the topics that the tasks of one connector need, and fence earlier tasks.
 
     Args:
         context: of one of its tasks.
-        known: what the operator has read of the status topic about it.
-        owner: the mark of the Connector that it is done for (`Standing.owner`); empty: of no Connector.
+        known: the connector's records that the operator has read from the status topic.
+        owner: the mark of the Connector that is prepared (`Standing.owner`); empty: of no Connector.
 
     Returns:
-        The place of this plan, greater than those of all before it.
+        The standing of this plan, greater than those of all plans before it.
 
     Raises:
         Superseded: another process starts the same connector at this moment, with a greater generation.
-        RetriableError: Kafka is away.
-        ConnectError: a topic cannot be made, or is not what it must be.
+        RetriableError: Kafka does not answer.
+        ConnectError: a topic cannot be created, or does not have the form that it must have.
     """
     worker = context.worker
     admin = Admin(context.shared)
@@ -112,12 +112,12 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
     place = Place.of(context, owner)
     if context.exactly_once:
         return fence(place, context.spec.tasks, known=known)
-    # By the clock: without ids that are fenced, records alone tell which plan is newer, also when the topic was lost.
+    # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
     return _supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
 
 
 def _appear(settings: ClientSettings, topic: str) -> None:
-    """Wait until a topic that was just made can be read: the brokers hear of it one after the other."""
+    """Wait until a topic that was just created can be read: brokers learn of it one after the other."""
     deadline = time.monotonic() + _APPEARS
     while True:
         try:
@@ -131,39 +131,39 @@ def _appear(settings: ClientSettings, topic: str) -> None:
 
 
 def fence(place: Place, tasks: int = 0, *, transactional: bool = True, known: StatusSnapshot | None = None) -> Standing:
-    """Shut out every process of every task that a connector had: partitions may move between tasks.
+    """Fence every process of every earlier task of a connector, because partitions may move between tasks.
 
-    The new plan's records stand before anything is fenced, for the tasks that were and for those that will be; a plan
-    that finds a greater one beside its own leaves it the field.
+    The new plan's incarnation records are written before anything is fenced, for earlier tasks and for new ones. If a
+    greater plan writes at the same time, this one raises `Superseded`.
 
     Args:
-        place: where they are on record.
-        tasks: how many there will be.
-        transactional: lives before may have had ids that no record names: those of old records do not. Without, only named
-            ids are fenced, and who may not use any need not be allowed to.
+        place: where incarnations are recorded.
+        tasks: the number of new tasks.
+        transactional: earlier incarnations may have had ids that no record names, because old records name none. False:
+            only named ids are fenced, so that a connector without any needs no right to transactional ids.
         known: as for `prepare`.
 
     Returns:
-        The place of the plan that those will belong to.
+        The standing of the new tasks' plan.
 
     Raises:
         Superseded: another process starts the same connector at this moment, with a greater generation.
-        RetriableError, ConnectError: Kafka is away, or refuses.
+        RetriableError, ConnectError: Kafka does not answer, or refuses.
     """
     recorded = _supersede(place, tasks, transactional=transactional, known=known)
     if recorded.ids:
         transactions.fence(place.settings, recorded.ids)
-        log.info("Fenced %d transactional ids of earlier lives of %s", len(recorded.ids), place.connector)
+        log.info("Fenced %d transactional ids of earlier incarnations of %s", len(recorded.ids), place.connector)
     return recorded.standing
 
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A plan that is on record for every task.
+    """A plan whose incarnation records are written for every task.
 
     Attributes:
-        standing: the plan's.
-        ids: the transactional ids that lives before it may still hold.
+        standing: of the plan.
+        ids: the transactional ids that earlier incarnations may still hold.
     """
 
     standing: Standing
@@ -173,9 +173,9 @@ class _Recorded:
 def _supersede(
     place: Place, tasks: int, *, transactional: bool = False, least: int = 0, known: StatusSnapshot | None = None
 ) -> _Recorded:
-    """Write a new plan's records for the tasks that were and for those that will be.
+    """Write a new plan's incarnation records for earlier tasks and for new ones.
 
-    Every life of an earlier plan finds them when it looks, and leaves. Arguments and errors are those of `fence`;
+    Each incarnation of an earlier plan finds them at its next look, and ends. Arguments and errors are those of `fence`;
     `least` is the least generation.
     """
     name = place.connector
@@ -186,7 +186,7 @@ def _supersede(
     greatest = max(_generation(entries, name), 0 if known is None else known.generation)
     standing = Standing.of_owner(max(least, 1 + greatest), place.owner)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
-    drivers = {  # as the lives before named them: `group.id` may have been another
+    drivers = {  # as earlier incarnations named them, because `group.id` may have changed
         t: {
             *named_ids(entries, name, t),
             *({TransactionalIds(place.group_id, name, t).driver} if transactional else ()),

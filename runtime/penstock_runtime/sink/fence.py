@@ -79,7 +79,7 @@ class SinkFence:
         except Superseded:
             raise
         except ConnectError as e:
-            log.debug("Cannot look for a newer life: %s", e)
+            log.debug("Cannot look for a newer incarnation: %s", e)
             self._looked = self._clock() + IDLE - age
             return
         self._looked = self._clock()

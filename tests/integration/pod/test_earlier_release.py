@@ -54,7 +54,7 @@ def test_sources_go_on_at_the_positions_of_an_earlier_release_and_fence_its_task
         "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
     }  # fmt: skip
     run = lab.processes.run(resources, lab.servers, worker=worker)
-    run.await_log(f"Fenced 4 transactional ids of earlier lives of {names['orders']}")
+    run.await_log(f"Fenced 4 transactional ids of earlier incarnations of {names['orders']}")
     await_records(lab.servers, topic, 2)
     with file.open("a") as more:
         more.write("newer\n")
