@@ -79,7 +79,7 @@ class SourceTask:
         self._answer_seconds = 0.0
         """Time that the source takes to answer; an open transaction lasts at least until the next answer."""
         self._outcome_unknown = False
-        """A commit, or a batch on Spark, was begun and its result is not known: fence and read the offsets before the next."""
+        """A commit, or a batch on Spark, was begun, and its result is not known: fence and read the offsets first."""
         self._retry_at = 0.0
         self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
         self._failures = 0
