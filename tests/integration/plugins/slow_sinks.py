@@ -56,6 +56,7 @@ class SlowWriter(Writer):
 class LookupConfig(Config):
     away: str = prop("away", "", doc="While this file exists nothing is found out.")
     slow: str = prop("slow", "", doc="While this file exists each record takes 5 ms.")
+    slow_after: int = prop("slow.after", 0, doc="Only workers of Spark are slow, each after so many records.")
 
 
 class Lookup(Transform):
@@ -65,10 +66,16 @@ class Lookup(Transform):
 
     def configure(self, config: LookupConfig) -> None:
         self._config = config
+        self._on_spark = 0
 
     def apply(self, record: Record) -> Record | None:
         if self._config.away and Path(self._config.away).exists():
             raise RetriableError("The other system is away", retry_after=0.5)
-        if self._config.slow and Path(self._config.slow).exists():
+        if self._config.slow and self._may_be_slow() and Path(self._config.slow).exists():
             time.sleep(0.005)
         return record
+
+    def _may_be_slow(self) -> bool:
+        if self._config.slow_after:
+            self._on_spark += not in_driver()
+        return self._on_spark >= self._config.slow_after

@@ -136,13 +136,12 @@ def test_what_is_staged_behind_a_part_that_had_no_time_is_in_the_file_once_and_i
     (topic, show), out, slow, name = hidden(lab, 1, 400_000), tmp_path / "out.txt", tmp_path / "slow", new_name("gap")
     config = {
         **STRING, "topics": topic, "file": out, "batch.max.ms": 1_000, "transforms": "ask",
-        "transforms.ask.type": "slow_sinks:Lookup", "transforms.ask.slow": slow,
+        "transforms.ask.type": "slow_sinks:Lookup", "transforms.ask.slow": slow, "transforms.ask.slow.after": 30_000,
     }  # fmt: skip
+    slow.touch()
     _, task = lab.start(manifest(name, "FileStreamSink", config, spark="Eager"))
     task.await_log("Spark is up")
     show()
-    task.await_batch_on_spark()
-    slow.touch()
     task.await_log("what was staged behind them is staged again")
     slow.unlink()
     until(lambda: lab.committed(name, topic) == 400_001, seconds=FAST_ENOUGH)
