@@ -53,7 +53,8 @@ class _Target:
         kinds: `source`, `sink`, or both if the kind is not known.
         place: of the incarnation records.
         transactional: earlier incarnations may have had transactional ids that no record names.
-        topics: offsets topics and their clients. The worker's is first: its records count where the other has none.
+        topics: offsets topics and their clients. The worker's is reset first: its records count where the other has none, so
+            that after a reset that was cut off an old value there would count again.
         group: consumer group of a sink.
         ask: the plugin's `alter_offsets`.
     """

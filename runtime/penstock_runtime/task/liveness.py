@@ -106,8 +106,8 @@ class Loop:
         """Let the block take up to a day, as long as `at_work` is true.
 
         Args:
-            at_work: called in another thread once the usual limit is exceeded. No answer within five seconds counts as
-                false, because the call may hang.
+            at_work: called in another thread once the usual limit is exceeded; must return False if it cannot tell. No
+                answer within five seconds counts as false, because the call may hang.
         """
         self.turned()
         self._at_work = at_work
