@@ -51,8 +51,12 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: java setup ## All tests: unit, conformance, integration, soak, operator-life, e2e, cluster-test, images-test, five at a time
-	@scripts/test $(PY)
+test: java setup ## Whether a change holds: a test for each thing that Penstock does, all that are quick (15 minutes)
+	@scripts/test $(PY) quick
+
+.PHONY: test-all
+test-all: java setup ## All tests, with kills, freezes, outages, lost nodes, thousands of connectors, soak (more than an hour)
+	@scripts/test $(PY) all
 
 .PHONY: unit
 unit: java setup ## Tests of the parts

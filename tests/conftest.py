@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -12,6 +13,10 @@ from penstock_runtime.embedded import EmbeddedKafka
 
 settings.register_profile("suite", deadline=None)  # a full machine takes its time
 settings.load_profile("suite")
+
+# A shell without job control passes SIGINT on as ignored to what it starts in the background, and so would each process that
+# a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

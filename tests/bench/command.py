@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tests.bench import data, report, results
+from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.peer import connect_jars
 from tests.bench.results import Measure
-from tests.bench.rows import on_demand_rows, sink_rows, source_rows, trickle_rows
+from tests.bench.rows import broker_away_rows, on_demand_rows, sink_rows, source_rows, trickle_rows
 from tests.bench.sides import Connect, Penstock, Side
 from tests.bench.sink_chain import sink_chain
 from tests.bench.sink_work import run_sink
@@ -31,11 +32,12 @@ from penstock_runtime.java import find_java
 __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_MEASURES: Final = ("source", "sink", "trickle", "on-demand", "operator")
+_MEASURES: Final = ("source", "sink", "trickle", "on-demand", "broker-away", "operator")
 _ASKED_FOR: Final = ("transforms", "source-transforms", "transform-cost")
 """Measured only where `--only` names them."""
 
 _TRANSFORMED: Final = 400_000
+_KINDS: Final[tuple[Kind, ...]] = ("source", "sink")
 _WITHOUT_KAFKA: Final = {"transform-cost"}
 F = TypeVar("F")
 TransformRun = Callable[[Side, Path, Point], TransformFigures]
@@ -138,6 +140,8 @@ class Bench:
                 )
             case "transform-cost":
                 return cost_rows(transform_costs(times=10 if quick else 40))
+            case "broker-away":
+                return [row for kind in _KINDS for row in self._broker_away(part, kind, durations.idle)]
             case "trickle":
                 return trickle_rows(*self._alternate(part, lambda s, f: run_trickle(s, self.servers, f, durations)))
             case _:
@@ -147,6 +151,12 @@ class Bench:
                     [self._once(part, side, lambda s, f: run_trickle(s, self.servers, f, short))
                      for _ in range(self.runs)]
                 )  # fmt: skip
+
+    def _broker_away(self, part: str, kind: Kind, seconds: float) -> list[Measure]:
+        def run(side: Side, folder: Path) -> AwayFigures:
+            return run_broker_away(side.on, kind, folder, seconds)
+
+        return broker_away_rows(kind, *self._alternate(part, run))
 
     def _transforms(self, part: str, measured: Sequence[Point], run: TransformRun) -> list[Measure]:
         ours: dict[str, list[TransformFigures]] = {}

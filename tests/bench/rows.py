@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tests.bench.broker_away import AwayFigures
 from tests.bench.results import AtMost, Measure, Share, Times
 from tests.bench.source_work import Figures
 from tests.bench.trickle import TrickleFigures
 
-__all__ = ["on_demand_rows", "sink_rows", "source_rows", "trickle_rows"]
+__all__ = ["broker_away_rows", "on_demand_rows", "sink_rows", "source_rows", "trickle_rows"]
 
 F = TypeVar("F")
 _MB = 1e6
@@ -35,6 +36,14 @@ def trickle_rows(ours: Sequence[TrickleFigures], peer: Sequence[TrickleFigures])
         _row("idle: CPU", "% of a core", ours, peer, lambda f: (f.idle_cpu or 0.0) * 100, AtMost(2)),
         _row("trickle, Spark up: memory of the task", "MB", ours, peer, lambda f: f.memory.task / _MB, AtMost(600)),
         _row("trickle: memory of `penstock run` itself", "MB", ours, [], lambda f: f.memory.parent / _MB, None),
+    ]
+
+
+def broker_away_rows(kind: str, ours: Sequence[AwayFigures], peer: Sequence[AwayFigures]) -> list[Measure]:
+    """While the broker is gone."""
+    return [
+        _row(f"{kind}, broker away: CPU", "% of a core", ours, peer, lambda f: f.cpu * 100, AtMost(10)),
+        _row(f"{kind}, broker away: growth of memory", "MB", ours, peer, lambda f: f.grown / _MB, AtMost(32)),
     ]
 
 

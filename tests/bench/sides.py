@@ -4,7 +4,7 @@ import itertools
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -46,6 +46,9 @@ class Side(Protocol):
     def run(self, work: Work, folder: Path) -> Measured:
         """The side on this work, not started yet; `folder` is new."""
 
+    def on(self, servers: str) -> "Side":
+        """The same side on another broker."""
+
 
 @dataclass(frozen=True)
 class Penstock:
@@ -54,6 +57,10 @@ class Penstock:
     servers: str
     spark_start: str = "Eager"
     name: str = "Penstock"
+
+    def on(self, servers: str) -> Side:
+        """As `Side` says."""
+        return replace(self, servers=servers)
 
     def run(self, work: Work, folder: Path) -> Measured:
         """As `Side` says."""
@@ -78,6 +85,10 @@ class Connect:
     servers: str
     java: Java
     name: str = "Kafka Connect"
+
+    def on(self, servers: str) -> Side:
+        """As `Side` says."""
+        return replace(self, servers=servers)
 
     def run(self, work: Work, folder: Path) -> Measured:
         """As `Side` says."""

@@ -88,8 +88,9 @@ class Cluster:
 
     def kill_pod(self, uid: str, signal: str = "KILL") -> None:
         """Send a signal to every process of a pod's containers, the first ones too, as only the node can."""
-        program = f"grep -l '{uid}\\|{uid.replace('-', '_')}' /proc/[0-9]*/cgroup | cut -d/ -f3 | xargs kill -{signal}"
-        self.on_node("sh", "-c", program)
+        pids = f"grep -l '{uid}\\|{uid.replace('-', '_')}' /proc/[0-9]*/cgroup 2>/dev/null | cut -d/ -f3"
+        # A process may end by itself, or with another one, before its turn.
+        self.on_node("sh", "-c", f'pids=$({pids}); [ -n "$pids" ] && {{ kill -{signal} $pids 2>/dev/null || true; }}')
 
     def _run(self, words: Sequence[str], stdin: str | None, seconds: float) -> str:
         env = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}

@@ -25,7 +25,6 @@ _FOLDER: Final = Path(__file__).parent
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "own_cluster: breaks a node or a control plane, and so needs a cluster of ours")
-    config.addinivalue_line("markers", "slow: takes more than half a minute")
     config.addinivalue_line("markers", "expects(*patterns): errors that the operator's log may hold after this test")
 
 

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from .place import Place, condition
 
 
+@pytest.mark.slow
 def test_a_task_that_no_node_takes_says_so(place: Place) -> None:
     huge = {"resources": {"requests": {"memory": "1Ti"}, "limits": {"memory": "1Ti"}}}
     source = place.datagen("orders", template=huge)
@@ -24,6 +27,7 @@ def test_a_missing_secret_is_named_and_when_it_comes_the_connector_starts(place:
     source.reaches("Running")
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_used_up_is_named_and_when_it_is_raised_the_connector_starts(place: Place) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "0"}}}
     place.apply(quota)
@@ -56,6 +60,7 @@ def test_all_errors_of_a_configuration_are_told_at_once_and_the_old_tasks_go_on(
     assert source.lives() == before
 
 
+@pytest.mark.slow
 def test_an_unknown_class_is_named_with_what_there_is(place: Place) -> None:
     source = place.connector("orders", "Datagn", {"topic": "t"})
     source.says("ConfigInvalid", "Datagn", "Did you mean Datagen?")
@@ -68,6 +73,7 @@ def test_what_a_field_owns_is_refused_at_kubectl_apply(place: Place) -> None:
     assert "tasks.max belongs to spec.tasksMax" in refused
 
 
+@pytest.mark.slow
 def test_a_pod_template_that_the_platform_does_not_allow_is_named(place: Place) -> None:
     source = place.datagen("orders", template={"volumes": [{"name": "host", "hostPath": {"path": "/"}}]})
     source.says("ConfigInvalid", "spec.template.volumes[host].hostPath: ")

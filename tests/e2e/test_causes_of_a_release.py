@@ -41,6 +41,7 @@ def install(other: Other, worker: Mapping[str, Any], **values: Any) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_kafka_at_a_wrong_address_is_named_with_the_address(other: Other) -> None:
     nowhere = f"nowhere.{other.place.kafka.namespace}.svc:9092"
     install(other, {"bootstrap.servers": nowhere})
@@ -50,6 +51,7 @@ def test_kafka_at_a_wrong_address_is_named_with_the_address(other: Other) -> Non
     source.delete()
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_pulled_is_named(other: Other) -> None:
     missing = {"runtime": {"repository": "registry.invalid/penstock-runtime", "tag": "9"}}
     install(other, {"bootstrap.servers": other.place.kafka.servers}, images=missing)
@@ -67,6 +69,7 @@ def test_an_image_that_cannot_be_pulled_is_named(other: Other) -> None:
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="{}";'
 
 
+@pytest.mark.slow
 def test_a_missing_worker_secret_a_wrong_password_and_missing_rights_are_told_apart(other: Other) -> None:
     place, password = other.place, "wrong-" + secrets.token_hex(8)
     system = Place(place.cluster, place.kafka, other.release.namespace)

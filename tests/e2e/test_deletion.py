@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+import pytest
+
 from .place import Place
 
 
@@ -20,6 +22,7 @@ def test_a_connector_that_is_made_anew_goes_on_where_the_deleted_one_was(place: 
     assert source.status["tasks"][0]["incarnation"] == 1, "its lives are counted anew"
 
 
+@pytest.mark.slow
 def test_with_offsets_reset_a_connector_that_is_made_anew_begins_anew(
     place: Place, measured: Callable[[str, float], None]
 ) -> None:
@@ -37,6 +40,7 @@ def test_with_offsets_reset_a_connector_that_is_made_anew_begins_anew(
     assert numbers == [*range(count), *range(len(numbers) - count)]
 
 
+@pytest.mark.slow
 def test_a_namespace_with_running_connectors_can_be_deleted(place: Place) -> None:
     kept = place.datagen("kept")
     reset = place.datagen("reset", deletion={"offsets": "Reset"})

@@ -9,6 +9,7 @@ from .place import Place, condition, task
 QUICK = {"onFailure": True, "maxRestarts": 2, "backoff": {"initial": "1s", "factor": 1, "max": "1s"}}
 
 
+@pytest.mark.slow
 def test_a_failing_task_shows_its_trace_backs_off_to_its_limit_and_waits_for_a_person(place: Place) -> None:
     topic = f"{place.namespace}.in"
     place.kafka.write(topic, ["1"])
@@ -48,6 +49,7 @@ def test_a_failing_task_shows_its_trace_backs_off_to_its_limit_and_waits_for_a_p
     assert running.items() <= lives.items(), "a token that was handled acts no more"
 
 
+@pytest.mark.slow
 def test_no_restart_where_none_is_wanted(place: Place) -> None:
     sink = place.connector(
         "out", "FileStreamSink", {"file": "/etc/forbidden/out.txt", "topics": "t"}, restart={"onFailure": False}

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from .place import Place
 
 
@@ -28,6 +30,7 @@ def test_applied_twice_a_connector_stays_as_it_is_and_a_diff_of_it_is_empty(plac
             assert set(entry["fieldsV1"]) == {"f:status"}
 
 
+@pytest.mark.slow
 def test_server_side_apply_finds_no_conflict_and_a_forced_one_takes_nothing_from_the_operator(place: Place) -> None:
     source = place.unapplied("orders", "Datagen", {"topic": f"{place.namespace}.orders"})
     words = ("apply", "--server-side", "--field-manager=flux", "--filename=-")
@@ -46,6 +49,7 @@ def test_a_connector_that_nobody_has_looked_at_yet_counts_as_in_progress(place: 
     source.reaches("Running")
 
 
+@pytest.mark.slow
 def test_status_is_not_written_by_a_clock(place: Place) -> None:
     source = place.datagen("orders", config={"rate": 100})
     source.reaches("Running")

@@ -34,6 +34,7 @@ def waits_on(node: str, connector: Connector) -> str:
     return connector.until_pods(there, f"a job pod is placed on {node}")
 
 
+@pytest.mark.slow
 def test_what_ran_on_a_node_that_stands_still_runs_elsewhere_and_nothing_is_lost_or_doubled_when_it_goes_on(
     place: Place, second_node: str, measured: Callable[[str, float], None]
 ) -> None:
@@ -67,6 +68,7 @@ def test_what_ran_on_a_node_that_stands_still_runs_elsewhere_and_nothing_is_lost
     assert task(other.get()).get("incarnation") == 1
 
 
+@pytest.mark.slow
 def test_a_change_is_applied_while_the_task_has_a_volume_for_itself_alone(place: Place) -> None:
     name = f"{place.namespace}-data"
     size = {"storage": "1Gi"}

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Final
 
+import pytest
+
 from .place import Connector, Place
 
 LINES: Final = 5_000
@@ -50,6 +52,7 @@ def test_every_line_of_a_file_reaches_a_file_behind_kafka_once_and_in_order(plac
     assert [t["name"] for t in topics] == [topic]
 
 
+@pytest.mark.slow
 def test_a_counted_source_in_two_tasks_delivers_each_record_once(place: Place) -> None:
     source = place.datagen("orders", tasksMax=2, config={"rate": 0, "count": 20_000, "partitions": 2})
     source.reaches("Running")
@@ -58,6 +61,7 @@ def test_a_counted_source_in_two_tasks_delivers_each_record_once(place: Place) -
     assert numbers == sorted([*range(10_000), *range(10_000)])
 
 
+@pytest.mark.slow
 def test_transforms_and_predicates_of_the_configuration_are_applied(place: Place) -> None:
     topic = f"{place.namespace}.routed"
     place.datagen(

@@ -4,6 +4,8 @@ import base64
 import secrets
 import urllib.parse
 
+import pytest
+
 from .place import Place, task
 from .release import Release
 from .witness import Witness
@@ -63,6 +65,7 @@ def forms(secret: str) -> list[str]:
     return [secret, urllib.parse.quote(secret, safe=""), base64.b64encode(secret.encode()).decode().rstrip("=")[:-1]]
 
 
+@pytest.mark.slow
 def test_a_secret_that_a_plugin_gives_away_is_found_nowhere(place: Place, release: Release) -> None:
     secret = f"S3cr/t+{secrets.token_hex(12)}"
     witness = Witness(place.cluster.api, place.namespace)

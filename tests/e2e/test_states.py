@@ -57,6 +57,7 @@ def test_a_stopped_connector_has_no_pods_and_goes_on_where_it_was(place: Place) 
     assert numbers == list(range(len(numbers)))
 
 
+@pytest.mark.slow
 def test_paused_from_the_start_moves_nothing(place: Place) -> None:
     source = place.datagen("orders", state="Paused")
     source.reaches("Paused")
@@ -65,7 +66,6 @@ def test_paused_from_the_start_moves_nothing(place: Place) -> None:
     assert place.kafka.arriving(source.topic, seconds=2) == 0
 
 
-@pytest.mark.slow
 def test_kubectl_scale_changes_the_number_of_tasks_both_ways(place: Place) -> None:
     source = place.datagen("orders", config={"partitions": 3, "rate": 60})
     source.reaches("Running")
@@ -159,6 +159,7 @@ def test_a_changed_configuration_restarts_only_the_tasks_whose_part_changes(
 
 
 @pytest.mark.parametrize("change", [{"deletion": {"offsets": "Reset"}}, {"restart": {"maxRestarts": 3}}])
+@pytest.mark.slow
 def test_what_tasks_need_not_know_leaves_their_pods_alone(place: Place, change: dict[str, Any]) -> None:
     source = place.datagen("orders")
     source.reaches("Running")

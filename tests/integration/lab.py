@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 
 from .journal import Journal
-from .reading import Read, create, read_all
+from .reading import OPEN_SECONDS, Read, create, read_all
 from .running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
 STRING: Final = {
@@ -80,9 +80,11 @@ class Lab:
             stopping.set()
             thread.join()
 
-    def records(self, topic: str, isolation: str = "read_committed") -> list[Read]:
-        """What a topic holds."""
-        return read_all(self.servers, topic, isolation=isolation)
+    def records(
+        self, topic: str, isolation: str = "read_committed", *, open_seconds: float = OPEN_SECONDS
+    ) -> list[Read]:
+        """What a topic holds; a transaction that is open may end within `open_seconds`."""
+        return read_all(self.servers, topic, isolation=isolation, open_seconds=open_seconds)
 
     def timestamp(self, topic: str, offset: int) -> int:
         """The timestamp of a record in the topic's first partition."""
@@ -95,9 +97,9 @@ class Lab:
         finally:
             consumer.close()
 
-    def values(self, topic: str) -> list[str]:
+    def values(self, topic: str, *, open_seconds: float = OPEN_SECONDS) -> list[str]:
         """The committed values of a topic, as texts."""
-        return [(r.value or b"").decode() for r in self.records(topic)]
+        return [(r.value or b"").decode() for r in self.records(topic, open_seconds=open_seconds)]
 
     # Connectors
 

@@ -10,7 +10,6 @@ def test_something(pods: Pods) -> None:
 import json
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,7 +98,6 @@ class Job:
     stdout: str
     stderr: str
     word: str
-    seconds: float
 
 
 @dataclass
@@ -152,17 +150,15 @@ class Pods:
         file = self.folder / f"request-{request.id}.json"
         file.write_text(request.to_json())
         log = self.folder / f"word-{request.id}"
-        begun = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-m", "penstock_runtime.job", str(file)], capture_output=True, text=True, timeout=120,
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PLUGINS), TERMINATION_LOG_VARIABLE: str(log), **(env or {})},
             check=False,
         )  # fmt: skip
-        seconds = time.monotonic() - begun
         answer = read_answer(done.stdout, RequestTexts.of(Connector.draft(resource), mine))
         assert answer is None or answer.id == request.id
         word = log.read_text() if log.exists() else ""
-        return Job(done.returncode, answer, done.stdout, done.stderr, word, seconds)
+        return Job(done.returncode, answer, done.stdout, done.stderr, word)
 
     def answer(self, action: Action, resource: Mapping[str, Any], **more: Any) -> JobAnswer:
         """The answer of a job that answers."""

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from .machine_time import Deadline
 
 PATIENCE: Final = 60.0
 """Seconds of the machine without a new record, after which a wait fails."""
+OPEN_SECONDS: Final = 5.0
+"""Seconds for which a transaction that is open may end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,11 @@ class Reader:
         self.topic = topic
         self._least = partitions
         self.records: list[Read] = []
-        self._at_end: set[int] = set()
+        self._ends: dict[int, int] = {}
+        """The offset of each partition's last end that was reached."""
         self._assigned = 0
+        self._servers = servers
+        self._admin: AdminClient | None = None
         self._consumer = Consumer(
             {"bootstrap.servers": servers, "group.id": "test-reader", "enable.auto.commit": False,
              "isolation.level": isolation, "enable.partition.eof": True, "auto.offset.reset": "earliest",
@@ -66,12 +71,11 @@ class Reader:
         for m in [*([message] if message is not None else []), *self._consumer.consume(100_000, 0)]:
             error = m.error()
             if error is None:
-                self._at_end.discard(m.partition() or 0)
                 self.records.append(
                     Read(m.partition() or 0, m.offset() or 0, m.key(), m.value(), tuple(m.headers() or ()))  # type: ignore[arg-type]
                 )
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._at_end.add(m.partition() or 0)
+                self._ends[m.partition() or 0] = m.offset() or 0
         return self.records[before:]
 
     def until(self, wanted: Callable[[], object], *, seconds: float = PATIENCE) -> list[Read]:
@@ -88,16 +92,32 @@ class Reader:
         """All records so far, once there are that many."""
         return self.until(lambda: len(self.records) >= number, seconds=seconds)
 
-    def to_end(self, *, seconds: float = PATIENCE) -> list[Read]:
-        """All records up to the end that every partition has after this call (no open transaction before it)."""
-        self._at_end.clear()
-        if self._ready():
-            # librdkafka reports the end of a partition once; a new assignment at the same offsets makes it report again.
-            at = dict.fromkeys(range(self._assigned), 0)
-            for r in self.records:
-                at[r.partition] = max(at[r.partition], r.offset + 1)
-            self._consumer.assign([TopicPartition(self.topic, p, o) for p, o in at.items()])
-        return self.until(lambda: self._assigned and len(self._at_end) == self._assigned, seconds=seconds)
+    def to_end(self, *, seconds: float = PATIENCE, open_seconds: float = OPEN_SECONDS) -> list[Read]:
+        """All records up to the end that every partition has at this call.
+
+        A transaction that is open then is waited for, at most `open_seconds`: a commit is confirmed before its markers are
+        written. One of a process that was killed stays open for longer.
+        """
+        self.until(self._ready, seconds=seconds)
+        self._admin = self._admin or AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        latest = {TopicPartition(self.topic, p): OffsetSpec.latest() for p in range(self._assigned)}  # type: ignore[no-untyped-call]
+        answers = self._admin.list_offsets(
+            latest, request_timeout=seconds
+        )  # without isolation: behind open transactions
+        ends = {partition.partition: answer.result().offset for partition, answer in answers.items()}
+        # librdkafka reports the end of a partition once; a new assignment at the same offsets makes it report again.
+        at = dict.fromkeys(range(self._assigned), 0)
+        for r in self.records:
+            at[r.partition] = max(at[r.partition], r.offset + 1)
+        self._ends.clear()
+        self._consumer.assign([TopicPartition(self.topic, p, o) for p, o in at.items()])
+        open_until = time.monotonic() + open_seconds
+
+        def has_ended() -> bool:
+            is_over = all(self._ends.get(p, -1) >= end for p, end in ends.items())
+            return is_over or (len(self._ends) == len(ends) and time.monotonic() > open_until)
+
+        return self.until(has_ended, seconds=seconds)
 
     def _ready(self) -> bool:
         if not self._assigned:
@@ -110,10 +130,12 @@ class Reader:
         return bool(self._assigned)
 
 
-def read_all(servers: str, topic: str, *, isolation: str = "read_committed") -> list[Read]:
-    """Every visible record of a topic, up to its present end."""
+def read_all(
+    servers: str, topic: str, *, isolation: str = "read_committed", open_seconds: float = OPEN_SECONDS
+) -> list[Read]:
+    """Every visible record of a topic, up to its present end; see `Reader.to_end`."""
     with Reader(servers, topic, isolation=isolation) as reader:
-        return reader.to_end()
+        return reader.to_end(open_seconds=open_seconds)
 
 
 def await_records(servers: str, topic: str, count: int, *, seconds: float = PATIENCE) -> list[Read]:

@@ -207,19 +207,22 @@ def test_a_second_operator_waits_and_takes_over_at_once_when_the_first_ends(
     assert second.probe("/healthz")[0] == 200
     assert second.keys.empty()
     first.stop()
-    begun = time.monotonic()
+    holder = api.get(lease_of(namespace))["spec"].get("holderIdentity") or ""
+    assert not holder.startswith("first")  # given back, not left to run out
     assert second.key() == Key(namespace, "orders-in")
-    assert time.monotonic() - begun < 10.0
 
 
-def test_an_operator_that_was_taken_over_ends(begin: Begin, api: Api, namespace: str) -> None:
-    running = begin().until_ready()
-    lease = {
+def lease_of(namespace: str) -> dict[str, Any]:
+    return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"namespace": namespace, "name": "penstock-operator"},
     }
-    api.merge(lease, {"spec": {"holderIdentity": "another"}})
+
+
+def test_an_operator_that_was_taken_over_ends(begin: Begin, api: Api, namespace: str) -> None:
+    running = begin().until_ready()
+    api.merge(lease_of(namespace), {"spec": {"holderIdentity": "another"}})
     assert isinstance(running.wait(), LeaseLost)
 
 
@@ -294,16 +297,14 @@ def lines_until(one: subprocess.Popen[str], text: str) -> list[dict[str, Any]]:
     raise AssertionError(f"ended without it: {found}")
 
 
-def test_the_process_ends_as_asked_within_seconds_and_its_log_is_json(
+def test_the_process_ends_as_asked_and_its_log_is_json(
     process: Callable[..., subprocess.Popen[str]],
 ) -> None:
     one = process()
     lines = lines_until(one, "Watching; there are 0 connectors")
     assert all(line["level"] == "info" for line in lines), lines
     one.send_signal(signal.SIGTERM)
-    begun = time.monotonic()
     _, rest = one.communicate(timeout=30)
-    assert time.monotonic() - begun < 15.0
     assert one.returncode == 0
     assert "has ended as asked" in json.loads(rest.splitlines()[-1])["message"]
 

