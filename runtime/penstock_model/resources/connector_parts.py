@@ -84,8 +84,9 @@ class Spark(Part):
     )
     conf: ConfigMapping = Field(
         {},
-        examples=[{"spark.executor.memory": "2g"}],
-        description="Spark's own properties (spark.sql.shuffle.partitions and the like), over Penstock's.",
+        examples=[{"spark.driver.memory": "2g"}],
+        description="Spark's own properties (spark.sql.shuffle.partitions and the like), over Penstock's. Those on "
+        "which a guarantee rests, such as spark.master and spark.task.maxFailures, are refused with the reason.",
     )
     start: SparkStart = Field(
         SparkStart.EAGER,

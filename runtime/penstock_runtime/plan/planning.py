@@ -13,6 +13,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
+from penstock_model.resources.spark_settings import refused_settings
 from penstock_runtime.plan.chain import check_chain, check_converter_names
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
@@ -80,7 +81,7 @@ def plan(
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
             secrets, each under the property or field that the user wrote.
     """
-    findings = Findings(warnings=[*misspelt_variables(resource.spec.config)])
+    findings = Findings([*refused_settings(resource.spec.spark.conf)], [*misspelt_variables(resource.spec.config)])
     own = resolve(resource.spec.config, secrets_dir, environment)
     shared = resolve(worker.raw, secrets_dir, environment)
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from penstock_model.resources.spark_settings import reason_against
 from penstock_runtime.spark import class_archive
 from penstock_runtime.task import cgroup
 from penstock_runtime.task.scratch import Scratch
@@ -37,8 +38,6 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
 }
-_FIXED: Final = ("spark.task.maxFailures", "spark.stage.maxConsecutiveAttempts", "spark.speculation")
-"""Settings that a user cannot change: with others Spark would deliver records twice."""
 USER: Final = "penstock"
 """The name for a user without one."""
 
@@ -47,11 +46,12 @@ def session_conf(user_conf: Mapping[str, str], scratch: Scratch) -> dict[str, An
     """All settings of the session.
 
     Args:
-        user_conf: `spec.spark.conf`; it goes before Penstock's own settings, except those that keep Spark from repeating.
+        user_conf: `spec.spark.conf`; it goes before Penstock's own settings. Those that a plan refuses have no effect: the
+            plan may be one of an earlier release, which did not refuse them.
         scratch: the folder of all that Spark writes.
     """
-    fixed = {name: _CONF[name] for name in _FIXED}
-    return {**_CONF, **_sizes(), **_places(scratch), **user_conf, **fixed}
+    allowed = {name: text for name, text in user_conf.items() if reason_against(name) is None}
+    return {**_CONF, **_sizes(), **_places(scratch), **allowed}
 
 
 def has_named_user() -> bool:

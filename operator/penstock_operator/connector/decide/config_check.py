@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from penstock_model.resources.spark_settings import refused_settings
 from penstock_operator.connector.decide.unsupported_fields import unsupported_fields
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.secrets import too_many, with_namespace
@@ -48,6 +49,6 @@ def known_config(observed: Observation) -> Config:
 
 def known_problems(observed: Observation) -> list[str]:
     """Problems that are seen without the plugin."""
-    connector = observed.connector
-    problems = [str(p) for p in (*connector.reading.problems, *unsupported_fields(connector.spec))]
-    return problems + with_namespace(connector.spec.config) + too_many(connector.spec.config)
+    connector, spec = observed.connector, observed.connector.spec
+    fields = (*connector.reading.problems, *unsupported_fields(spec), *refused_settings(spec.spark.conf))
+    return [*map(str, fields), *with_namespace(spec.config), *too_many(spec.config)]

@@ -255,6 +255,16 @@ def test_what_this_release_does_not_do_is_refused_and_not_passed_over() -> None:
     assert "spec.spark.executors: Spark runs in the task's own pod" in world.condition("ConfigValid")
 
 
+def test_a_spark_setting_that_would_break_exactly_once_is_refused_with_its_reason() -> None:
+    world = World(spec={"spark": {"conf": {"spark.task.maxFailures": 9, "spark.driver.memory": "2g"}}})
+    world.settle()
+    assert not world.pods
+    told = world.condition("ConfigValid")
+    assert told.startswith(
+        "False ConfigInvalid: spec.spark.conf.spark.task.maxFailures: cannot be set: Spark would repeat"
+    )
+
+
 def test_a_missing_secret_is_waited_for_and_named_with_all_else_that_is_wrong() -> None:
     world = World(spec=WITH_SECRET)
     world.settle()

@@ -133,6 +133,13 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     ]  # fmt: skip
 
 
+def test_a_spark_setting_that_would_break_exactly_once_is_refused_with_its_reason_and_all_else_that_is_wrong() -> None:
+    conf = {"spark.master": "spark://x:7077", "spark.task.maxFailures": 9, "spark.speculation": True, "spark.jars": "a"}
+    found = dict(problems({**SOURCE, "errors.tolerance": "x"}, spark={"conf": conf}))
+    assert [*found] == [*(f"spec.spark.conf.{name}" for name in conf if name != "spark.jars"), "errors.tolerance"]
+    assert "deliver its records twice" in found["spec.spark.conf.spark.task.maxFailures"]
+
+
 def test_nothing_is_said_of_the_properties_of_another_version() -> None:
     config = {"errors.tolerance": "x", "transforms": "a", "value.converter": "no.C", "topics": "", "table": ""}
     found = problems(config, version="[2,3)")

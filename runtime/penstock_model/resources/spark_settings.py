@@ -1,0 +1,75 @@
+"""Spark's settings that `spec.spark.conf` may not have, because a guarantee of Penstock's rests on them. Pure.
+
+Every other setting is the user's: it goes before Penstock's own.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from penstock.errors import Problem
+
+__all__ = ["REFUSED", "reason_against", "refused_settings"]
+
+_ONE_PROCESS: Final = "Spark runs in the task's own process, with one worker for each core of its pod; remove it"
+_REPEATS: Final = (
+    "Spark would repeat a part of a batch by itself, and deliver its records twice; remove it, since the task plans a batch "
+    "that failed again"
+)
+_NO_EXECUTORS: Final = (
+    "there are no executors, since Spark runs in the task's own process; remove it, and set spark.driver.memory or "
+    "spec.template.resources where there is too little"
+)
+_FORKED: Final = "a process of Penstock's starts the workers, with what they need for a batch; remove it"
+_PYTHON: Final = "workers run in the task's own Python, which has the plugins; remove it"
+_FOLDER: Final = (
+    "all that Spark writes lies in the task's folder, which is removed with the task; remove it, and set the environment "
+    "variable TMPDIR (spec.template.env) to have that folder elsewhere"
+)
+_PORTS: Final = "Spark's ports ask for no password, and only the task's own pod may reach them; remove it"
+
+REFUSED: Final[Mapping[str, str]] = {
+    "spark.master": _ONE_PROCESS,
+    "spark.remote": _ONE_PROCESS,
+    "spark.api.mode": _ONE_PROCESS,
+    "spark.submit.deployMode": _ONE_PROCESS,
+    "spark.task.maxFailures": _REPEATS,
+    "spark.stage.": _REPEATS,
+    "spark.speculation": _REPEATS,
+    "spark.speculation.": _REPEATS,
+    "spark.excludeOnFailure.": "Spark runs no job with it where it may not repeat a task; remove it",
+    "spark.blacklist.": "Spark runs no job with it where it may not repeat a task; remove it",
+    "spark.dynamicAllocation.": _NO_EXECUTORS,
+    "spark.executor.cores": _NO_EXECUTORS,
+    "spark.executor.instances": _NO_EXECUTORS,
+    "spark.executor.memory": _NO_EXECUTORS,
+    "spark.python.daemon.module": _FORKED,
+    "spark.python.worker.module": _FORKED,
+    "spark.python.use.daemon": _FORKED,
+    "spark.python.worker.reuse": "a worker keeps its Kafka clients and its transactional id from batch to batch; remove it",
+    "spark.pyspark.": _PYTHON,
+    "spark.local.dir": _FOLDER,
+    "spark.python.unix.domain.socket.dir": _FOLDER,
+    "spark.driver.bindAddress": _PORTS,
+    "spark.driver.host": _PORTS,
+    "spark.driver.defaultJavaOptions": "it would replace the options that Penstock's log, memory and folders need; write "
+    "spark.driver.extraJavaOptions, which adds to them",
+}
+"""Why, and what to do, by the name of a setting; a name that ends with a dot stands for all settings that begin with it."""
+
+
+def reason_against(name: str) -> str | None:
+    """Why this setting is refused, and what to do; None: it is not."""
+    name = name.strip()
+    prefix = next((p for p in REFUSED if p.endswith(".") and name.startswith(p)), name)
+    return REFUSED.get(prefix)
+
+
+def refused_settings(conf: Mapping[str, str]) -> Iterator[Problem]:
+    """A problem for each setting that is refused, whatever its value.
+
+    Args:
+        conf: `spec.spark.conf`.
+    """
+    for name in conf:
+        if (reason := reason_against(name)) is not None:
+            yield Problem(f"spec.spark.conf.{name}", f"cannot be set: {reason}")

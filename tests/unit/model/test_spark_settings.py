@@ -1,0 +1,57 @@
+"""Which of Spark's settings a Connector may have: one rule for `penstock validate`, `penstock run` and the operator."""
+
+import pytest
+
+from penstock_model.resources.spark_settings import REFUSED, reason_against, refused_settings
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("spark.task.maxFailures", "deliver its records twice"),
+        ("spark.stage.maxConsecutiveAttempts", "deliver its records twice"),
+        ("spark.speculation", "deliver its records twice"),
+        ("spark.speculation.quantile", "deliver its records twice"),
+        ("spark.excludeOnFailure.enabled", "Spark runs no job with it"),
+        ("spark.master", "in the task's own process"),
+        ("spark.remote", "in the task's own process"),
+        ("spark.dynamicAllocation.enabled", "there are no executors"),
+        ("spark.executor.instances", "there are no executors"),
+        ("spark.python.worker.reuse", "keeps its Kafka clients and its transactional id"),
+        ("spark.python.daemon.module", "a process of Penstock's starts the workers"),
+        ("spark.local.dir", "TMPDIR"),
+        ("spark.driver.bindAddress", "ask for no password"),
+        ("spark.driver.defaultJavaOptions", "write spark.driver.extraJavaOptions"),
+    ],
+)
+def test_a_spark_setting_that_would_break_a_guarantee_is_refused_with_its_reason(name: str, reason: str) -> None:
+    (problem,) = refused_settings({"spark.ui.enabled": "true", name: "x"})
+    assert problem.property == f"spec.spark.conf.{name}"
+    assert problem.message.startswith("cannot be set: ")
+    assert reason in problem.message
+
+
+@pytest.mark.parametrize("value", ["1", "hunter2"])
+def test_a_refused_setting_is_refused_whatever_its_value_and_the_value_is_not_shown(value: str) -> None:
+    (problem,) = refused_settings({" spark.task.maxFailures ": value})
+    assert value not in problem.message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.driver.memory", "spark.driver.extraJavaOptions", "spark.driver.extraClassPath", "spark.jars",
+        "spark.jars.packages", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.sql.adaptive.enabled",
+        "spark.sql.catalog.lake.warehouse", "spark.hadoop.fs.s3a.endpoint", "spark.ui.enabled", "spark.executorEnv.TZ",
+        "spark.executor.heartbeatInterval", "spark.masters", "spark.stages", "fs.s3a.endpoint",
+    ],
+)  # fmt: skip
+def test_every_other_spark_setting_is_the_users(name: str) -> None:
+    assert reason_against(name) is None
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_setting_says_what_to_do(name: str) -> None:
+    reason = reason_against(f"{name}x" if name.endswith(".") else name)
+    assert reason is not None
+    assert "remove it" in reason or "write spark." in reason
