@@ -18,7 +18,7 @@ from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.task.context import task_context
 
-__all__ = ["PLUGINS", "Place", "consumed", "outcomes", "outgoing", "planned", "set_up"]
+__all__ = ["PLUGINS", "Place", "consumed", "outcomes", "outgoing", "planned", "set_up", "worker_of"]
 
 Place = Literal["key", "value", "header"]
 
@@ -27,6 +27,14 @@ _SINK: Final = {"name": "conformance", "connector.class": "FileStreamSink", "fil
 PLUGINS: Final = Plugins(dataclasses.replace(entry, version="4.3.1") for entry in Plugins.installed().entries)
 """What is installed, in the version of what it stands for, which cases ask for."""
 _WORKER: Final = worker_from({}).config
+
+
+def worker_of(given: Mapping[str, str]) -> WorkerConfig:
+    """A case's worker. Standalone ones check no guarantee; distributed ones have it off unless told otherwise."""
+    worker = dict(given)
+    standalone = worker.pop("mode") == "standalone"
+    worker.setdefault("exactly.once.source.support", "enabled" if standalone else "disabled")
+    return worker_from(worker).config
 
 
 def planned(config: Mapping[str, Any], worker: WorkerConfig = _WORKER) -> Plan:

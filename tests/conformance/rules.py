@@ -20,7 +20,7 @@ from penstock_plugins.converters.json.reader import JsonReader
 from penstock_runtime.plan.clients import used
 
 from .case_files import Case
-from .connectors import PLUGINS
+from .connectors import PLUGINS, planned, worker_of
 
 Rule = Callable[[Case], bool]
 
@@ -222,6 +222,25 @@ def _variable_without_value(case: Case) -> bool:
     return bool({p.property for p in resolve(texts, None).problems} - told)
 
 
+def _behind_a_version(case: Case) -> bool:
+    """More is wrong than the connector's own properties, which another version may not have."""
+    if case["area"] != "validation" or "errors" not in case["expected"]:
+        return False
+    told = _expected(case)
+    if "connector.plugin.version" not in told:
+        return False
+    rest = {name: text for name, text in case["config"].items() if name != "connector.plugin.version"}
+    try:
+        planned(rest, worker_of(case["input"]["worker"]))
+    except ConfigError as e:
+        return bool({p.property for p in e.problems} - told - _OWN_OF_FILES)
+    return False
+
+
+_OWN_OF_FILES: Final = {"batch.size", "file", "topic", "transaction.boundary"}
+"""What the plugins of files are asked about."""
+
+
 def _expected(case: Case) -> set[str]:
     return {error["name"] for error in case["expected"]["errors"]}
 
@@ -243,4 +262,5 @@ RULES: Final[Mapping[str, Rule]] = {
     "refused-by-clients": _refused_by_clients,
     "dead-letters-of-sources": _dead_letters_of_sources,
     "variable-without-value": _variable_without_value,
+    "behind-a-version": _behind_a_version,
 }

@@ -8,11 +8,10 @@ from penstock import ConfigError
 from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.version_order import compare
 from penstock_model.connect.versions import Version, VersionRange, choose_version
-from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.manifests.worker_file import worker_from
 
 from .case_files import Case, cases
-from .connectors import planned
+from .connectors import planned, worker_of
 from .expecting import outcome, refused
 
 
@@ -33,7 +32,7 @@ def _validated(case: Case) -> set[str]:
     given, whole = case["input"], "error" in case["expected"]
     _check_path(given["plugin"], case["config"].get("connector.class"))
     try:
-        planned(case["config"], _worker(given["worker"]))
+        planned(case["config"], worker_of(given["worker"]))
     except ConfigError as e:
         if whole:
             raise
@@ -53,14 +52,6 @@ def _check_path(plugin: str, class_name: object) -> None:
 
 def _plain(name: str) -> str:
     return name.removesuffix("Connector")
-
-
-def _worker(given: dict[str, str]) -> WorkerConfig:
-    """A case's worker. Standalone ones check no guarantee; distributed ones have it off unless told otherwise."""
-    worker = dict(given)
-    standalone = worker.pop("mode") == "standalone"
-    worker.setdefault("exactly.once.source.support", "enabled" if standalone else "disabled")
-    return worker_from(worker).config
 
 
 @pytest.mark.parametrize("case", cases("topic-creation"))

@@ -14,7 +14,7 @@ from penstock_runtime.plan.plugin_versions import check_syntax, check_version
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
-__all__ = ["Chain", "check_chain", "check_converter_names", "check_transforms"]
+__all__ = ["Chain", "check_chain", "check_transforms"]
 
 
 @dataclass
@@ -50,15 +50,6 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
             findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in own.problems)
     check_transforms(config, plugins, findings, chain)
     return chain
-
-
-def check_converter_names(config: Mapping[str, str], plugins: Plugins, findings: Findings) -> None:
-    """Refuse converters that are not there; nothing else is said of them. Arguments as of `check_chain`."""
-    for name in plugin_chain.CONVERTERS:
-        kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
-        if name in config:
-            findings.attempt(lambda: plugins.find(kind, config[name], property_name=name))  # noqa: B023 (called at once)
-        check_syntax(config.get(f"{name}.plugin.version"), f"{name}.plugin.version", findings)
 
 
 def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Findings, chain: Chain) -> None:

@@ -13,8 +13,8 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
-from penstock_model.resources.spark_settings import refused_settings
-from penstock_runtime.plan.chain import check_chain, check_converter_names
+from penstock_model.resources.refused_fields import refused_fields
+from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
 from penstock_runtime.plan.literals import check_literals, literal_passwords
@@ -81,7 +81,7 @@ def plan(
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
             secrets, each under the property or field that the user wrote.
     """
-    findings = Findings([*refused_settings(resource.spec.spark.conf)], [*misspelt_variables(resource.spec.config)])
+    findings = Findings([*refused_fields(resource.spec)], [*misspelt_variables(resource.spec.config)])
     own = resolve(resource.spec.config, secrets_dir, environment)
     shared = resolve(worker.raw, secrets_dir, environment)
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)
@@ -90,21 +90,21 @@ def plan(
     config = {**inherited, **own.values}
 
     ref, fits = _find(resource, plugins, findings)
-    chain = check_chain(own.values, resolved_worker.converters, plugins, findings if fits else Findings())
+    chain = check_chain(own.values, resolved_worker.converters, plugins, findings)
     redactor = Redactor([*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})])
     framework: CommonConfig | None
     connector: Connector | None = None
-    if not fits:  # another version may have other properties (Connect's rule)
-        check_converter_names(own.values, plugins, findings)
-    if ref is None or not fits:
-        framework, parsed = findings.attempt(lambda: CommonConfig.parse(config)), None
+    parsed: Config | None = None
+    if ref is None:
+        framework = findings.attempt(lambda: CommonConfig.parse(config))
         kind = "source"
     else:
         redactor = redactor.with_secrets(literal_secrets(ref.cls.Config, config))
         kind = "source" if issubclass(ref.cls, SourceConnector) else "sink"
         framework = findings.attempt(lambda: config_class(kind).parse(config))
-        parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
-        connector = findings.attempt_plugin("spec.class", ref.alias, ref.cls)
+        if fits:  # another version may have other properties of its own (Connect's rule)
+            parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
+            connector = findings.attempt_plugin("spec.class", ref.alias, ref.cls)
         mine = {
             *own_properties(own.values, config_class(kind), ref.cls),
             *(p.name for p in ref.cls.Config.properties()),

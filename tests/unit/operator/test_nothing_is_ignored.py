@@ -15,8 +15,9 @@ from penstock.errors import ConfigError
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
+from penstock_model.resources.refused_fields import UNSUPPORTED, refused_fields
 from penstock_operator.connector.decide.template_policy import refusals
-from penstock_operator.connector.decide.unsupported_fields import ACTIONS, UNSUPPORTED, unsupported_fields
+from penstock_operator.connector.decide.unsupported_actions import ACTIONS
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
@@ -109,10 +110,10 @@ def test_a_field_that_nobody_reads_would_be_found() -> None:
 @pytest.mark.parametrize("path", SAMPLES)
 def test_a_field_that_does_nothing_yet_is_refused_and_the_refusal_names_what_there_is_instead(path: str) -> None:
     parent, name = path.split(".")
-    (problem,) = unsupported_fields(connector({parent: {name: SAMPLES[path]}}).spec)
+    (problem,) = refused_fields(connector({parent: {name: SAMPLES[path]}}).spec)
     assert problem.property in (f"spec.{parent}", f"spec.{path}")
     assert "in this release; " in problem.message
-    assert list(unsupported_fields(connector({}).spec)) == []
+    assert list(refused_fields(connector({}).spec)) == []
 
 
 def test_what_is_refused_is_a_field_of_the_resource() -> None:

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from penstock_model.resources.spark_settings import refused_settings
-from penstock_operator.connector.decide.unsupported_fields import unsupported_fields
+from penstock_model.resources.refused_fields import refused_fields
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.secrets import too_many, with_namespace
 from penstock_operator.connector.plans import Plan
@@ -50,5 +49,5 @@ def known_config(observed: Observation) -> Config:
 def known_problems(observed: Observation) -> list[str]:
     """Problems that are seen without the plugin."""
     connector, spec = observed.connector, observed.connector.spec
-    fields = (*connector.reading.problems, *unsupported_fields(spec), *refused_settings(spec.spark.conf))
-    return [*map(str, fields), *with_namespace(spec.config), *too_many(spec.config)]
+    fields = map(str, (*connector.reading.problems, *refused_fields(spec)))
+    return [*fields, *with_namespace(spec.config), *too_many(spec.config)]

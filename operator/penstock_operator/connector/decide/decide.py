@@ -22,7 +22,7 @@ from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
-from penstock_operator.connector.decide.unsupported_fields import refused_actions
+from penstock_operator.connector.decide.unsupported_actions import refused_actions
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.plans import PodHashOf

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 from penstock import ConfigError
 from penstock_model.resources.connector import Connector
+from penstock_model.resources.refused_fields import refused_fields
 from penstock_runtime.local.run import plans
 from penstock_runtime.manifests.worker_file import worker_from
 
@@ -49,6 +51,18 @@ def test_a_connector_whose_name_is_taken_is_checked_all_the_same(file: Path) -> 
     good = f"{HEAD}spec:\n  class: FileStreamSource\n  config:\n{FILE}"
     found = told(file, f"{good}---\n{good.replace('topic', 'topik')}")
     assert [f.split(": ")[0] for f in found] == ["metadata.name", "topic"]
+
+
+def test_what_this_release_does_not_do_is_refused_as_the_operator_does_and_not_passed_over(file: Path) -> None:
+    spec = (
+        "  spark: {executors: 3}\n  rollout: {canary: 2}\n  topicCreationPolicy: {name: a}\n  offsets: {configMap: b}\n"
+    )
+    text = f"{HEAD}spec:\n  class: FileStreamSource\n{spec}  config:\n    file: /tmp/a\n"
+    found = told(file, text)
+    refused = [str(p) for p in refused_fields(Connector.draft(yaml.safe_load(text)).spec)]
+    assert len(refused) == 4
+    assert found[:4] == refused
+    assert [f.partition(":")[0] for f in found[4:]] == ["topic"]
 
 
 def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:

@@ -140,10 +140,32 @@ def test_a_spark_setting_that_would_break_exactly_once_is_refused_with_its_reaso
     assert "deliver its records twice" in found["spec.spark.conf.spark.task.maxFailures"]
 
 
-def test_nothing_is_said_of_the_properties_of_another_version() -> None:
-    config = {"errors.tolerance": "x", "transforms": "a", "value.converter": "no.C", "topics": "", "table": ""}
+def test_a_version_that_nothing_matches_hides_no_problem_but_those_of_the_connectors_own_properties() -> None:
+    config = {"errors.tolerance": "x", "transforms": "a,b", "transforms.b.type": "Crash", "value.converter": "no.C",
+              "exactly.once.support": "x", "consumer.override.x": "1", "table": "", "port": "x"}  # fmt: skip
     found = problems(config, version="[2,3)")
-    assert {name for name, _ in found} == {"spec.class", "spec.version", "errors.tolerance", "value.converter"}
+    assert [name for name, _ in found] == [
+        "spec.class", "spec.version", "value.converter", "transforms.a.type", "transforms.b.type", "errors.tolerance",
+        "exactly.once.support",
+    ]  # fmt: skip
+
+
+def test_a_sink_in_a_version_that_nothing_matches_is_told_of_its_topics_and_overrides() -> None:
+    config = {"topics": "", "consumer.override.enable.auto.commit": "true"}
+    found = problems(config, {"connector.client.config.override.policy": "None"}, version="[2,3)")
+    assert {name for name, _ in found} == {
+        "spec.class", "spec.version", "topics", "topics.regex", "consumer.override.enable.auto.commit",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["key.converter", "header.converter", "transforms.h", "predicates.p"])
+def test_a_plugin_in_a_version_that_nothing_matches_hides_no_problem_of_the_others(place: str) -> None:
+    config = {**SOURCE, **HOIST, "transforms": "h,a", "predicates": "p,q", "predicates.p.type": "Tombstone",
+              "key.converter": "JsonConverter", "header.converter": "SimpleHeaderConverter",
+              "transforms.h.predicate": "p"}  # fmt: skip
+    found = {name for name, _ in problems({**config, f"{place}.plugin.version": "[9,)"})}
+    assert f"{place}.plugin.version" in found
+    assert found >= {"transforms.a.type", "predicates.q.type"}
 
 
 def test_nothing_is_said_of_the_properties_of_another_version_of_a_transform() -> None:

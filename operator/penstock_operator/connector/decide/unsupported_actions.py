@@ -1,22 +1,11 @@
-"""Fields and annotations that this release does not support: each is refused with what there is instead. Pure."""
+"""Annotations that this release does not support: each is refused with what there is instead. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from penstock.errors import Problem
-from penstock_model.resources.connector import ConnectorSpec
 from penstock_operator.connector.persisted_state import HandledRequest, Memory
 
-__all__ = ["ACTIONS", "UNSUPPORTED", "refused_actions", "unsupported_fields"]
-
-UNSUPPORTED: Final[Mapping[str, str]] = {
-    "topicCreationPolicy": "policies are not applied in this release; remove it, and write topic.creation.* into "
-    "spec.config, or create the topics",
-    "rollout": "other plugin versions come to all tasks at once in this release; remove it",
-    "offsets": "offsets are not listed or altered by the operator in this release; remove it, and use Kafka's own tools "
-    "while spec.state is Stopped",
-}
-"""What there is instead, by field of the spec."""
+__all__ = ["ACTIONS", "refused_actions"]
 
 ACTIONS: Final[Mapping[str, str]] = {
     "list-offsets": "read them with Kafka's own tools: a sink's with kafka-consumer-groups, a source's in the offsets topic",
@@ -29,15 +18,6 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 _ACTIONS_KEPT: Final = 10
 _TOKEN_LENGTH: Final = 100
-
-
-def unsupported_fields(spec: ConnectorSpec) -> Iterator[Problem]:
-    """The fields that are set and not supported."""
-    for name, field in type(spec).model_fields.items():
-        if (field.alias or name) in UNSUPPORTED and name in spec.model_fields_set and getattr(spec, name) is not None:
-            yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
-    if spec.spark.executors:
-        yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
 
 
 def refused_actions(annotations: Mapping[str, str], memory: Memory, now: float) -> tuple[HandledRequest, ...]:

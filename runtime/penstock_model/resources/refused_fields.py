@@ -1,0 +1,32 @@
+"""Fields of a Connector that can be read but are refused: each with what there is instead. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from penstock.errors import Problem
+from penstock_model.resources.connector_spec import ConnectorSpec
+from penstock_model.resources.spark_settings import refused_settings
+
+__all__ = ["UNSUPPORTED", "refused_fields"]
+
+UNSUPPORTED: Final[Mapping[str, str]] = {
+    "topicCreationPolicy": "policies are not applied in this release; remove it, and write topic.creation.* into "
+    "spec.config, or create the topics",
+    "rollout": "other plugin versions come to all tasks at once in this release; remove it",
+    "offsets": "offsets are not listed or altered by the operator in this release; remove it, and use Kafka's own tools "
+    "while spec.state is Stopped",
+}
+"""What there is instead, by field of the spec."""
+
+
+def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
+    """A problem for each field that is set and not supported, and for each setting of Spark that a guarantee forbids.
+
+    Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
+    """
+    for name, field in type(spec).model_fields.items():
+        if (field.alias or name) in UNSUPPORTED and name in spec.model_fields_set and getattr(spec, name) is not None:
+            yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
+    if spec.spark.executors:
+        yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
+    yield from refused_settings(spec.spark.conf)
