@@ -11,8 +11,11 @@ from hypothesis import settings
 
 from penstock_runtime.embedded import EmbeddedKafka
 
-settings.register_profile("suite", deadline=None)  # a full machine takes its time
-settings.load_profile("suite")
+# A full machine takes its time, so there is no deadline. `make test` tries the same examples each time; others are for the
+# night.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("others", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # A shell without job control passes SIGINT on as ignored to what it starts in the background, and so would each process that
 # a test starts and interrupts.

@@ -25,7 +25,8 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
     Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
     """
     for name, field in type(spec).model_fields.items():
-        if (field.alias or name) in UNSUPPORTED and name in spec.model_fields_set and getattr(spec, name) is not None:
+        # Not by what is set: a job's request carries every field, with its default where the user wrote none.
+        if (field.alias or name) in UNSUPPORTED and getattr(spec, name) != field.default:
             yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
     if spec.spark.executors:
         yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")

@@ -65,6 +65,15 @@ def test_what_this_release_does_not_do_is_refused_as_the_operator_does_and_not_p
     assert [f.partition(":")[0] for f in found[4:]] == ["topic"]
 
 
+def test_a_connector_with_every_default_written_out_is_not_refused_for_them() -> None:
+    """A job's request carries it so."""
+    text = f"{HEAD}spec:\n  class: FileStreamSource\n  config:\n{FILE}"
+    spec = Connector.draft(yaml.safe_load(text)).spec
+    whole = type(spec).model_validate(spec.model_dump(mode="json", by_alias=True))
+    assert "rollout" in whole.model_fields_set
+    assert list(refused_fields(whole)) == []
+
+
 def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
     found = told(file, f"{HEAD}spec:\n  config:\n    connector.class: FileStreamSource\n    file: /tmp/a\n")
     assert [f.split(": ")[0] for f in found] == ["spec.class", "spec.config.connector.class", "topic"]
