@@ -52,6 +52,7 @@ def setup(folder: Path, digest: str) -> tuple[Path, str]:
     return cache, done.stderr
 
 
+@pytest.mark.slow
 def test_setup_installs_what_has_its_hash_and_refuses_what_has_another(tmp_path: Path) -> None:
     for case, complete in (("right", True), ("altered", False)):
         folder = tmp_path / case

@@ -23,6 +23,8 @@ from ..reading import create
 from ..running import Processes, Running, new_name, until
 from ..secured import SecuredKafka, secured_kafka
 
+pytestmark = pytest.mark.slow
+
 USERS = [f"user{n}" for n in range(80)]
 ALWAYS = ("every connector",)
 PURPOSES = {

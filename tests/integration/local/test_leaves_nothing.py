@@ -8,6 +8,8 @@ import pytest
 
 from ..running import Processes, Running, manifest, new_name, until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def temporary(tmp_path: Path) -> Path:

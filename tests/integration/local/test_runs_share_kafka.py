@@ -17,6 +17,8 @@ from ..lab import Lab
 from ..reading import await_records, create
 from ..running import Processes, Running, manifest, new_name, until
 
+pytestmark = pytest.mark.slow
+
 WORKER: Final = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
 
 

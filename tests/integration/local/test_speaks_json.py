@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock_runtime.embedded import EmbeddedKafka
 
 from ..running import Processes, Running, manifest, new_name, until
@@ -17,6 +19,7 @@ def lines(run: Running) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_line_is_json_through_a_dying_jvm_a_plugins_print_and_a_warning(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
@@ -87,6 +90,7 @@ def test_a_trouble_that_is_over_is_gone(kafka: str, topic: str, processes: Proce
     assert "error" not in lines(run)[-1]
 
 
+@pytest.mark.slow
 def test_a_kafka_that_is_away_is_told_beside_the_state_for_as_long_as_it_is(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path
 ) -> None:

@@ -4,6 +4,8 @@ import json
 import subprocess
 from typing import Any
 
+import pytest
+
 from ..lab import STRING, Lab
 from ..running import Processes, Running, manifest, new_name
 from ..sink.test_spark import BACKLOG, fill, gate
@@ -54,6 +56,7 @@ def test_two_that_would_share_the_input_are_refused(kafka: str, processes: Proce
     assert "file: is not set, so standard input is read, and one-0 reads it already" in run.log_text()
 
 
+@pytest.mark.slow
 def test_a_backlog_is_printed_once_and_in_order_though_it_was_staged_in_parts(lab: Lab) -> None:
     topic, name = lab.topic(), new_name("staged")
     lab.produce(topic, "first")

@@ -13,6 +13,7 @@ from .world.answers import WRONG, real
 from .world.site import Site, condition
 
 
+@pytest.mark.slow
 def test_it_runs_and_follows_every_change_of_what_is_asked(site: Site) -> None:
     site.operator().start()
     site.create("orders", tasksMax=2)

@@ -61,6 +61,7 @@ def refusals(proxy: Proxy, method: str, *ends: str) -> Callable[[], int]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "resource", "words"),
     [
@@ -96,6 +97,7 @@ def test_an_edit_that_the_cluster_lets_nothing_come_of_says_why_and_ends_no_task
     site.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [policy, webhook])
 def test_a_cause_is_written_once_however_often_it_is_tried_again(
     site: Site, proxy: Proxy, make: Callable[[Site, str], list[Json]]

@@ -10,6 +10,8 @@ from penstock_model.contracts.task_reports import Claim, claim_key, report_key
 from .world.chart import Chart
 from .world.site import Site, condition
 
+pytestmark = pytest.mark.slow
+
 OTHER = "0f0f0f0f-other-cluster"
 OLD = "2020-01-01T00:00:00Z"
 

@@ -13,6 +13,8 @@ from ..cluster_api.conftest import ROOT
 from .world.processes import OperatorProcess
 from .world.site import Site, condition
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 
 

@@ -9,6 +9,8 @@ from ..operator.faults import Fault, cut, drop, expire, fail, slow
 from .world.proxy import Proxy
 from .world.site import Site, condition
 
+pytestmark = pytest.mark.slow
+
 
 def live(site: Site, name: str = "orders") -> list[str]:
     """The uids of its task pods."""

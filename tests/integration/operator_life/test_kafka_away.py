@@ -12,6 +12,8 @@ from penstock_runtime.embedded import EmbeddedKafka
 from .world.answers import template
 from .world.site import Site, condition
 
+pytestmark = pytest.mark.slow
+
 
 def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Site], own_kafka: EmbeddedKafka) -> None:
     away = [False]

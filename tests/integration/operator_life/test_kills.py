@@ -15,6 +15,8 @@ from .world.processes import OperatorProcess
 from .world.proxy import Proxy
 from .world.site import Site, is_settled
 
+pytestmark = pytest.mark.slow
+
 _MOST = 80
 
 

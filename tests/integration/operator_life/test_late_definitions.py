@@ -12,6 +12,8 @@ from ..cluster_api.conftest import ROOT
 from .world.site import Site
 from .world.unused_kinds import SPECS, manifest, observed
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 PLURALS = {"TopicCreationPolicy": "topiccreationpolicies", "PluginVersion": "pluginversions"}
 

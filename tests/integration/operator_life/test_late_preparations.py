@@ -21,6 +21,8 @@ from .world.real_tasks import RealTasks
 from .world.site import Site, condition
 from .world.watched import Json
 
+pytestmark = pytest.mark.slow
+
 
 class Late:
     """Does job pods' work, and can do that of the last one that prepared once more."""

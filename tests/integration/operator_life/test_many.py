@@ -2,8 +2,12 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from ...bench.operator_figures import change_to_action, created, idle, restart, rests, settled_all, writes
 from .world.site import Site
+
+pytestmark = pytest.mark.slow
 
 
 def test_many_connectors_settle_and_a_restart_writes_nothing(make_site: Callable[..., Site]) -> None:

@@ -10,6 +10,8 @@ from penstock_operator.connector.render.names import FINALIZER
 
 from .world.site import Site, condition
 
+pytestmark = pytest.mark.slow
+
 RESET = {"offsets": "Reset"}
 
 

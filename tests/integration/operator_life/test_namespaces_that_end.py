@@ -16,6 +16,8 @@ from .world.chart import Chart
 from .world.site import Site
 from .world.watched import Watched
 
+pytestmark = pytest.mark.slow
+
 RESET = {"offsets": "Reset"}
 
 

@@ -5,6 +5,8 @@ import pytest
 from .world.site import Site, condition
 from .world.watched import Json
 
+pytestmark = pytest.mark.slow
+
 
 def left(site: Site, role: str) -> list[Json]:
     """ConfigMaps of the operator for that."""

@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from .world.site import Site
+
+pytestmark = pytest.mark.slow
 
 
 def test_hundreds_of_configmaps_labelled_as_plans_neither_stop_their_connector_nor_are_all_read(site: Site) -> None:

@@ -4,9 +4,13 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+import pytest
+
 from .world.processes import OperatorProcess
 from .world.proxy import Proxy
 from .world.site import Site, condition
+
+pytestmark = pytest.mark.slow
 
 _NUMBERS = count()
 

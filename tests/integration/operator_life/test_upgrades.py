@@ -13,6 +13,8 @@ from .world.processes import OperatorProcess
 from .world.site import Site, condition
 from .world.watched import Json
 
+pytestmark = pytest.mark.slow
+
 FAST = {"maxUnavailable": "10%", "minReadySeconds": 1, "progressDeadlineSeconds": 5}
 OLD, NEW, WRONG = "penstock-runtime:test", "penstock-runtime:2", "penstock-runtime:wrong"
 

@@ -22,6 +22,8 @@ from ..machine_time import Deadline
 from ..pods import Pods, PodTask, pods
 from ..running import Processes, manifest, new_name
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["pods"]
 
 STRING: Final = {"key.converter": "StringConverter", "value.converter": "StringConverter"}

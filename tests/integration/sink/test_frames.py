@@ -3,8 +3,12 @@
 import json
 from typing import Any
 
+import pytest
+
 from ..lab import STRING, Lab
 from ..running import PATIENCE, manifest, new_name
+
+pytestmark = pytest.mark.slow
 
 FIELDS: dict[str, list[dict[str, Any]]] = {
     "v1": [{"field": "id", "type": "int64"}],

@@ -12,6 +12,8 @@ from confluent_kafka import Producer
 from ..lab import STRING, Lab
 from ..running import Running, manifest, new_name, until
 
+pytestmark = pytest.mark.slow
+
 LARGE = 600
 MEGABYTE = 1_000_000
 LIMIT = 2 << 30

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from confluent_kafka import Producer
 
 from ..lab import STRING, Lab, failed
 from ..pod.test_process import NOBODY, as_root
 from ..running import manifest, new_name, next_life, until
+
+pytestmark = pytest.mark.slow
 
 SCHEMA = {"type": "struct", "fields": [{"field": "id", "type": "int64"}, {"field": "text", "type": "string"}]}
 SMALL = {"consumer.override.max.poll.records": "20", "batch.max.ms": "200"}

@@ -12,6 +12,8 @@ from ..lab import STRING, Lab
 from ..reading import produce
 from ..running import Running, manifest, new_name, until
 
+pytestmark = pytest.mark.slow
+
 BACKLOG = 150_000
 FAST_ENOUGH = 240.0
 """Seconds for a backlog, on a machine that is busy."""

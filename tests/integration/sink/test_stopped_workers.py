@@ -11,6 +11,8 @@ from ..lab import STRING, Lab
 from ..running import Running, manifest, new_name, until
 from .test_slow import hidden
 
+pytestmark = pytest.mark.slow
+
 BACKLOG = 150_000
 BOUND = 240.0
 """Seconds on a busy machine; half a minute is meant, and a batch of a sink counts as lost after six minutes."""

@@ -10,6 +10,8 @@ from ..lab import Lab
 from ..reading import Read, Reader, read_all
 from ..running import manifest, new_name
 
+pytestmark = pytest.mark.slow
+
 SPREAD = 4
 
 

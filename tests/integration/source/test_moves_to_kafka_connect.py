@@ -11,6 +11,8 @@ from ..lab import STRING
 from ..reading import Reader, create
 from ..running import Processes, manifest, next_life, specs, until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(600)
 def test_a_file_source_goes_on_in_kafka_connect_and_comes_back(

@@ -7,6 +7,8 @@ import pytest
 from ..lab import Lab
 from ..running import manifest, new_name
 
+pytestmark = pytest.mark.slow
+
 
 def takeovers(lab: Lab, name: str) -> int:
     """How often the coordinator wrote something of the connector's transactional ids: each `init_transactions` does."""

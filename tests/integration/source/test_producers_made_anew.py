@@ -12,6 +12,8 @@ from penstock_runtime.kafka.transactions import TransactionalProducer
 from ..lab import Lab
 from ..running import new_name
 
+pytestmark = pytest.mark.slow
+
 
 class Making:
     """A producer that is made on a real broker, and anew only while nothing is `away`."""

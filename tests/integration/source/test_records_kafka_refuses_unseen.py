@@ -13,6 +13,8 @@ from ..running import Processes
 from ..secured import AclOperation, ResourceType, SecuredKafka, secured_kafka
 from .test_records_kafka_refuses import MODES, TOLERANT, await_written, follow, in_order, lines, total
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:

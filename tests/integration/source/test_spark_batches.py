@@ -5,6 +5,8 @@ import sys
 
 BATCHES = """
 import base64
+import pytest
+
 from penstock_runtime.spark.session import Spark
 from penstock_runtime.task.scratch import Scratch
 
@@ -56,6 +58,8 @@ def test_a_jvm_that_is_killed_while_it_starts_is_a_loss_and_no_failure_of_the_co
 
 IN_A_BATCH = """
 import sys, threading, time
+
+pytestmark = pytest.mark.slow
 from pyspark import SparkContext
 from penstock_runtime import logs
 from penstock_runtime.spark.session import Spark, SparkLost
