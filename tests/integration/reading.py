@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from .machine_time import Deadline
@@ -99,12 +99,13 @@ class Reader:
         written. One of a process that was killed stays open for longer.
         """
         self.until(self._ready, seconds=seconds)
-        self._admin = self._admin or AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
-        latest = {TopicPartition(self.topic, p): OffsetSpec.latest() for p in range(self._assigned)}  # type: ignore[no-untyped-call]
-        answers = self._admin.list_offsets(
-            latest, request_timeout=seconds
-        )  # without isolation: behind open transactions
-        ends = {partition.partition: answer.result().offset for partition, answer in answers.items()}
+        ends: dict[int, int] = {}
+
+        def are_known() -> bool:
+            ends.update(self._latest())
+            return bool(ends)
+
+        self.until(are_known, seconds=seconds)
         # librdkafka reports the end of a partition once; a new assignment at the same offsets makes it report again.
         at = dict.fromkeys(range(self._assigned), 0)
         for r in self.records:
@@ -118,6 +119,16 @@ class Reader:
             return is_over or (len(self._ends) == len(ends) and time.monotonic() > open_until)
 
         return self.until(has_ended, seconds=seconds)
+
+    def _latest(self) -> dict[int, int]:
+        """The end of each partition, behind open transactions; nothing while one that is new has no leader."""
+        self._admin = self._admin or AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        latest = {TopicPartition(self.topic, p): OffsetSpec.latest() for p in range(self._assigned)}  # type: ignore[no-untyped-call]
+        try:
+            answers = self._admin.list_offsets(latest, request_timeout=10)  # without isolation
+            return {partition.partition: answer.result().offset for partition, answer in answers.items()}
+        except KafkaException:
+            return {}
 
     def _ready(self) -> bool:
         if not self._assigned:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import pytest
 from confluent_kafka import Producer
 
 from penstock_runtime.kafka.status_topic import incarnated_tasks
@@ -12,6 +13,8 @@ from penstock_runtime.kafka.status_topic import incarnated_tasks
 from ..lab import Lab
 from ..reading import await_records, create, read_all
 from ..running import manifest, new_name, until
+
+pytestmark = pytest.mark.slow
 
 GOLDEN: Final = Path(__file__).parents[2] / "unit" / "model" / "golden" / "kafka-records-v0.1.0.jsonl"
 GENERATIONS: Final = {"orders": 1, "copy": 1795398894}

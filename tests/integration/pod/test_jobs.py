@@ -107,6 +107,7 @@ def test_a_request_of_another_version_is_the_last_word_and_no_answer(pods: Pods,
     assert "not a job that this runtime reads" in str(word.message)
 
 
+@pytest.mark.slow
 def test_preparing_shuts_out_a_running_task_of_the_plan_before(pods: Pods) -> None:
     topic = pods.lab.topic()
     resource = source(pods, topic)
@@ -122,6 +123,7 @@ def test_preparing_shuts_out_a_running_task_of_the_plan_before(pods: Pods) -> No
     assert task.process.await_exit() == ExitCode.SUPERSEDED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sink", "at-least-once source"])
 def test_preparing_shuts_out_tasks_that_are_not_fenced_too(pods: Pods, kind: str) -> None:
     topic, more = pods.lab.topic(), {"delivery.guarantee": "at-least-once"}
@@ -178,6 +180,7 @@ def test_resetting_a_source_forgets_the_offsets_in_a_topic_of_its_own_too(pods: 
         assert pods.lab.offset_records(name, topic)[-1].value is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("went_on", [True, False], ids=["it went on", "it was reset by key"])
 def test_a_reset_reaches_every_partition_of_an_offsets_topic_that_grew(pods: Pods, went_on: bool) -> None:
     own, topic = pods.lab.topic("own", cleanup_policy="compact"), pods.lab.topic()
@@ -271,6 +274,7 @@ def test_a_plugin_that_refuses_keeps_its_offsets(pods: Pods) -> None:
     assert pods.lab.offset_records(task.spec.connector)[-1].value is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sink", "source"])
 def test_after_a_reset_no_task_of_before_writes_offsets(pods: Pods, kind: str) -> None:
     topic = pods.lab.topic()

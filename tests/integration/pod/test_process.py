@@ -35,6 +35,7 @@ def numbers(topic: str) -> dict[str, object]:
     return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, "batch.max.records": "2000", **converters})
 
 
+@pytest.mark.slow
 @as_root
 def test_a_user_without_a_name_runs_a_backlog_on_spark_and_writes_nowhere_but_in_tmp(pods: Pods) -> None:
     task = pods.start(numbers(pods.lab.topic()), before=NOBODY)

@@ -95,6 +95,7 @@ def test_offsets_are_written_once_where_another_address_names_the_workers_own_cl
     assert lab.offsets(name) == [{"i": 0}, {"i": 1}]
 
 
+@pytest.mark.slow
 def test_offsets_of_a_connector_on_another_cluster_are_on_both_and_its_own_go_first(
     lab: Lab, own_kafka: EmbeddedKafka
 ) -> None:
@@ -115,6 +116,7 @@ def test_offsets_of_a_connector_on_another_cluster_are_on_both_and_its_own_go_fi
     assert lab.offsets(name) == [{"i": 0}, {"i": 7}, {"i": 1}, {"i": 7}]
 
 
+@pytest.mark.slow
 def test_a_stranger_with_the_tasks_transactional_id_is_named_and_nothing_is_lost_or_doubled(lab: Lab) -> None:
     topic = lab.topic()
     name, task = lab.source([[f"v{n}"] for n in range(1_000)], topic, every=0.05)

@@ -39,6 +39,7 @@ def test_what_was_written_since_the_last_commit_is_committed_on_the_way_out(lab:
     assert lab.journal.kinds()[-3:] == ["commit", "close", "stop"]
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("sink-idle-no-commit")
 def test_an_idle_sink_is_left_alone_however_many_intervals_pass(lab: Lab) -> None:
     topic = lab.topic()
@@ -108,6 +109,7 @@ def test_filtered_records_advance_a_sink(lab: Lab) -> None:
     assert len(lab.status(f"status-topic-{topic}:connector-{name}")) == 1  # they count, as they were converted
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("sink-regex-new-topic")
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_new_topic_that_matches_is_read_from_its_start_also_by_a_busy_sink(lab: Lab, busy: bool) -> None:
@@ -148,6 +150,7 @@ def test_the_topic_that_was_read_is_active_whatever_a_router_made_of_it(lab: Lab
     assert lab.status(f"status-topic-{now}:connector-{name}") == []
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("active-topics-sink-reconfigured")
 def test_a_topic_that_is_no_longer_consumed_stays_active(lab: Lab) -> None:
     one, two, name = lab.topic(), lab.topic(), new_name("tt")

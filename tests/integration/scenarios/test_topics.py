@@ -122,6 +122,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
         yield broker
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("topics-not-authorized")
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_a_topic_that_may_not_be_described_or_created_fails_the_task_with_the_right_that_is_missing(

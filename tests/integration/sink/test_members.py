@@ -5,6 +5,8 @@ import pytest
 from ..lab import Lab, failed
 from ..running import new_name
 
+pytestmark = pytest.mark.slow
+
 JOINED = "has members: somebody-else at 127.0.0.1. Another client runs this connector"
 
 

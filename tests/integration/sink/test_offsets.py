@@ -57,6 +57,7 @@ def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_left_alone_
     assert task.log_text().count("which it was not given") == 1
 
 
+@pytest.mark.slow
 def test_a_sink_that_keeps_something_back_is_not_asked_all_the_time_while_nothing_is_new(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "a", "b")
@@ -198,6 +199,7 @@ def test_a_sink_that_keeps_back_what_came_after_its_start_at_the_end_is_given_it
     task.stop()
 
 
+@pytest.mark.slow
 def test_what_comes_to_partitions_that_a_topic_gets_under_a_sink_that_began_at_the_end_is_not_skipped(
     lab: Lab,
 ) -> None:

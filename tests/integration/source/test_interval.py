@@ -16,6 +16,8 @@ from ..reading import Reader
 from ..running import manifest, new_name, next_life, until
 from .test_records_kafka_refuses import TOLERANT, await_written, follow, total
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["pods"]
 
 STRINGS = {"value.converter": "StringConverter"}

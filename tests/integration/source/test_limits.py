@@ -9,6 +9,8 @@ from ..checking import assert_counts_up
 from ..lab import Lab, failed
 from ..running import manifest, new_name
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT = {"producer.override.transaction.timeout.ms": "2000"}
 
 

@@ -100,6 +100,7 @@ def happen(world: World, what: str, value: object) -> None:
 # A preparation that nobody waits for any more has shut out the tasks that there were: they are prepared for anew.
 @example([*SETTLED, ("tasksMax", 2), *SETTLED[:8], ("tasksMax", 1)])
 # A pod is gone by force before anybody has seen it.
+@pytest.mark.slow
 @example([("reconcile", None), ("tick", None), ("tick", None), ("reconcile", None), ("vanish", 0)])
 def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None:
     world = World()
