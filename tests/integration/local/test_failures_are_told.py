@@ -10,6 +10,8 @@ from ..lab import Lab
 from ..pods import Pods, pods
 from ..running import Running, manifest, new_name
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["pods"]
 
 BOOM = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "2999"}

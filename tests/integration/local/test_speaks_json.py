@@ -76,6 +76,7 @@ def test_a_secrets_folder_that_does_not_exist_is_said_in_one_line_before_anythin
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_a_trouble_that_is_over_is_gone(kafka: str, topic: str, processes: Processes, tmp_path: Path) -> None:
     file, out = tmp_path / "lines", tmp_path / "out"
     sink = manifest(new_name(), "FileStreamSink", file=out, topics=topic, value_converter="StringConverter")

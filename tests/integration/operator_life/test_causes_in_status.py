@@ -16,6 +16,8 @@ from .world.proxy import Proxy
 from .world.site import Site, condition
 from .world.watched import Json
 
+pytestmark = pytest.mark.slow
+
 WITHIN = 30.0
 """Seconds in which a cause is told; it takes four on a machine that has nothing else to do."""
 AFTER = 120.0
@@ -61,7 +63,6 @@ def refusals(proxy: Proxy, method: str, *ends: str) -> Callable[[], int]:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "resource", "words"),
     [
@@ -97,7 +98,6 @@ def test_an_edit_that_the_cluster_lets_nothing_come_of_says_why_and_ends_no_task
     site.check()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [policy, webhook])
 def test_a_cause_is_written_once_however_often_it_is_tried_again(
     site: Site, proxy: Proxy, make: Callable[[Site, str], list[Json]]
