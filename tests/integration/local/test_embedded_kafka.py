@@ -29,6 +29,8 @@ RUN = """
 import sys, threading
 from pathlib import Path
 from penstock_runtime.embedded import EmbeddedKafka
+
+pytestmark = pytest.mark.slow
 kafka = EmbeddedKafka(Path(sys.argv[1]))
 starter = threading.Thread(target=kafka.start)
 starter.start()
@@ -85,7 +87,6 @@ def test_data_and_port_survive_an_orderly_restart(own_kafka: EmbeddedKafka) -> N
     assert consume(before, "kept", 2) == [b"a", b"b"]
 
 
-@pytest.mark.slow
 def test_data_survive_kill_minus_9_of_the_broker(
     own_kafka: EmbeddedKafka, kafka_on: Callable[[str], EmbeddedKafka]
 ) -> None:
@@ -267,7 +268,6 @@ def test_what_is_kept_and_damaged_is_made_again(damage: str, tmp_path: Path, mon
     assert [len(found.read_bytes()) for found in cache.iterdir()] == [len(whole)]
 
 
-@pytest.mark.slow
 def test_a_cache_that_holds_only_jars_is_filled_by_the_first_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

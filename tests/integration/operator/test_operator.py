@@ -226,6 +226,7 @@ def test_an_operator_that_was_taken_over_ends(begin: Begin, api: Api, namespace:
     assert isinstance(running.wait(), LeaseLost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "times"), [(fail(503), None), (slow(29), 1)], ids=["refused", "not answered"])
 def test_an_operator_that_cannot_renew_its_lease_does_nothing_until_it_can(
     begin: Begin, api: Api, faults: FaultProxy, namespace: str, fault: Fault, times: int | None
@@ -258,6 +259,7 @@ def test_an_operator_one_of_whose_parts_ends_by_a_fault_ends_as_a_whole(begin: B
     assert isinstance(running.wait(), ZeroDivisionError)
 
 
+@pytest.mark.slow
 def test_an_operator_whose_watch_dies_ends_with_an_error(begin: Begin, faults: FaultProxy) -> None:
     running = begin().until_ready()
     faults.spoil(fail(404, reason="NotFound"), path="connectors", times=None)

@@ -181,6 +181,7 @@ def test_records_are_written_and_forgotten(kafka: str, topic: str, watch: Watch)
     assert list(late.status.names()) == ["another"]
 
 
+@pytest.mark.slow
 def test_a_write_whose_client_another_thread_lets_go_of_is_told_as_no_answer(kafka: str, topic: str) -> None:
     make(kafka, topic)
     writer = Writer(settings(kafka, topic).worker_now, topic, KafkaError.str)
@@ -207,6 +208,7 @@ def test_a_write_whose_client_another_thread_lets_go_of_is_told_as_no_answer(kaf
     assert {type(e) for e in met} == {Unavailable}
 
 
+@pytest.mark.slow
 def test_our_records_lie_where_java_s_partitioner_puts_them(kafka: str, topic: str, watch: Watch) -> None:
     from penstock_kafka.murmur2 import partition_of
 
@@ -241,6 +243,7 @@ def test_a_topic_that_is_not_there_counts_as_empty_and_is_noticed_when_it_comes(
     watched.status.write([(control_key(NAME), CONTROL.to_value())])
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_deleted_and_made_anew_is_read_anew(kafka: str, topic: str, watch: Watch) -> None:
     make(kafka, topic)
     put(kafka, topic, report(0), report(1), report(2))
@@ -254,6 +257,7 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_anew(kafka: str, topic: s
     watched.until(lambda s: states(s) == {4: "PAUSED"})
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_made_anew_at_once_is_read_anew(kafka: str, topic: str, watch: Watch) -> None:
     make(kafka, topic, partitions=1)
     put(kafka, topic, report(0))
@@ -267,6 +271,7 @@ def test_a_topic_that_is_made_anew_at_once_is_read_anew(kafka: str, topic: str, 
     watched.until(lambda s: set(states(s)) == set(range(5, 10)))
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_away_at_the_start_is_told_and_found_when_it_comes(
     kafka_on: Callable[[str], EmbeddedKafka], topic: str, watch: Watch
 ) -> None:
@@ -290,6 +295,7 @@ def _cause(text: str | None) -> str:
     return (text or "").partition("cannot be reached: ")[2]
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_restarted_is_told_and_its_news_are_read(
     own_kafka: EmbeddedKafka, topic: str, watch: Watch
 ) -> None:
@@ -311,12 +317,14 @@ def test_a_broker_that_is_restarted_is_told_and_its_news_are_read(
     watched.until(lambda s: s.control(NAME) == CONTROL)
 
 
+@pytest.mark.slow
 def test_a_name_that_cannot_be_resolved_is_told(topic: str, watch: Watch) -> None:
     watched = watch(settings("no-such-host.invalid:9092", topic))
     watched.until(lambda s: s.trouble and "does not resolve" in s.trouble)
     assert "no-such-host.invalid" in (watched.status.trouble or "")
 
 
+@pytest.mark.slow
 def test_a_port_that_speaks_another_protocol_is_told_and_the_thread_lives(topic: str, watch: Watch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         watched = watch(settings(f"127.0.0.1:{server.getsockname()[1]}", topic))

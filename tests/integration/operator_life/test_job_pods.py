@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
 
 from .world.answers import template
@@ -9,6 +11,8 @@ from .world.kubelet import UNPLACED
 from .world.proxy import Proxy
 from .world.site import Site, condition
 from .world.watched import Json
+
+pytestmark = pytest.mark.slow
 
 QUICK = {"deadlineSeconds": 4}
 

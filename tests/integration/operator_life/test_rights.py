@@ -11,6 +11,8 @@ from .world.proxy import Proxy
 from .world.site import Site, condition
 from .world.unused_kinds import SPECS, manifest, observed
 
+pytestmark = pytest.mark.slow
+
 _PATH = re.compile(
     r"/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<resource>[a-z]+)"
     r"(?:/(?P<name>[^/]+)(?:/(?P<sub>[a-z]+))?)?$"

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from penstock_model.contracts.job import Action
 
 from .world.site import Site
@@ -127,6 +129,7 @@ def test_a_template_that_the_api_server_refuses_does_not_hold_up_a_reset(site: S
     site.check()
 
 
+@pytest.mark.slow
 def test_a_template_that_no_node_takes_does_not_hold_up_a_reset(site: Site) -> None:
     site.kubelet.refuse(lambda pod: pod["spec"].get("nodeSelector") == {"disk": "none"})
     site.operator(job={"deadlineSeconds": 4}).start()
@@ -141,6 +144,7 @@ def test_a_template_that_no_node_takes_does_not_hold_up_a_reset(site: Site) -> N
     site.check()
 
 
+@pytest.mark.slow
 def test_an_image_of_the_last_plan_that_is_gone_does_not_hold_up_a_reset(site: Site) -> None:
     first = site.operator(job={"deadlineSeconds": 4}).start()
     site.create("orders", deletion={"offsets": "Reset"})

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Context
 from penstock_operator.kubernetes.client import Kube
@@ -24,6 +26,7 @@ from .world.proxy import Proxy
 from .world.site import STATUS_MANAGER, Site
 
 
+@pytest.mark.slow
 def test_whoever_watches_only_reads(site: Site, proxy: Proxy) -> None:
     site.operator(proxy.kubeconfig).start()
     site.create("orders", tasksMax=2, deletion={"offsets": "Reset"})
@@ -176,6 +179,7 @@ def in_process(site: Site, proxy: Proxy) -> Iterator[InProcess]:
         operator.stop()
 
 
+@pytest.mark.slow
 def test_a_settled_connector_is_never_written_again(site: Site, proxy: Proxy) -> None:
     with in_process(site, proxy) as operator:
         for name, spec in (("runs", {"tasksMax": 2}), ("rests", {"state": "Stopped"}), ("waits", {"state": "Paused"})):
@@ -193,6 +197,7 @@ def test_a_settled_connector_is_never_written_again(site: Site, proxy: Proxy) ->
     site.check()
 
 
+@pytest.mark.slow
 def test_a_write_of_status_causes_no_further_reconciliation(site: Site, proxy: Proxy) -> None:
     with in_process(site, proxy) as operator:
         site.create("orders", state="Stopped")

@@ -148,6 +148,7 @@ def started(pods: Pods, resource: dict[str, Any]) -> Any:
     return pods.task(alive(answer.plan.tasks[0], answer.standing))
 
 
+@pytest.mark.slow
 def test_resetting_a_source_forgets_every_form_of_every_offset_and_may_be_repeated(pods: Pods) -> None:
     topic = pods.lab.topic()
     resource = source(pods, topic)

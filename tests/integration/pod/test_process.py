@@ -72,6 +72,7 @@ def test_as_the_first_process_it_says_how_a_task_was_killed(pods: Pods) -> None:
     assert "signal 9 (SIGKILL)" in str(task.last_word().message)
 
 
+@pytest.mark.slow
 @as_root
 def test_as_the_first_process_it_reaps_orphans(pods: Pods) -> None:
     task = pods.start(numbers(pods.lab.topic()), before=FIRST)
@@ -86,6 +87,7 @@ def test_as_the_first_process_it_reaps_orphans(pods: Pods) -> None:
     task.process.await_exit()
 
 
+@pytest.mark.slow
 @as_root
 def test_a_user_without_a_name_writes_files_through_hadoop(pods: Pods) -> None:
     topic, out = pods.lab.topic(), Path(tempfile.mkdtemp(dir="/tmp"))

@@ -79,6 +79,7 @@ def test_trouble_is_reported_while_it_lasts(pods: Pods) -> None:
     assert task.await_report("RUNNING", where=lambda r: not r.trouble).acted == 1
 
 
+@pytest.mark.slow
 def test_a_life_that_was_superseded_leaves_without_a_report(pods: Pods, tmp_path: Path) -> None:
     task = pods.start(pods.lab.source_manifest([["a"]], pods.lab.topic()))
     task.await_report("RUNNING")
@@ -150,6 +151,7 @@ def test_a_task_that_cannot_reach_kafka_at_its_start_ends_and_says_why(pods: Pod
     assert told in str(word.message)
 
 
+@pytest.mark.slow
 def test_a_task_that_loses_kafka_later_waits_for_it_and_goes_on(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path
 ) -> None:
