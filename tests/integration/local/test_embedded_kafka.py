@@ -24,13 +24,13 @@ from penstock_runtime.java import find_java
 
 from ..ports import free_port
 
+pytestmark = pytest.mark.slow
+
 # A process that runs a broker until it is ended, and says which.
 RUN = """
 import sys, threading
 from pathlib import Path
 from penstock_runtime.embedded import EmbeddedKafka
-
-pytestmark = pytest.mark.slow
 kafka = EmbeddedKafka(Path(sys.argv[1]))
 starter = threading.Thread(target=kafka.start)
 starter.start()

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
-BATCHES = """
-import base64
 import pytest
 
+pytestmark = pytest.mark.slow
+
+BATCHES = """
+import base64
 from penstock_runtime.spark.session import Spark
 from penstock_runtime.task.scratch import Scratch
 
@@ -58,8 +60,6 @@ def test_a_jvm_that_is_killed_while_it_starts_is_a_loss_and_no_failure_of_the_co
 
 IN_A_BATCH = """
 import sys, threading, time
-
-pytestmark = pytest.mark.slow
 from pyspark import SparkContext
 from penstock_runtime import logs
 from penstock_runtime.spark.session import Spark, SparkLost
