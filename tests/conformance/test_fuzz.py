@@ -26,6 +26,7 @@ def oracle() -> Iterator[Oracle]:
         yield started
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subject", _SUBJECTS, ids=lambda s: s.name)
 def test_random_cases_go_as_in_kafka_connect(oracle: Oracle, subject: Subject) -> None:
     found = search(oracle, subject, max(1, _CASES * subject.weight // _WEIGHT), _SEED)

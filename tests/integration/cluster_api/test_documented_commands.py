@@ -18,6 +18,8 @@ from tests.unit.docs.pages import ROOT, Block, blocks, commands
 
 from .conftest import CLUSTER, run
 
+pytestmark = pytest.mark.slow
+
 pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="the API server is built from source, by Go")
 
 PAGES: Final = ("docs/installing.md", "docs/connectors.md", "docs/tenants.md")

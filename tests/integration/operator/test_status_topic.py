@@ -353,6 +353,7 @@ def secured(servers: str, topic: str, secrets: Path, password: str) -> Settings:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_credentials_that_are_refused_are_told_without_them_and_read_again(
     tmp_path: Path, topic: str, watch: Watch
 ) -> None:
@@ -368,6 +369,7 @@ def test_credentials_that_are_refused_are_told_without_them_and_read_again(
         watched.status.close()
 
 
+@pytest.mark.slow
 def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path, topic: str, watch: Watch) -> None:
     with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}, without_acls=True) as broker:
         make(broker.plain, topic)
@@ -388,6 +390,7 @@ def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path
         watched.status.close()
 
 
+@pytest.mark.slow
 def test_who_has_the_rights_on_the_topic_alone_reads_and_writes_it(tmp_path: Path, topic: str, watch: Watch) -> None:
     with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}) as broker:
         make(broker.plain, topic)
@@ -413,6 +416,7 @@ def _any_of(topic: str) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_a_status_topic_that_is_idle_is_polled_once_a_second(
     kafka: str, topic: str, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,6 +437,7 @@ def test_a_status_topic_that_is_idle_is_polled_once_a_second(
     assert len(polls) - before <= POLLS
 
 
+@pytest.mark.slow
 def test_the_id_of_a_topic_is_told_again_after_brokers_have_listed_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

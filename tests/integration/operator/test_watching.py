@@ -325,6 +325,7 @@ def test_a_watch_whose_session_was_closed_says_that_its_connection_is_gone(
     kube.close()
 
 
+@pytest.mark.slow
 def test_a_watch_that_kopf_gives_up_is_told(watch: Watch, faults: FaultProxy, namespace: str) -> None:
     watcher = watch(namespace).ready()
     faults.spoil(fail(404, reason="NotFound"), path="connectors", times=None)

@@ -18,6 +18,8 @@ from .world.answers import real
 from .world.real_tasks import RealTasks
 from .world.site import Site, condition
 
+pytestmark = pytest.mark.slow
+
 TEXT = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
 
 
@@ -174,7 +176,6 @@ def test_a_running_connector_whose_plugin_asks_for_too_many_tasks_goes_on_as_it_
     life.check()
 
 
-@pytest.mark.slow
 @pytest.mark.scenario("restart-failed-only")
 def test_restarting_what_failed_leaves_the_others_alone(life: Site, journal: Journal) -> None:
     states = one_of_three_fails(life, journal)
@@ -186,7 +187,6 @@ def test_restarting_what_failed_leaves_the_others_alone(life: Site, journal: Jou
     life.check()
 
 
-@pytest.mark.slow
 @pytest.mark.scenario("restart-everything")
 def test_restarting_everything_takes_connector_and_tasks_through_restarting(life: Site, journal: Journal) -> None:
     states = one_of_three_fails(life, journal)
@@ -254,7 +254,6 @@ def test_a_connector_created_stopped_is_stopped_without_tasks_until_it_is_starte
     life.check()
 
 
-@pytest.mark.slow
 def test_a_task_that_was_killed_is_unassigned_until_it_is_restarted(life: Site, journal: Journal) -> None:
     life.create("orders", **SCRIPTED, config=source(journal, f"t-{life.namespace}", [["a"]]))
     life.settled("orders")

@@ -25,8 +25,9 @@ from .world.processes import KEY, configuration
 from .world.proxy import Proxy
 from .world.site import STATUS_MANAGER, Site
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_whoever_watches_only_reads(site: Site, proxy: Proxy) -> None:
     site.operator(proxy.kubeconfig).start()
     site.create("orders", tasksMax=2, deletion={"offsets": "Reset"})
@@ -179,7 +180,6 @@ def in_process(site: Site, proxy: Proxy) -> Iterator[InProcess]:
         operator.stop()
 
 
-@pytest.mark.slow
 def test_a_settled_connector_is_never_written_again(site: Site, proxy: Proxy) -> None:
     with in_process(site, proxy) as operator:
         for name, spec in (("runs", {"tasksMax": 2}), ("rests", {"state": "Stopped"}), ("waits", {"state": "Paused"})):
@@ -197,7 +197,6 @@ def test_a_settled_connector_is_never_written_again(site: Site, proxy: Proxy) ->
     site.check()
 
 
-@pytest.mark.slow
 def test_a_write_of_status_causes_no_further_reconciliation(site: Site, proxy: Proxy) -> None:
     with in_process(site, proxy) as operator:
         site.create("orders", state="Stopped")

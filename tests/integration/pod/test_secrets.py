@@ -160,6 +160,7 @@ def test_a_password_that_stands_in_the_connector_is_a_warning_that_names_what_to
     assert "token" not in [w.property for w in answer.warnings]
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_with_a_password_of_the_connector_tells_it_nowhere(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, planted: Planted
 ) -> None:
@@ -183,6 +184,7 @@ def test_what_a_plugin_prints_in_a_job_is_no_answer_and_holds_no_secret(pods: Po
     planted.absent_in(job.stdout, job.stderr, job.word)
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_with_its_secret_tells_it_nowhere(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, planted: Planted
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_task_that_fails_with_its_secret_tells_it_nowhere(
     planted.absent_in(*whole_kafka(pods))
 
 
+@pytest.mark.slow
 def test_what_a_plugin_prints_in_a_worker_of_spark_holds_no_secret(pods: Pods, planted: Planted) -> None:
     lab, topic = pods.lab, pods.lab.topic("t", 2)
     given = {

@@ -16,6 +16,8 @@ from ..pods import Pods, pods, shown
 from ..running import Processes, new_name
 from ..secured import SecuredKafka, secured_kafka
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["pods"]
 
 FILE: dict[str, Any] = {"class": "FileStreamSource", "config": {"file": "/tmp/none", "topic": "t"}}

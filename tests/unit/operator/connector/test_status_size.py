@@ -63,6 +63,7 @@ def test_a_text_is_cut_between_letters() -> None:
     assert cut("ä" * 11, 20) == "ä" * 8 + " ..."
 
 
+@pytest.mark.slow
 def test_a_connector_with_many_failed_tasks_and_warnings_has_a_bounded_status_that_settles() -> None:
     world = World(spec={"tasksMax": 60})
     world.settle()
