@@ -38,6 +38,7 @@ def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Pat
     assert len({e["process"] for e in lab.journal.of("wrote")}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transactional", [False, True])
 def test_a_backlog_of_one_partition_is_staged_in_parts_and_is_in_the_file_once_and_in_order(
     lab: Lab, tmp_path: Path, transactional: bool
@@ -94,6 +95,7 @@ def fill(lab: Lab, topic: str, partition: int, count: int, *, transactional: boo
     return shown
 
 
+@pytest.mark.slow
 def test_values_with_a_schema_become_parquet_and_those_without_are_refused(lab: Lab, tmp_path: Path) -> None:
     topic, out, name = lab.topic(), tmp_path / "out", new_name("parquet")
     schema = {"type": "struct", "fields": [{"field": "id", "type": "int32"}, {"field": "text", "type": "string"}]}
@@ -114,6 +116,7 @@ def test_values_with_a_schema_become_parquet_and_those_without_are_refused(lab: 
     assert lab.committed(name, topic) == 11
 
 
+@pytest.mark.slow
 def test_a_jvm_that_dies_under_a_frame_is_lost_and_no_fault_of_the_plugin(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "a")
@@ -123,6 +126,7 @@ def test_a_jvm_that_dies_under_a_frame_is_lost_and_no_fault_of_the_plugin(lab: L
     assert task.failure == "Spark's JVM is gone"
 
 
+@pytest.mark.slow
 def test_records_that_trickle_are_gathered_into_few_files(lab: Lab, tmp_path: Path) -> None:
     topic, out, name = lab.topic(), tmp_path / "out", new_name("gathered")
     config = {**STRING, "topics": topic, "path": str(out), "batch.max.ms": "3000"}
@@ -136,6 +140,7 @@ def test_records_that_trickle_are_gathered_into_few_files(lab: Lab, tmp_path: Pa
     assert len(files) <= 6  # one frame may be two files, for two cores; one record each would be thirty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "most"), [({"batch.max.records": "1000"}, 1000), ({"batch.max.bytes": "300000"}, 310),
                         ({"consumer.override.max.poll.records": "700"}, 700)]
