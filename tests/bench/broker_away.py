@@ -48,6 +48,7 @@ def run_broker_away(made: Callable[[str], Side], kind: Kind, folder: Path, secon
             measured.await_until("moving", has_moved)
             measured.await_up()
             time.sleep(SETTLE)
+            topic.close()
             kafka.kill()
             time.sleep(_CALM)
             before, memory, begun = measured.tree.cpu(look=True), sum(measured.tree.memory()), time.monotonic()

@@ -43,9 +43,13 @@ class Topic:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ends.close()
+        self.close()
         if kind is None:
             self._admin.delete_topics([self.name])[self.name].result(_SECONDS)
+
+    def close(self) -> None:
+        """Let go of the broker; the topic stays."""
+        self._ends.close()
 
     def end(self) -> int:
         """The offset up to which committed records can be read now; markers of transactions have offsets, too."""
