@@ -319,8 +319,9 @@ class Processes:
         return self._started[-1]
 
     def end(self) -> None:
-        """Kill whatever is left."""
+        """Kill whatever is left. What each said last is printed, which pytest shows of a failed test alone."""
         for one in self._started:
+            print(one.last_words())
             one.kill_all()
 
 

@@ -169,6 +169,7 @@ def test_resetting_a_source_forgets_every_form_of_every_offset_and_may_be_repeat
     task.process.stop()
 
 
+@pytest.mark.slow
 def test_resetting_a_source_forgets_the_offsets_in_a_topic_of_its_own_too(pods: Pods) -> None:
     own = pods.lab.topic("own", cleanup_policy="compact")
     resource = source(pods, pods.lab.topic(), config={"offsets.storage.topic": own})
@@ -224,6 +225,7 @@ def live_offsets(pods: Pods, name: str, topic: str) -> dict[int, bytes]:
     return {partition: value for partition, value in last.items() if value is not None}
 
 
+@pytest.mark.slow
 def test_resetting_a_sink_deletes_its_group_and_may_be_repeated(pods: Pods) -> None:
     topic, group = pods.lab.topic(), new_name("group")
     pods.lab.produce(topic, "a", "b")
@@ -247,6 +249,7 @@ def test_a_group_that_somebody_is_a_member_of_is_not_deleted(pods: Pods) -> None
     assert "it has members" in answer.message
 
 
+@pytest.mark.slow
 def test_a_connector_whose_plugin_is_gone_is_reset_by_name(pods: Pods) -> None:
     topic = pods.lab.topic()
     pods.lab.produce(topic, "a")

@@ -257,6 +257,7 @@ def test_the_wait_for_topics_is_over_before_their_first_batch_is_written(lab: La
             assert out.readline() == f"{other} 0 0\n"
 
 
+@pytest.mark.slow
 def test_dead_letters_that_kafka_does_not_take_are_counted_and_the_batch_waits_for_them(
     lab: Lab, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ def lines(folder: Path, topic: str, partition: int) -> list[int]:
     return [int(x) for x in file.read_text().split()] if file.exists() else []
 
 
+@pytest.mark.slow
 def test_a_writer_that_stores_offsets_is_asked_for_them_after_a_batch_that_failed_in_a_part(
     lab: Lab, folder: Path
 ) -> None:

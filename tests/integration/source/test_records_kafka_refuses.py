@@ -126,6 +126,7 @@ def test_a_record_too_large_for_the_producer_names_the_property_of_the_producer(
     assert "a record of 2000074 bytes is larger than the producer sends (max.request.size)" in failed(task)
 
 
+@pytest.mark.slow
 @MODES
 def test_a_raised_limit_is_seen_while_the_task_runs(lab: Lab, tmp_path: Path, guarantee: str) -> None:
     topic, file = lab.topic(max_message_bytes="1000"), tmp_path / "in.txt"
