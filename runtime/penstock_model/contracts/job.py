@@ -15,7 +15,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 
-__all__ = ["Action", "JobAnswer", "JobProblem", "JobRequest", "Outcome", "PlanAnswer"]
+__all__ = ["Action", "JobAnswer", "JobProblem", "JobRequest", "OffsetsVerb", "OffsetsWork", "Outcome", "PlanAnswer"]
 
 
 class _Part(BaseModel):
@@ -27,13 +27,39 @@ class Action(StrEnum):
 
     PLAN: validate the connector and split it into tasks; with `JobRequest.prepare`, do PREPARE after it.
     PREPARE: create the internal topics, fence every task of earlier plans, and return the standing of the new plan.
-    RESET_OFFSETS: remove the offsets of a connector (of a source: records of the offsets topic; of a sink: the consumer
-        group's).
+    RESET_OFFSETS: remove the offsets of a Connector that is deleted (of a source: records of the offsets topic; of a sink:
+        the consumer group's). Where the configuration is wrong they are found by name.
+    OFFSETS: what `JobRequest.offsets` says, for a Connector that stays. Nothing is done by name: the plugin is asked.
     """
 
     PLAN = "Plan"
     PREPARE = "Prepare"
     RESET_OFFSETS = "ResetOffsets"
+    OFFSETS = "Offsets"
+
+
+class OffsetsVerb(StrEnum):
+    """What is done with the offsets. A runtime that does not know a verb refuses the request.
+
+    RESET: forget all of them.
+    """
+
+    RESET = "Reset"
+
+
+class OffsetsWork(_Part):
+    """What an action on offsets does (KIP-875).
+
+    Attributes:
+        verb: what is done.
+        generation: the greatest plan generation that may be recorded in the status topic. A greater one means that the
+            connector was started after this was asked for: then nothing is done. None: any may be.
+        entries: of a verb that sets positions: KIP-875's list of partitions and offsets. Empty for RESET.
+    """
+
+    verb: OffsetsVerb
+    generation: int | None = None
+    entries: tuple[dict[str, Any], ...] = Field(default=(), exclude_if=lambda v: not v)
 
 
 class JobRequest(_Part):
@@ -51,6 +77,7 @@ class JobRequest(_Part):
         status: what the operator has read of the status topic. None: the pod reads all of it.
         owner: an id of the Connector that is unique among all that use this Kafka, for `Standing.owner`. A job pod of an
             earlier release ignores it.
+        offsets: OFFSETS only: what is done with them.
     """
 
     api_version: Literal["penstock.dev/job/v1"] = "penstock.dev/job/v1"
@@ -63,6 +90,7 @@ class JobRequest(_Part):
     task: TaskSpec | None = None
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
     owner: str = Field(default="", exclude_if=lambda v: not v)
+    offsets: OffsetsWork | None = Field(default=None, exclude_if=lambda v: v is None)
 
     def to_json(self) -> str:
         """The text of the request file."""
@@ -90,7 +118,8 @@ class Outcome(StrEnum):
     DONE: the work is done.
     INVALID: the configuration is wrong. A retry does not help until it, or a secret that it names, changes.
     UNAVAILABLE: Kafka, or another prerequisite, cannot be reached or refuses. Retry later.
-    SUPERSEDED: another installation runs a connector of this name at this moment.
+    SUPERSEDED: the connector was started elsewhere, or since this was asked for; nothing was done.
+    REFUSED: the offsets stay as they are: the plugin does not agree, or the consumer group has members.
     FAILED: anything else, such as a fault of a plugin or of Penstock.
     """
 
@@ -98,6 +127,7 @@ class Outcome(StrEnum):
     INVALID = "Invalid"
     UNAVAILABLE = "Unavailable"
     SUPERSEDED = "Superseded"
+    REFUSED = "Refused"
     FAILED = "Failed"
 
 
@@ -142,7 +172,7 @@ class JobAnswer(_Part):
     Attributes:
         id: of the request.
         outcome: of the job.
-        message: a sentence without secrets, for every outcome but DONE and INVALID.
+        message: a sentence without secrets, for every outcome but INVALID, and DONE of PLAN and PREPARE.
         problems: INVALID: all problems of the configuration.
         warnings: for the author of the connector.
         plan: of a PLAN that is DONE.

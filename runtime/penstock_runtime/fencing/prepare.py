@@ -4,6 +4,7 @@ import logging
 import socket
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +25,7 @@ from penstock_runtime.kafka.status_topic import Incarnation, State, connector_st
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.context import SourceContext
 
-__all__ = ["Place", "announce", "fence", "prepare"]
+__all__ = ["Place", "PlanFence", "announce", "fence", "prepare"]
 
 log = logging.getLogger(__name__)
 _APPEARS: Final = 10.0  # seconds
@@ -111,7 +112,7 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
     place = Place.of(context, owner)
     if context.exactly_once:
-        return fence(place, context.spec.tasks, known=known)
+        return fence(place, context.spec.tasks, known=known).standing
     # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
     return _supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
 
@@ -130,7 +131,40 @@ def _appear(settings: ClientSettings, topic: str) -> None:
             return
 
 
-def fence(place: Place, tasks: int = 0, *, transactional: bool = True, known: StatusSnapshot | None = None) -> Standing:
+@dataclass(frozen=True)
+class PlanFence:
+    """What a plan that has fenced all earlier tasks knows, so that it finds out whether a later one has fenced it.
+
+    Attributes:
+        place: where incarnations are recorded.
+        standing: of the plan.
+        position: up to where the status topic was read; None: it is read from its beginning.
+    """
+
+    place: Place
+    standing: Standing
+    position: TopicPosition | None = None
+
+    def check(self) -> None:
+        """Read what has come to the status topic since.
+
+        Raises:
+            Superseded: the connector was started after this plan.
+            RetriableError, ConnectError: Kafka does not answer, or refuses.
+        """
+        place, own = self.place, self.standing
+        with suppress(NoSuchTopic):
+            news, _ = read_since(place.shared, place.status_topic, self.position)
+            for found in incarnated_tasks(news, place.connector).values():
+                # One of the same generation is of a plan that found no record of this one: there was no task to fence.
+                if found.generation >= own.generation and found.plan != own.plan:
+                    raise Superseded(f"Connector {place.connector} was started since its earlier tasks were fenced")
+
+
+def fence(
+    place: Place, tasks: int = 0, *, transactional: bool = True, known: StatusSnapshot | None = None,
+    newest: int | None = None,
+) -> PlanFence:  # fmt: skip
     """Fence every process of every earlier task of a connector, because partitions may move between tasks.
 
     The new plan's incarnation records are written before anything is fenced, for earlier tasks and for new ones. If a
@@ -142,19 +176,22 @@ def fence(place: Place, tasks: int = 0, *, transactional: bool = True, known: St
         transactional: earlier incarnations may have had ids that no record names, because old records name none. False:
             only named ids are fenced, so that a connector without any needs no right to transactional ids.
         known: as for `prepare`.
+        newest: the greatest generation that may be recorded; None: any may be.
 
     Returns:
-        The standing of the new tasks' plan.
+        What the new plan knows; its standing is that of the new tasks.
 
     Raises:
-        Superseded: another process starts the same connector at this moment, with a greater generation.
+        Superseded: another process starts the same connector at this moment, with a greater generation; or a generation
+            greater than `newest` is recorded, and nothing was fenced.
+        NoSuchTopic: there is no status topic, and so no earlier task.
         RetriableError, ConnectError: Kafka does not answer, or refuses.
     """
-    recorded = _supersede(place, tasks, transactional=transactional, known=known)
+    recorded = _supersede(place, tasks, transactional=transactional, known=known, newest=newest)
     if recorded.ids:
         transactions.fence(place.settings, recorded.ids)
         log.info("Fenced %d transactional ids of earlier incarnations of %s", len(recorded.ids), place.connector)
-    return recorded.standing
+    return PlanFence(place, recorded.standing, recorded.position)
 
 
 @dataclass(frozen=True)
@@ -164,15 +201,18 @@ class _Recorded:
     Attributes:
         standing: of the plan.
         ids: the transactional ids that earlier incarnations may still hold.
+        position: up to where the status topic was read.
     """
 
     standing: Standing
     ids: list[str]
+    position: TopicPosition | None
 
 
 def _supersede(
-    place: Place, tasks: int, *, transactional: bool = False, least: int = 0, known: StatusSnapshot | None = None
-) -> _Recorded:
+    place: Place, tasks: int, *, transactional: bool = False, least: int = 0, known: StatusSnapshot | None = None,
+    newest: int | None = None,
+) -> _Recorded:  # fmt: skip
     """Write a new plan's incarnation records for earlier tasks and for new ones.
 
     Each incarnation of an earlier plan finds them at its next look, and ends. Arguments and errors are those of `fence`;
@@ -184,6 +224,11 @@ def _supersede(
     entries += news
     before = incarnated_tasks(entries, name)
     greatest = max(_generation(entries, name), 0 if known is None else known.generation)
+    if newest is not None and greatest > newest:
+        raise Superseded(
+            f"Connector {name} was started since this was asked for: plan generation {greatest} is recorded, and at most "
+            f"{newest} was expected"
+        )
     standing = Standing.of_owner(max(least, 1 + greatest), place.owner)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     drivers = {  # as earlier incarnations named them, because `group.id` may have changed
@@ -215,7 +260,7 @@ def _supersede(
     ids: list[str] = []
     for task, count in slots.items():
         ids += all_ids(drivers[task], count) if task in before else []
-    return _Recorded(standing, ids)
+    return _Recorded(standing, ids, position)
 
 
 def _generation(entries: Iterable[Entry], connector: str) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
-from penstock_runtime.job.preparing import Unavailable, prepare_plan
-from penstock_runtime.job.resetting import reset
+from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
+from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
 
 __all__ = ["answer_request"]
@@ -31,6 +31,8 @@ def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnsw
         return invalid.model_copy(update={"problems": redacted(e.problems), "warnings": redacted(e.warnings)})
     except Superseded as e:
         return answer_of(Outcome.SUPERSEDED, str(e))
+    except OffsetsRefused as e:
+        return answer_of(Outcome.REFUSED, str(e))
     except Unavailable as e:
         return answer_of(Outcome.UNAVAILABLE, str(e))
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
@@ -55,4 +57,9 @@ def _carry_out(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
             return done.model_copy(update={"standing": prepare_plan(request.task, request.status, request.owner)}), ()
         case Action.RESET_OFFSETS:
             message, warnings = reset(request)
+            return done.model_copy(update={"message": message}), warnings
+        case Action.OFFSETS:
+            if request.offsets is None:
+                raise ConfigError(Problem("offsets", "is missing: Offsets needs a verb"))
+            message, warnings = reset_of_valid(request, request.offsets)
             return done.model_copy(update={"message": message}), warnings

@@ -19,7 +19,7 @@ from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.context import task_context
 
-__all__ = ["ClientErrors", "Unavailable", "prepare_plan", "with_kafka"]
+__all__ = ["ClientErrors", "OffsetsRefused", "Unavailable", "prepare_plan", "with_kafka"]
 
 T = TypeVar("T")
 _REACH_KAFKA: Final = 10.0  # seconds
@@ -31,6 +31,10 @@ _RECENT: Final = 3.0
 
 class Unavailable(ConnectError):
     """Kafka, or something else that the work needs, is away or refuses. The message says which and why."""
+
+
+class OffsetsRefused(ConnectError):
+    """The offsets stay as they are: the plugin does not agree, or somebody else uses them. The message is for the user."""
 
 
 class ClientErrors:
@@ -75,7 +79,7 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: 
     """Wait for Kafka, then do work with it in a thread. The thread is abandoned if the work does not end in time.
 
     Raises:
-        ConfigError, Superseded: raised by the work.
+        ConfigError, Superseded, OffsetsRefused: raised by the work.
         Unavailable: Kafka is away or refuses, or the work did not end in time.
     """
     outcome: Future[T] = Future()
@@ -93,7 +97,7 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: 
                     f"Check that the brokers can be reached under the names that they advertise, and that all of them run."
                 )
         return outcome.result()
-    except (ConfigError, Superseded, Unavailable):
+    except (ConfigError, Superseded, OffsetsRefused, Unavailable):
         raise
     except ConnectError as e:
         raise Unavailable(str(e)) from e

@@ -17,7 +17,7 @@ from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.liveness import LOOP
 
-__all__ = ["TransactionalProducer", "fence"]
+__all__ = ["TransactionalProducer", "fence", "init_transactions"]
 
 _INIT_SECONDS: Final = 30.0
 _SLICE: Final = 1.0
@@ -143,7 +143,7 @@ class TransactionalProducer:
             self._producer = Producer(config)
         self._closed = False
         try:
-            _init(self._producer, self.transactional_id, settings.bootstrap)
+            init_transactions(self._producer, self.transactional_id, settings.bootstrap)
             self._check()
         except BaseException:
             self.close()
@@ -206,7 +206,7 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
         with translating(f"Taking over transactional id {transactional_id} at {settings.bootstrap}"):
             producer = Producer(settings.for_producer(transactional_id=transactional_id, client_id="penstock-fence"))
         try:
-            _init(producer, transactional_id, settings.bootstrap)
+            init_transactions(producer, transactional_id, settings.bootstrap)
         finally:
             close_in_background(producer, within=CLOSE_SECONDS)
 
@@ -215,7 +215,13 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
         list(pool.map(fence_id, ids))
 
 
-def _init(producer: Producer, transactional_id: str, servers: str) -> None:
+def init_transactions(producer: Producer, transactional_id: str, servers: str) -> None:
+    """Take over a transactional id: every other producer that has it is fenced.
+
+    Raises:
+        RetriableError: the brokers did not answer in time, or another producer took it over at the same moment.
+        ConnectError: not authorised, say.
+    """
     try:
         with translating(f"Taking over transactional id {transactional_id} at {servers}"):
             # A search for the coordinator that finds no connection is repeated only after half a second. The first

@@ -63,7 +63,7 @@ class World:
 
     def prepare(self, known: StatusSnapshot | None, tasks: int = 1) -> Standing:
         place = Place(NAME, "penstock", self.settings, self.settings, self.topic)
-        return fence(place, tasks, known=known)
+        return fence(place, tasks, known=known).standing
 
     def life(self, incarnation: int, standing: Standing, known: StatusSnapshot | None) -> TaskFence:
         own = Incarnation(incarnation, 0, f"t{incarnation}", 0, standing.generation, standing.plan)

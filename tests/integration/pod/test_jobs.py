@@ -245,8 +245,8 @@ def test_a_group_that_somebody_is_a_member_of_is_not_deleted(pods: Pods) -> None
     with pods.lab.member(f"connect-shop.{resource['metadata']['name']}", topic) as member:
         member.commit(1)
         answer = pods.answer(Action.RESET_OFFSETS, resource)
-    assert answer.outcome is Outcome.UNAVAILABLE
-    assert "it has members" in answer.message
+    assert answer.outcome is Outcome.REFUSED
+    assert "has members, somebody-else at" in answer.message
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_a_plugin_that_refuses_keeps_its_offsets(pods: Pods) -> None:
     pods.lab.journal.count("commit", 2)
     task.process.stop()
     answer = pods.answer(Action.RESET_OFFSETS, resource)
-    assert (answer.outcome, answer.message) == (Outcome.FAILED, "offsets are kept elsewhere: {'p': 'a0'}=None")
+    assert (answer.outcome, answer.message) == (Outcome.REFUSED, "offsets are kept elsewhere: {'p': 'a0'}=None")
     assert pods.lab.offset_records(task.spec.connector)[-1].value is not None
 
 

@@ -99,7 +99,7 @@ def test_a_plugin_that_tells_its_secret_when_it_is_asked_is_quoted_without(
 
 def test_a_plugin_that_refuses_a_reset_is_quoted_without_its_secret(pods: Pods, planted: Planted) -> None:
     answer = asked(pods, planted, Action.RESET_OFFSETS, telling(pods, "alter_offsets"))
-    assert answer.outcome is Outcome.FAILED
+    assert answer.outcome is Outcome.REFUSED
     assert "${secret:db:password}" in answer.message
 
 

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
-from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome, PlanAnswer
+from penstock_model.contracts.job import (
+    Action,
+    JobAnswer,
+    JobProblem,
+    JobRequest,
+    OffsetsVerb,
+    OffsetsWork,
+    Outcome,
+    PlanAnswer,
+)
 from penstock_model.contracts.job_answer import RequestTexts, answer_line, config_reference, read_answer
 from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
@@ -47,6 +56,14 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         JobRequest(
             action=Action.PREPARE, id="r-1", connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
             worker={"bootstrap.servers": "kafka:9092"}, secrets_dir="/etc/penstock/secrets", prepare=True, task=TASK,
+        ),
+        JobRequest.from_json,
+    ),
+    "job-v1-offsets": (
+        JobRequest(
+            action=Action.OFFSETS, id="r-2", connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
+            worker={"bootstrap.servers": "kafka:9092"}, owner="9c1e",
+            offsets=OffsetsWork(verb=OffsetsVerb.RESET, generation=7),
         ),
         JobRequest.from_json,
     ),
@@ -106,6 +123,13 @@ def test_what_is_of_another_version_is_refused_by_name(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(json.dumps({**json.loads(written.to_json()), "apiVersion": "penstock.dev/other/v9"}))
     assert [p.property for p in caught.value.problems] == ["apiVersion"]
+
+
+def test_what_is_to_be_done_with_offsets_is_refused_where_it_is_not_known() -> None:
+    golden = json.loads((GOLDEN / "job-v1-offsets.json").read_text())
+    with pytest.raises(ConfigError) as caught:
+        JobRequest.from_json(json.dumps({**golden, "offsets": {"verb": "Copy"}}))
+    assert [p.property for p in caught.value.problems] == ["offsets.verb"]
 
 
 @pytest.mark.parametrize("name", ["report-v1", "control-v1", "claim-v1", "lastword-v1"])

@@ -1,0 +1,66 @@
+"""Asks the connector plugin whether it agrees to new offsets (`alter_offsets`, KIP-875), within a time limit of its own.
+
+Each way in which a plugin can answer has a message of its own. Those of Kafka Connect are used where it has one.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.job.preparing import OffsetsRefused
+
+__all__ = ["AlterOffsets", "ask_plugin"]
+
+AlterOffsets = Callable[[], bool]
+"""A call of the plugin's `alter_offsets` with all of its arguments."""
+_SECONDS: Final = 30.0
+"""How long a plugin may take, as for its `validate`; with the work in Kafka before and after that it fits into the deadline
+of a job pod."""
+
+
+def ask_plugin(alter_offsets: AlterOffsets, connector: str, *, seconds: float = _SECONDS) -> bool:
+    """Whether the plugin handles the change itself: False if it may keep offsets elsewhere.
+
+    It is called in a thread, which is abandoned after the time limit.
+
+    Raises:
+        OffsetsRefused: the plugin raised, did not answer in time, or answered neither True nor False.
+    """
+    answer: Future[tuple[object, BaseException | None]] = Future()
+
+    def call() -> None:
+        try:
+            answer.set_result((alter_offsets(), None))
+        except BaseException as e:  # noqa: BLE001 (a plugin may raise anything, KeyboardInterrupt and SystemExit too)
+            answer.set_result((None, e))
+
+    threading.Thread(target=call, name="alter-offsets", daemon=True).start()
+    try:
+        result, error = answer.result(seconds)
+    except TimeoutError as e:
+        raise OffsetsRefused(
+            f"The connector's alter_offsets has not answered within {seconds:.0f} s; nothing was written to Kafka. If the "
+            f"plugin moves a position in an outside system, look there before the next try."
+        ) from e
+    if error is not None:
+        raise OffsetsRefused(_refusal(error, connector)) from error
+    if not isinstance(result, bool):
+        raise OffsetsRefused(
+            f"The connector's alter_offsets returned {type(result).__name__} instead of True or False; nothing was written"
+        )
+    return result
+
+
+def _refusal(error: BaseException, connector: str) -> str:
+    """The message for the user about an error of the plugin."""
+    if isinstance(error, NotImplementedError):
+        text = (
+            f"Failed to modify offsets for connector {connector} because it doesn't support external modification of "
+            "offsets"
+        )
+        return f"{text}: {error}" if str(error) else text
+    if isinstance(error, ConnectError):
+        return str(error).strip() or "The connector refuses these offsets, and gives no reason"
+    return f"The connector's alter_offsets failed, and nothing was written: {type(error).__name__}: {error}"
