@@ -118,8 +118,8 @@ class Reason(StrEnum):
     STOPPING = "Stopping", Use.UNDER_WAY | Use.EVENT, "tasks are ending", _WAIT, _NORMAL
     WAITING = (
         "Waiting", Use.UNDER_WAY,
-        "something comes first: pods or records of an earlier Connector of this name go, or it is looked up whether the "
-        "Connect name is free", _WAIT, _NORMAL,
+        "something comes first: pods or records of an earlier Connector of this name go, a pod that changes the offsets "
+        "ends, or it is looked up whether the Connect name is free", _WAIT, _NORMAL,
     )  # fmt: skip
     CHANGING = "Changing", Use.UNDER_WAY | Use.TASK, "the task has not reported the state that is asked for yet", _WAIT
     SPEC_CHANGED = (
@@ -217,7 +217,7 @@ class Reason(StrEnum):
         "mend it; it is tried again after 2, 4 ... 60 s, then every 5 minutes, and at once with another spec, Secret or "
         "worker configuration",
     )  # fmt: skip
-    RESET_FAILED = "ResetFailed", Use.UNDER_WAY, "Kafka refuses to reset the offsets; it is tried again"
+    RESET_FAILED = "ResetFailed", Use.UNDER_WAY, "Kafka or the plugin refuses to reset the offsets; it is tried again"
     OFFSETS_KEPT = "OffsetsKept", Use.UNDER_WAY | Use.EVENT, "the deleted Connector's offsets stay in Kafka"
 
     # The operator
@@ -310,8 +310,17 @@ class Reason(StrEnum):
     TASK_LOST = "TaskLost", Use.EVENT, "a task lost its pod; the message says when it starts again"
     TASK_UNAVAILABLE = "TaskUnavailable", Use.EVENT, "a task ended, since Kafka or another service cannot be reached"
     RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation asked for a restart that cannot be done"
+    OFFSETS_ACTION_SUCCEEDED = (
+        "OffsetsActionSucceeded", Use.EVENT, "an action on offsets that an annotation asked for is done", "", _NORMAL
+    )  # fmt: skip
     OFFSETS_ACTION_REFUSED = (
-        "OffsetsActionRefused", Use.EVENT, "an annotation asked for an action on offsets that this release does not have"
+        "OffsetsActionRefused", Use.EVENT,
+        "an action on offsets that an annotation asked for is refused: nothing was done, and its token is used up",
+    )  # fmt: skip
+    OFFSETS_ACTION_FAILED = (
+        "OffsetsActionFailed", Use.EVENT,
+        "an action on offsets that an annotation asked for failed, or its outcome is unknown; it is not tried again",
+        "look at the offsets, then ask with a new token",
     )  # fmt: skip
 
 

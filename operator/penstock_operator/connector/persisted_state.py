@@ -12,7 +12,7 @@ from penstock_operator.connector.status_fields import in_status, read, without_e
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
 
-__all__ = ["EXPECTED_RESTARTS", "HandledRequest", "JobMemory", "Memory", "TaskMemory", "last_restart"]
+__all__ = ["EXPECTED_RESTARTS", "HandledRequest", "JobMemory", "Memory", "OffsetsAction", "TaskMemory", "last_restart"]
 
 EXPECTED_RESTARTS: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
 """Reasons for which the operator itself ends a pod; such an end is no loss."""
@@ -106,13 +106,42 @@ class JobMemory:
 
 @dataclass(frozen=True, slots=True)
 class HandledRequest:
-    """An action that an annotation asked for, once per token."""
+    """A restart that an annotation asked for, once per token."""
 
     action: str
     token: str
     result: str = ""
     message: str = ""
     at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsAction:
+    """An action on offsets or topics that an annotation asked for, once per token.
+
+    Attributes:
+        action: `reset`, `list`, `alter` or `reset-topics`.
+        token: the value of the annotation.
+        result: Pending, Succeeded, Refused or Failed. All but Pending are final.
+        message: in a sentence.
+        at: when it had this result, seconds since 1970.
+        began: since when its pod may exist; None: it does not.
+        generation: with `began`: the greatest plan generation that may be recorded in Kafka when the pod works.
+        pod_uid: of its pod, once that was seen.
+    """
+
+    action: str
+    token: str
+    result: str = ""
+    message: str = ""
+    at: float = 0.0
+    began: float | None = None
+    generation: int = 0
+    pod_uid: str = ""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.result == "Pending"
 
 
 def last_restart(handled: Sequence[HandledRequest]) -> HandledRequest | None:
@@ -148,7 +177,7 @@ class Memory:
     refusal: tuple[str, ...] = ()
     job: JobMemory = JobMemory()
     handled: tuple[HandledRequest, ...] = ()
-    offsets: tuple[HandledRequest, ...] = ()
+    offsets: tuple[OffsetsAction, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
     own: str = ""
@@ -187,7 +216,7 @@ class Memory:
             tasks={t["id"]: read(TaskMemory, t) for t in status.get("tasks") or ()},
             job=read(JobMemory, status.get("job") or {}),
             handled=tuple(read(HandledRequest, a) for a in status.get("restartActions") or ()),
-            offsets=tuple(read(HandledRequest, a) for a in status.get("offsetsActions") or ()),
+            offsets=tuple(read(OffsetsAction, a) for a in status.get("offsetsActions") or ()),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
             rollout=read(RolloutRestart, status["rollout"]) if status.get("rollout") else None,

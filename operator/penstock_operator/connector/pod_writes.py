@@ -103,4 +103,5 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         action=creation.action, id=creation.key, connector=manifests.document(), worker=dict(context.settings.worker),
         secrets_dir=SECRETS_DIR if manifests.shape.secrets or manifests.shape_of(creation.plan).secrets else None,
         prepare=creation.prepare, task=task, status=context.status.snapshot(manifests.connector.connect_name), owner=owner,
+        offsets=creation.offsets,
     )  # fmt: skip

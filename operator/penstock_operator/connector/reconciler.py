@@ -165,7 +165,7 @@ class Reconciler:
         """Of the Connector for the metrics, and of its pods, since one that is gone leaves room in a quota."""
         reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))
-        pods = (*observed.task_pods, *observed.job_pods)
+        pods = (*observed.task_pods, *observed.job_pods, *observed.offsets_pods)
         before, cached.pod_count = cached.pod_count, sum(p.phase is not Phase.ENDED for p in pods) + applied.created
         if cached.pod_count < before:
             self._try_refused_by_quota(key, context)

@@ -42,7 +42,7 @@ async def leave(document: Mapping[str, Any], observed: Observation, context: Con
     """
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)
-    for pod in (*observed.task_pods, *observed.job_pods):
+    for pod in (*observed.task_pods, *observed.job_pods, *observed.offsets_pods):
         if pod.leaving is None:
             await delete_pod(key, pod, context)
     for plan in observed.plans:

@@ -99,9 +99,16 @@ class OffsetsAction(StatusPart):
 
     token: str = Field(description="The annotation's value; the same value never acts twice.")
     action: str = Field(description="What was asked for: list, alter, reset or reset-topics.")
-    result: str = Field(description="The result, in one word: Succeeded, Failed or Refused.")
+    result: str = Field(
+        description="The result, in one word: Pending, Succeeded, Refused (nothing was done) or Failed."
+    )
     message: str | None = Field(None, description="In a sentence.")
-    at: Time | None = Field(None, description="When.")
+    at: Time | None = Field(None, description="When it had this result.")
+    began: Time | None = Field(None, description="Since when its pod may exist. For the operator itself.")
+    generation: int | None = Field(
+        None, ge=0, description="The greatest plan generation that its pod may find in Kafka. For the operator itself."
+    )
+    pod_uid: str | None = Field(None, description="The uid of its pod. For the operator itself.")
 
 
 class RestartAction(StatusPart):

@@ -16,8 +16,8 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.refused_fields import UNSUPPORTED, refused_fields
+from penstock_operator.connector.decide import offsets_requests
 from penstock_operator.connector.decide.template_policy import refusals
-from penstock_operator.connector.decide.unsupported_actions import ACTIONS
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
@@ -146,7 +146,7 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
     assert pod({name: value}) != pod({})
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", offsets_requests.UNSUPPORTED)
 def test_an_action_that_is_not_done_yet_is_refused_once_and_its_token_is_used_up(action: str) -> None:
     world = World(annotations={f"penstock.dev/{action}": "first"})
     world.settle()

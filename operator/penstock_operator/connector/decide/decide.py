@@ -11,18 +11,18 @@ from typing import Final
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.adoption import adopt_and_run, rollout_progress
 from penstock_operator.connector.decide.config_check import known_config
-from penstock_operator.connector.decide.decision import Decision, StepOutcome, soonest, waiting
+from penstock_operator.connector.decide.decision import Decision, StepOutcome, pod_names, soonest, waiting
 from penstock_operator.connector.decide.earlier_release import taken_over
 from penstock_operator.connector.decide.held_template import (
     hashes_of_present_pods,
     is_template_refused,
     without_new_pods,
 )
+from penstock_operator.connector.decide.offsets_step import OffsetsStep, offsets_step
 from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
-from penstock_operator.connector.decide.unsupported_actions import refused_actions
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.plans import PodHashOf
@@ -45,29 +45,29 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
     """
     outcomes = _outcomes(observed, pod_hash)
     last, latest = outcomes[-1], outcomes[::-1]
-    memory, finalizer, is_deleted = last.memory, last.finalizer, observed.deleting is not None
+    offsets, finalizer, is_deleted = OffsetsStep(last.memory), last.finalizer, observed.deleting is not None
     if not is_deleted:
-        memory = replace(memory, offsets=refused_actions(observed.connector.metadata.annotations, memory, observed.now))
+        offsets = offsets_step(observed, last.memory)
         # The finalizer stays as long as deletion is to reset offsets that are this Connector's.
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
         finalizer = None if wanted == observed.finalizer else wanted
     return Decision(
         save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
-        memory=memory,
+        memory=offsets.memory,
         verdict=last.verdict,
         config=last.config,
         state=last.state,
         plan=last.plan,
         pending=last.pending,
         finalizer=finalizer,
-        delete=tuple(dict.fromkeys(p for o in outcomes for p in o.delete)),
-        create=tuple(w for o in outcomes for w in o.create),
+        delete=tuple(dict.fromkeys((*(p for o in outcomes for p in o.delete), *offsets.delete))),
+        create=(*(w for o in outcomes for w in o.create), *offsets.create),
         drop=tuple(h for o in outcomes for h in o.drop),
         claim=observed.name_refusal is None and not is_deleted,
         tell=next((o.tell for o in latest if o.tell is not None), None),
         forget=any(o.forget for o in outcomes),
-        requeue_after=soonest(*(o.requeue_after for o in outcomes)),
-        queued=any(o.queued for o in outcomes),
+        requeue_after=soonest(offsets.requeue_after, *(o.requeue_after for o in outcomes)),
+        queued=offsets.queued or any(o.queued for o in outcomes),
         rollout=last.rollout,
     )
 
@@ -85,6 +85,9 @@ def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcom
         verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
         config = known_config(observed)
         return [StepOutcome(memory=observed.memory, verdict=verdict, config=config, state="Stopping")]
+    if busy := observed.pods_at_offsets:
+        message = f"the tasks start after the end of {pod_names(busy)}, which changes the offsets"
+        return [waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)]
     if observed.foreign_pods:
         pods = ", ".join(sorted(observed.foreign_pods))
         message = f"pods of an earlier Connector of this name are still there: {pods}"

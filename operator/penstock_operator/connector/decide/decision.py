@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock_model.contracts.job import Action
+from penstock_model.contracts.job import Action, OffsetsWork
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.decide.config_check import known_config
@@ -29,6 +29,7 @@ class CreateJob:
         prepare: PLAN: prepare as well.
         plan: whose image it has; PREPARE: whose first task it prepares for. None: what is asked for now.
         plain: without anything of the Connector's template.
+        offsets: OFFSETS: what is done with them.
     """
 
     name: str
@@ -37,6 +38,7 @@ class CreateJob:
     prepare: bool = False
     plan: Plan | None = None
     plain: bool = False
+    offsets: OffsetsWork | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _REFUSED_LONGEST: Final = 300.0
 _SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
 _POD_NAMES: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
+"""Pods of actions on offsets are none of these: `offsets_step`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +220,14 @@ def _is_answered(action: Action, answer: JobAnswer) -> bool:
             return True
         case Action.PREPARE:
             return answer.standing is not None
-        case Action.RESET_OFFSETS:
+        case Action.RESET_OFFSETS | Action.OFFSETS:
             return answer.outcome is Outcome.DONE
 
 
 _REASONS: Final[Mapping[Outcome, str]] = {
     Outcome.UNAVAILABLE: Reason.UNAVAILABLE,
     Outcome.SUPERSEDED: Reason.SUPERSEDED,
+    Outcome.REFUSED: Reason.RESET_FAILED,
 }
 _REFUSALS: Final[Mapping[Action, tuple[str, str]]] = {
     Action.PLAN: (Reason.JOB_FAILED, "the job pod planned nothing"),

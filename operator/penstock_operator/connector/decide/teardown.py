@@ -87,6 +87,7 @@ def _left_of_ended(staying: Sequence[TaskPod], now: float) -> list[float]:
 def deleting(observed: Observation) -> StepOutcome:
     """The Connector is being deleted: its tasks end, its offsets are reset where that is asked, then its finalizer goes."""
     ending = without_tasks(observed, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods end"), "Stopping")
+    ending = replace(ending, delete=(*ending.delete, *(p for p in observed.offsets_pods if p.leaving is None)))
     if not observed.finalizer or observed.deleting is None:
         return ending
     if (kept := _offsets_kept(observed)) is not None:
@@ -102,9 +103,11 @@ def deleting(observed: Observation) -> StepOutcome:
     if left <= 0:
         text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod had a turn'}"
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
-    if staying:
-        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for the end of {pod_names(staying)}")
-        requeue_after = soonest(left, RELEASED_AFTER, *_left_of_ended(staying, observed.now))
+    busy = observed.pods_at_offsets
+    if staying or busy:
+        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for the end of {pod_names([*staying, *busy])}")
+        ends = [p.leaves_by + observed.node_timeout - observed.now for p in busy if p.leaves_by is not None]
+        requeue_after = soonest(left, RELEASED_AFTER, *ends, *_left_of_ended(staying, observed.now))
         return replace(ending, verdict=verdict, requeue_after=requeue_after)
     return _reset_offsets(observed, job, ending, observed.deleting, left)
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.job import Action
 from penstock_model.contracts.job_answer import RequestTexts, read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector import plan_hashes
 from penstock_operator.connector.decide import name_ownership
+from penstock_operator.connector.decide.offsets_requests import offsets_requests
 from penstock_operator.connector.decide.refused_pods import present
 from penstock_operator.connector.observe import secrets
 from penstock_operator.connector.observe.connector_cache import CachedConnector
@@ -117,7 +119,8 @@ async def observe(
         namespace_ends=cached.namespace_ends,
         plans=await plans_of(context, key, stored_maps, cache),
         task_pods=tuple(p for p in mine if isinstance(p, TaskPod)),
-        job_pods=jobs,
+        job_pods=tuple(p for p in jobs if p.action != Action.OFFSETS),
+        offsets_pods=tuple(p for p in jobs if p.action == Action.OFFSETS),
         foreign_pods=tuple(p.name for p in pods if p.owner != own.uid),
         answers=answers,
         reports={n: r for n, r in reports.items() if r.connector_uid == own.uid},
@@ -130,6 +133,7 @@ async def observe(
         has_claimed=claim is not None and claim.connector_uid == own.uid,
         owner=name_ownership.owner_mark(key, own.uid or "", settings.release),
         recorded=status.standing(name) if were_superseded else None,
+        generation=_generation(context, name, memory) if offsets_requests(own.annotations) else 0,
         run_by=cached.run_by,
         kafka_trouble=trouble,
         status_unread=bool(unseen),
@@ -190,6 +194,13 @@ async def _secrets(
         name: await context.run(context.kube.get, SECRET, key.namespace, name)
         for name in sorted({r.name for r in references})
     }
+
+
+def _generation(context: Context, name: str, memory: Memory) -> int:
+    """The greatest plan generation that is known under a Connect name."""
+    standings = [memory.standing, context.status.standing(name)]
+    standings += (r.standing for r in context.status.reports(name).values())
+    return max((s.generation for s in standings if s is not None), default=0)
 
 
 def _topics(topics: Iterable[KafkaTopic]) -> tuple[ActiveTopic, ...]:

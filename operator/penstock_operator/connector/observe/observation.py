@@ -49,7 +49,9 @@ class Observation:
         rollout: how Connectors are restarted for a change of the release.
         permission: whether this one may be.
         plans: the stored ones, the oldest first.
-        task_pods, job_pods: of this Connector's uid.
+        task_pods: of this Connector's uid.
+        job_pods: likewise, of those that plan, prepare, or reset offsets for its deletion.
+        offsets_pods: likewise, of actions on offsets that annotations asked for.
         foreign_pods: names of pods of a deleted Connector that had the same name.
         answers: of job pods that ended, by pod name; None: none could be read.
         reports: of its tasks, by number; of this uid only.
@@ -62,6 +64,8 @@ class Observation:
         has_claimed: its claim of the name stands in Kafka.
         owner: its mark in the records of its preparations (`name_ownership.owner_mark`).
         recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
+        generation: the greatest plan generation in the records in Kafka, looked up where an annotation asks for an action
+            on offsets.
         run_by: another operator, whose pods and plans exist; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
         status_unread: the status topic is not read at this moment, for whatever reason and however short a time.
@@ -90,6 +94,7 @@ class Observation:
     plans: Sequence[Plan] = ()
     task_pods: Sequence[TaskPod] = ()
     job_pods: Sequence[JobPod] = ()
+    offsets_pods: Sequence[JobPod] = ()
     foreign_pods: Sequence[str] = ()
     answers: Mapping[str, JobAnswer | None] = field(default_factory=dict)
     reports: Mapping[int, Report] = field(default_factory=dict)
@@ -102,6 +107,7 @@ class Observation:
     has_claimed: bool = False
     owner: str = ""
     recorded: Standing | None = None
+    generation: int = 0
     run_by: str = ""
     kafka_trouble: str | None = None
     status_unread: bool = False
@@ -139,9 +145,15 @@ class Observation:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether a user waits for its job pods: it is new, changed or deleted, or its tasks wait for them."""
+        """Whether a user waits for its job pods: it is new, changed or deleted, or its tasks or offsets wait for them."""
         last = self.plan(self.memory.plan)
-        return self.deleting is not None or self.is_own_change or last is None or not self.is_prepared(last)
+        is_asked = any(a.is_pending for a in self.memory.offsets)
+        return is_asked or self.deleting is not None or self.is_own_change or last is None or not self.is_prepared(last)
+
+    @property
+    def pods_at_offsets(self) -> tuple[JobPod, ...]:
+        """Pods that may be changing the offsets at this moment: no task starts meanwhile."""
+        return tuple(p for p in self.offsets_pods if p.lives(self.now, self.node_timeout))
 
     def plan(self, plan_hash: str) -> Plan | None:
         """The stored plan with this hash."""

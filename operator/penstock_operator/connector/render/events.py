@@ -12,6 +12,11 @@ from penstock_operator.reasons import ConditionType, EventType, Reason, event_ty
 __all__ = ["ConnectorEvent", "events_between"]
 
 _MESSAGE_LENGTH: Final = 1_000
+_OFFSETS_REASONS: Final = {
+    "Succeeded": Reason.OFFSETS_ACTION_SUCCEEDED,
+    "Refused": Reason.OFFSETS_ACTION_REFUSED,
+    "Failed": Reason.OFFSETS_ACTION_FAILED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,10 @@ def events_between(before: Memory, decision: Decision) -> Iterator[ConnectorEven
         if request not in before.handled:
             reason = Reason.RESTART_REQUESTED if request.result == "Succeeded" else Reason.RESTART_REFUSED
             yield _event(reason.event, reason, f"{request.action} ({request.token}): {request.message}", "Restart")
-    for request in after.offsets:
-        if request not in before.offsets and request.result == "Refused":
-            reason = Reason.OFFSETS_ACTION_REFUSED
-            yield _event(reason.event, reason, f"{request.action} ({request.token}): {request.message}", "Offsets")
+    for action in after.offsets:
+        if action not in before.offsets and not action.is_pending:
+            reason = _OFFSETS_REASONS[action.result]
+            yield _event(reason.event, reason, f"{action.action} ({action.token}): {action.message}", "Offsets")
     if decision.finalizer is False and verdict.reason == Reason.OFFSETS_KEPT:
         yield _event(Reason.OFFSETS_KEPT.event, Reason.OFFSETS_KEPT, verdict.message, "Delete")
 

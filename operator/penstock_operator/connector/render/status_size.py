@@ -16,6 +16,8 @@ _LEAST_BYTES: Final = 120
 _MOST_OF_TASK: Final = {"message": 2_000, "trace": 8_000}
 _PROBLEMS: Final = 16 << 10
 _ACTION_MESSAGE: Final = 500
+_OFFSETS_MESSAGE: Final = 1_000
+"""It may list every problem of a configuration."""
 _MESSAGES: Final = 16 << 10
 _TOPICS: Final = 24 << 10
 
@@ -35,6 +37,8 @@ def with_short_texts(status: Mapping[str, Any]) -> dict[str, Any]:
         short["plan"] = {**short["plan"], "problems": _problems(short["plan"]["problems"])}
     if short.get("restartActions"):
         short["restartActions"] = [_shorter(a, "message", _ACTION_MESSAGE) for a in short["restartActions"]]
+    if short.get("offsetsActions"):
+        short["offsetsActions"] = [_shorter(a, "message", _OFFSETS_MESSAGE) for a in short["offsetsActions"]]
     if short.get("job"):
         short["job"] = _shorter(short["job"], "message", _MOST_OF_TASK["message"])
     if short.get("activeTopics"):

@@ -41,6 +41,10 @@ class ClusterWithJobs(ClusterWithTasks):
         """What preparing comes to, where it is refused."""
         self.resetting: JobAnswer | None = None
         """What a reset comes to, where it is none."""
+        self.acting: JobAnswer | None = JobAnswer(id="", action=Action.OFFSETS, outcome=Outcome.DONE, message="done")
+        """What an action on offsets comes to; None: its pod ends without an answer."""
+        self.resets: list[str] = []
+        """The ids of all requests for which offsets were reset, as an annotation asked for."""
         self.requests: dict[str, JobRequest] = {}
         """Of all job pods that were ever created, by pod."""
         self.refuses: Callable[[str], bool] = lambda name: False
@@ -107,6 +111,9 @@ class ClusterWithJobs(ClusterWithTasks):
     def _answer(self, pod: JobPod) -> None:
         request = self.requests[pod.name]
         connector = Connector.draft(request.connector)
+        if request.action is Action.OFFSETS and self.acting is None:
+            self.end(pod.name, 1, "Error")
+            return
         answer = self._work(request, connector).model_copy(update={"id": request.id, "action": request.action})
         self.server.logs[pod.uid] = answer_line(answer, RequestTexts.of(connector, request.worker)) + "\n"
         self.end(pod.name, 0, "Completed")
@@ -121,6 +128,8 @@ class ClusterWithJobs(ClusterWithTasks):
             standing = self.prepare(request.owner)
         if request.action is Action.RESET_OFFSETS and self.resetting is not None:
             return self.resetting
+        if request.action is Action.OFFSETS:
+            return self._reset(request)
         if request.action is not Action.PLAN:
             return JobAnswer(id="", action=request.action, outcome=Outcome.DONE, standing=standing)
         if self._misses_secret(request, connector):
@@ -131,6 +140,22 @@ class ClusterWithJobs(ClusterWithTasks):
             return invalid(*(JobProblem(property=p, message="is wrong") for p in answer))
         done = answer.outcome is Outcome.DONE
         return answer.model_copy(update={"standing": standing if done else None})
+
+    def _reset(self, request: JobRequest) -> JobAnswer:
+        """As the runtime: nothing is done where the connector was started since, and tasks of before are fenced."""
+        alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED]
+        assert not alive, f"reset while {alive} live"
+        assert request.offsets is not None
+        assert request.offsets.generation is not None
+        recorded = self.recorded
+        if recorded is not None and recorded.generation > request.offsets.generation:
+            return JobAnswer(id="", action=Action.OFFSETS, outcome=Outcome.SUPERSEDED, message="was started since")
+        if recorded is not None:
+            self.prepare(request.owner)
+        assert self.acting is not None
+        if self.acting.outcome is Outcome.DONE:
+            self.resets.append(request.id)
+        return self.acting
 
     def _misses_secret(self, request: JobRequest, connector: Connector) -> bool:
         named = references(connector.spec.config, request.worker)

@@ -1,0 +1,95 @@
+"""Actions on offsets and topics that annotations ask for (KIP-875, KIP-558), and which of them are refused. Pure.
+
+The value of `penstock.dev/reset-offsets` is a token of the user's choice. The annotation stays where it is, since Git may
+hold it; the status has what was asked for, once per token (`offsetsActions`). An action that is refused has used its token
+up, so that nothing is done later that was asked for long ago.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from penstock_model.resources.connector import Connector, State
+from penstock_operator.connector.persisted_state import OffsetsAction
+
+__all__ = ["RESET", "UNSUPPORTED", "OffsetsRequest", "kept_actions", "offsets_requests", "refusal"]
+
+RESET: Final = "reset"
+UNSUPPORTED: Final[Mapping[str, str]] = {
+    "list-offsets": "read them with Kafka's own tools: a sink's with kafka-consumer-groups, a source's in the offsets topic",
+    "alter-offsets": "stop the connector (spec.state: Stopped) and alter them with Kafka's own tools",
+    "reset-topics": "active topics are forgotten when the connector is deleted",
+}
+"""What there is instead of an action that this release does not do, by annotation."""
+
+_PREFIX: Final = "penstock.dev/"
+_ANNOTATIONS: Final = ("reset-offsets", *UNSUPPORTED)
+_ACTIONS_KEPT: Final = 10
+_TOKEN_LENGTH: Final = 100
+_NOT_STOPPED: Final = (
+    "Connectors must be in the STOPPED state before their offsets can be modified: set spec.state: Stopped, and give the "
+    "annotation another value"
+)
+_NO_TOKEN: Final = (
+    f"the value is no token: it is a word of your choice, without a blank, of at most {_TOKEN_LENGTH} characters"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsRequest:
+    """What an annotation asks for.
+
+    Attributes:
+        action: `reset`, `list`, `alter` or `reset-topics`.
+        token: by which it is remembered: the beginning of the value.
+        instead: what there is instead; empty: this release does it.
+        is_token: whether the whole value is a token.
+    """
+
+    action: str
+    token: str
+    instead: str = ""
+    is_token: bool = True
+
+    def asks_for(self, action: OffsetsAction) -> bool:
+        """Whether that action is what is asked for here."""
+        return (self.action, self.token) == (action.action, action.token)
+
+
+def offsets_requests(annotations: Mapping[str, str]) -> tuple[OffsetsRequest, ...]:
+    """What annotations ask for, handled or not."""
+    return tuple(_requests(annotations))
+
+
+def _requests(annotations: Mapping[str, str]) -> Iterator[OffsetsRequest]:
+    for name in _ANNOTATIONS:
+        value = annotations.get(f"{_PREFIX}{name}", "").strip()
+        if value:
+            is_token = len(value) <= _TOKEN_LENGTH and len(value.split()) == 1
+            yield OffsetsRequest(
+                name.removesuffix("-offsets"), value[:_TOKEN_LENGTH], UNSUPPORTED.get(name, ""), is_token
+            )
+
+
+def refusal(request: OffsetsRequest, connector: Connector) -> str:
+    """Why a new request is refused; empty: it is not.
+
+    Of the connector's state only `spec.state` refuses: whatever else is in the way is waited for, since Git may bring state
+    and token together.
+    """
+    if request.instead:
+        return f"is not done in this release: {request.instead}"
+    if not request.is_token:
+        return _NO_TOKEN
+    return "" if connector.spec.state is State.STOPPED else _NOT_STOPPED
+
+
+def kept_actions(actions: Sequence[OffsetsAction], requests: Sequence[OffsetsRequest]) -> tuple[OffsetsAction, ...]:
+    """The last actions, for the status.
+
+    However old, those are kept that are under way, and those whose token still stands in an annotation, which would ask for
+    them anew.
+    """
+    others = [a for a in actions if not a.is_pending and not any(r.asks_for(a) for r in requests)]
+    gone = others[: max(0, len(actions) - _ACTIONS_KEPT)]
+    return tuple(a for a in actions if a not in gone)

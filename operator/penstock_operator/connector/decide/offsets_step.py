@@ -1,0 +1,254 @@
+"""The step of a Connector's actions on offsets: what is waited for, the pod, the outcome. Pure.
+
+An action has one attempt. Its entry in `status.offsetsActions` is `Pending` before its pod is created, under a name that is
+the action's own; then the pod's answer is final, and a pod that ends without one leaves the outcome unknown. Nothing is
+repeated, since tasks may have run meanwhile: a pod is created again only where it never existed, while the Connector is
+still to be stopped and the same value stands. Should one have existed unseen, the second one does nothing after tasks have
+run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the action.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
+from penstock_model.resources.connector import State
+from penstock_operator.connector.decide.decision import CreateJob, pod_names, soonest
+from penstock_operator.connector.decide.held_template import is_template_refused
+from penstock_operator.connector.decide.offsets_requests import (
+    RESET,
+    OffsetsRequest,
+    kept_actions,
+    offsets_requests,
+    refusal,
+)
+from penstock_operator.connector.decide.refused_pods import pause
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.observe.pod_status import JobPod, Phase
+from penstock_operator.connector.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.render.names import digest, job_name
+
+__all__ = ["OffsetsStep", "offsets_step"]
+
+_LOOK: Final = 10.0
+"""Seconds until the next look at what no event tells."""
+_SLOT_WAIT: Final = 60.0
+"""Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
+_VERBS: Final = {RESET: OffsetsVerb.RESET}
+_DOING: Final = {RESET: "the connector's offsets are forgotten"}
+_RESULTS: Final[Mapping[Outcome, str]] = {
+    Outcome.DONE: "Succeeded",
+    Outcome.INVALID: "Refused",
+    Outcome.REFUSED: "Refused",
+    Outcome.SUPERSEDED: "Refused",
+    Outcome.UNAVAILABLE: "Failed",
+    Outcome.FAILED: "Failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsStep:
+    """What is done about actions on offsets.
+
+    Attributes:
+        memory: for the status.
+        create: the pod of an action.
+        delete: pods of actions.
+        requeue_after: look again after so many seconds; None: when something happens.
+        queued: the pod waits for a job slot.
+    """
+
+    memory: Memory
+    create: tuple[CreateJob, ...] = ()
+    delete: tuple[JobPod, ...] = ()
+    requeue_after: float | None = None
+    queued: bool = False
+
+
+def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
+    """The step.
+
+    Args:
+        observed: the Connector; it is not being deleted.
+        memory: as the other steps leave it.
+    """
+    requests = offsets_requests(observed.connector.metadata.annotations)
+    actions = (*memory.offsets, *_new(observed, memory, requests))
+    current = next((a for a in actions if a.is_pending), None)
+    if current is None:
+        step = OffsetsStep(replace(memory, offsets=actions))
+    else:
+        step = _of_current(replace(observed, memory=replace(memory, offsets=actions)), current, requests)
+    pending = next((a for a in step.memory.offsets if a.is_pending), None)
+    name = "" if pending is None else _pod_name(observed, pending)
+    superfluous = (p for p in observed.offsets_pods if p.name != name and p.leaving is None and p not in step.delete)
+    is_next = pending is not None and current is not None and not _is_same(pending, current)
+    return replace(
+        step,
+        memory=replace(step.memory, offsets=kept_actions(step.memory.offsets, requests)),
+        delete=(*step.delete, *superfluous),
+        requeue_after=soonest(step.requeue_after, 0.0 if is_next else None),
+    )
+
+
+def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
+    """An entry for each request that has none."""
+    new = [r for r in requests if not any(r.asks_for(a) for a in memory.offsets)]
+    problems = [refusal(r, observed.connector) for r in new]
+    return [
+        OffsetsAction(r.action, r.token, "Refused" if problem else "Pending", problem, float(int(observed.now)))
+        for r, problem in zip(new, problems, strict=True)
+    ]
+
+
+def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> OffsetsStep:
+    """The step of the action that is under way."""
+    name = _pod_name(observed, action)
+    pod = next((p for p in observed.offsets_pods if p.name == name), None)
+    if pod is not None:
+        return _with_pod(observed, replace(action, pod_uid=pod.uid), pod)
+    if action.pod_uid:
+        return _unknown(observed, action, f"its pod {name} is gone, and has left no answer")
+    is_refused = name in observed.refusals
+    if action.began is not None and is_refused:  # so that the pod never existed
+        action = replace(action, began=None, generation=0)
+    given_up = _given_up(observed, action, requests)
+    if given_up and action.began is not None:
+        return _unknown(observed, action, f"{given_up}, and it is not known whether its pod was there before")
+    if given_up:
+        return _finished(observed, action, "Refused", f"nothing was done: {given_up}")
+    return _begun(observed, action, name)
+
+
+def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> str:
+    """Why an action whose pod does not exist is not begun any more; empty: it is."""
+    if observed.connector.spec.state is not State.STOPPED:
+        return "the connector was started again before it began"
+    if not any(r.asks_for(action) for r in requests):
+        return "its annotation was changed before it began"
+    return ""
+
+
+def _begun(observed: Observation, action: OffsetsAction, name: str) -> OffsetsStep:
+    """Create the pod, unless something comes first."""
+    refused = observed.refusals.get(name)
+    if action.began is None:
+        if waits := _waits(observed):
+            return _pending(observed, action, f"waits: {waits}", requeue_after=_LOOK)
+        if refused is not None and (left := pause(refused, observed.now)) > 0:
+            return _pending(observed, action, refused.message, requeue_after=left)
+        if not observed.slot:
+            text = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
+            return replace(_pending(observed, action, text, requeue_after=_SLOT_WAIT), queued=True)
+        action = replace(action, began=float(int(observed.now)), generation=observed.generation)
+    work = OffsetsWork(verb=_VERBS[action.action], generation=action.generation)
+    plan = observed.plan(observed.memory.plan)
+    step = _pending(observed, action, _DOING[action.action])
+    return replace(
+        step,
+        # It fences the tasks of any plan, so that each must be prepared after it.
+        memory=replace(step.memory, fence=""),
+        create=(CreateJob(name, Action.OFFSETS, _key(observed, action), plan=plan, offsets=work),),
+    )
+
+
+def _waits(observed: Observation) -> str:
+    """What comes before an action; empty: nothing.
+
+    A task pod counts until its end was seen, also on a node that is away: what runs there may still write offsets.
+    """
+    living = [p for p in observed.task_pods if p.phase is not Phase.ENDED]
+    jobs = [p for p in observed.job_pods if p.lives(observed.now, observed.node_timeout)]
+    # Those of other actions: this one has none.
+    others = [p for p in observed.offsets_pods if p.phase is not Phase.ENDED]
+    if pods := [*living, *jobs, *others]:
+        return f"for the end of {pod_names(pods)}"
+    if observed.foreign_pods:
+        return f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.foreign_pods))}"
+    if observed.name_refusal is not None:
+        return observed.name_refusal.message
+    if unseen := observed.name_unseen or observed.kafka_trouble:
+        return f"it is not known what stands in Kafka under the name of this connector: {unseen}"
+    if observed.status_unread:
+        return "the status topic is not read yet"
+    if is_template_refused(observed):
+        return "spec.template is refused (condition ConfigValid), so that no pod can be created"
+    return "its namespace is being deleted" if observed.namespace_ends else ""
+
+
+def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:
+    """The pod is there: it is waited for, or has its answer."""
+    action = action if action.began is not None else replace(action, began=pod.created)
+    if pod.phase is Phase.ENDED:
+        delete = () if pod.leaving is not None else (pod,)
+        return replace(_after_end(observed, action, pod), delete=delete)
+    if pod.is_on_lost_node(observed.now, observed.node_timeout):
+        node = pod.node or "unknown"
+        return _unknown(observed, action, f"node {node} does not end pod {pod.name}: it is away")
+    if pod.leaves_by is not None:
+        left = pod.leaves_by + observed.node_timeout - observed.now
+        return _pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)
+    left = _deadline(observed, pod) - observed.now
+    if left <= 0:
+        late = replace(_pending(observed, action, f"pod {pod.name} has not ended in time"), delete=(pod,))
+        return replace(late, requeue_after=_LOOK)
+    message = _DOING[action.action] if pod.hindrance is None else ": ".join(pod.hindrance)
+    return _pending(observed, action, message, requeue_after=left)
+
+
+def _deadline(observed: Observation, pod: JobPod) -> float:
+    """When the operator deletes the pod: the deadline in the pod itself begins on a node, whose kubelet may be away."""
+    if not pod.node:
+        return pod.created + observed.job_deadline
+    return (pod.accepted or pod.created) + observed.job_deadline + observed.node_timeout
+
+
+def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:
+    answer = observed.answers.get(pod.name)
+    if answer is not None and (answer.id, answer.action) == (_key(observed, action), Action.OFFSETS):
+        return _finished(observed, action, _RESULTS[answer.outcome], _message(answer))
+    why = [": ".join(pod.hindrance)] if pod.hindrance is not None else []
+    why += [pod.ended.describe()] if pod.ended is not None else []
+    return _unknown(
+        observed, action, f"pod {pod.name} ended without an answer ({'; '.join(why) or 'no reason is known'})"
+    )
+
+
+def _message(answer: JobAnswer) -> str:
+    texts = [answer.message, *map(str, answer.problems), *(f"warning: {w}" for w in answer.warnings)]
+    return "; ".join(filter(None, texts)) or ("" if answer.outcome is Outcome.DONE else "the pod gave no reason")
+
+
+def _pending(
+    observed: Observation, action: OffsetsAction, message: str, *, requeue_after: float | None = None
+) -> OffsetsStep:  # fmt: skip
+    return OffsetsStep(_with(observed.memory, replace(action, message=message)), requeue_after=requeue_after)
+
+
+def _unknown(observed: Observation, action: OffsetsAction, why: str) -> OffsetsStep:
+    return _finished(
+        observed, action, "Failed", f"outcome unknown: {why}. List the offsets, then use a new token"
+    )  # fmt: skip
+
+
+def _finished(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsStep:
+    final = OffsetsAction(action.action, action.token, result, message, float(int(observed.now)))
+    return OffsetsStep(_with(observed.memory, final))
+
+
+def _with(memory: Memory, action: OffsetsAction) -> Memory:
+    """The memory with the action in place of its entry."""
+    return replace(memory, offsets=tuple(action if _is_same(a, action) else a for a in memory.offsets))
+
+
+def _is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
+    """Whether both are of one request."""
+    return (action.action, action.token) == (other.action, other.token)
+
+
+def _key(observed: Observation, action: OffsetsAction) -> str:
+    return digest(observed.connector.metadata.uid, action.action, action.token)
+
+
+def _pod_name(observed: Observation, action: OffsetsAction) -> str:
+    return job_name(observed.connector.metadata.name, "offsets", _key(observed, action))
