@@ -49,6 +49,7 @@ def live(pods: Pods, name: str, topic: str = OFFSETS) -> dict[bytes, bytes]:
     return {key: value for key, value in last.items() if value is not None}
 
 
+@pytest.mark.scenario("offsets-field-order-of-partition")
 @pytest.mark.scenario("offsets-alter-default-connector-message")
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_every_form_of_every_offset_goes_and_the_source_begins_anew(pods: Pods, guarantee: str) -> None:

@@ -2,17 +2,16 @@
 
 | scenario | why it is not carried out yet |
 |---|---|
-| offsets-alter-* | offsets are altered and reset by the operator's issue on KIP-875; reading and writing is tested |
+| offsets-alter-malformed-source | offsets are listed and altered by later issues on KIP-875; resets are tested |
 | offsets-sink-list-and-alter | likewise |
 | offsets-sink-alter-unknown-partition | likewise |
-| offsets-sink-reset-idempotent | likewise |
 | active-topics-reset-and-come-back | likewise for active topics; tombstones after deletion are tested |
 | config-version-range | several versions of a plugin beside each other (KIP-891) have an issue of their own |
 | config-mixed-versions | likewise |
 
-Of scenarios with both, the part about tasks is tested and the part about requests is not: altering in
-offsets-field-order-of-partition and offsets-sink-overridden-group, resetting in offsets-own-topic-reset and in
-active-topics-reset-not-allowed.
+Of scenarios with both, the part about tasks and resets is tested, and the part about other requests is not: altering and
+listing in offsets-field-order-of-partition, offsets-sink-overridden-group, offsets-alter-not-stopped,
+offsets-alter-default-connector-message and offsets-alter-refused-by-connector, resetting in active-topics-reset-not-allowed.
 """
 
 import fnmatch
