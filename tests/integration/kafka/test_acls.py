@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.job import Action, Outcome
+from penstock_model.contracts.job import Action, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.task_reports import Control, control_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka import StatusTopic
@@ -172,6 +172,18 @@ def test_without_a_row_the_missing_right_is_told(guarded: SecuredKafka, pods: Po
     assert told is not None
     assert row.filled(row.told, case.names) in told
     assert "wonderland" not in told
+
+
+@pytest.mark.parametrize("purpose", ["source", "source that delivers exactly once"])
+def test_a_source_that_may_run_may_be_reset(guarded: SecuredKafka, pods: Pods, user: str, purpose: str) -> None:
+    """At least once it has no right to a transactional id, and needs none for this either."""
+    case = Case(guarded, pods, user, purpose)
+    grant(guarded, user, rows_of(purpose), case.names)
+    assert case.run() is None
+    resource, work = shown(case.name, **case.manifest()["spec"]), OffsetsWork(verb=OffsetsVerb.RESET)
+    answer = pods.answer(Action.OFFSETS, resource, worker=case.worker, offsets=work)
+    assert (answer.outcome, answer.message[-23:]) == (Outcome.DONE, "1 position was removed.")
+    assert pods.lab.offset_records(case.name, case.offsets)[-1].value is None
 
 
 def test_a_regular_expression_takes_the_topics_that_may_be_read_and_leaves_the_others_out(

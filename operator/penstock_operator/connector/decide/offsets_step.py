@@ -73,7 +73,8 @@ def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
         memory: as the other steps leave it.
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
-    actions = (*memory.offsets, *_new(observed, memory, requests))
+    known = tuple(_failed_if_unknown(a, observed.now) for a in memory.offsets)
+    actions = (*known, *_new(observed, memory, requests))
     current = next((a for a in actions if a.is_pending), None)
     if current is None:
         step = OffsetsStep(replace(memory, offsets=actions))
@@ -99,6 +100,16 @@ def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, 
         OffsetsAction(r.action, r.token, "Refused" if problem else "Pending", problem, float(int(observed.now)))
         for r, problem in zip(new, problems, strict=True)
     ]
+
+
+def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
+    """The action itself; one of a later release that is under way has failed, for this release cannot go on with it."""
+    if not action.is_pending or action.action in _VERBS:
+        return action
+    message = (
+        "outcome unknown: a later release began it, and this one does not know it. Use a new token with that release"
+    )
+    return OffsetsAction(action.action, action.token, "Failed", message, float(int(now)))
 
 
 def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> OffsetsStep:

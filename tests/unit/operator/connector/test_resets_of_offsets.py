@@ -448,6 +448,16 @@ def test_a_connector_that_is_deleted_meanwhile_ends_the_pod_before_its_own_reset
     assert not world.finalizer
 
 
+def test_an_action_of_a_later_release_that_is_under_way_has_failed_and_holds_up_no_other() -> None:
+    world = stopped()
+    entry = {"action": "rewind", "token": "w1", "result": "Pending", "at": "2027-01-15T08:00:00Z"}
+    world.status = {**world.status, "offsetsActions": [entry]}
+    ask(world)
+    world.settle()
+    assert [(a["token"], a["result"]) for a in actions(world)] == [("w1", "Failed"), ("r1", "Succeeded")]
+    assert [type_ for type_, _ in told(world)] == ["Warning", "Normal"]
+
+
 def test_nothing_is_written_while_nobody_asks_and_nothing_after_it_is_done() -> None:
     world = stopped()
     ask(world)
