@@ -13,6 +13,8 @@ from penstock_model.contracts.task_spec import TaskSpec, TaskState
 __all__ = ["PodIdentity", "Standing"]
 
 _OWNER: Final = "@"
+_YIELDS: Final = "!"
+"""Begins the id of a plan that yields: it sorts below each hexadecimal digit."""
 
 
 class _Part(BaseModel):
@@ -27,20 +29,22 @@ class Standing(_Part):
     Attributes:
         generation: greater than those of all earlier plans.
         plan: a unique id, so that two plans of one generation differ. It ends with the owner, if an operator asked for it.
+            That of a plan without tasks sorts below those of all plans that have some.
     """
 
     generation: int
     plan: str
 
     @classmethod
-    def of_owner(cls, generation: int, owner: str = "") -> Self:
+    def of_owner(cls, generation: int, owner: str = "", *, yields: bool = False) -> Self:
         """The standing of a new plan.
 
         Args:
             generation: of the plan.
             owner: of the Connector that it is prepared for (`JobRequest.owner`); empty for none.
+            yields: to each plan of the same generation that has tasks.
         """
-        plan = uuid.uuid4().hex
+        plan = f"{_YIELDS}{uuid.uuid4().hex}" if yields else uuid.uuid4().hex
         return cls(generation=generation, plan=f"{plan}{_OWNER}{owner}" if owner else plan)
 
     @property

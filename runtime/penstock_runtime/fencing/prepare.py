@@ -163,7 +163,7 @@ class PlanFence:
 
 def fence(
     place: Place, tasks: int = 0, *, transactional: bool = True, known: StatusSnapshot | None = None,
-    newest: int | None = None,
+    newest: int | None = None, yields: bool = False,
 ) -> PlanFence:  # fmt: skip
     """Fence every process of every earlier task of a connector, because partitions may move between tasks.
 
@@ -177,6 +177,8 @@ def fence(
             only named ids are fenced, so that a connector without any needs no right to transactional ids.
         known: as for `prepare`.
         newest: the greatest generation that may be recorded; None: any may be.
+        yields: raise `Superseded` also where a plan that has tasks is recorded with the same generation. A process that
+            froze when it had read, and writes after that plan, then neither hides that plan's records nor fences its tasks.
 
     Returns:
         What the new plan knows; its standing is that of the new tasks.
@@ -187,7 +189,7 @@ def fence(
         NoSuchTopic: there is no status topic, and so no earlier task.
         RetriableError, ConnectError: Kafka does not answer, or refuses.
     """
-    recorded = _supersede(place, tasks, transactional=transactional, known=known, newest=newest)
+    recorded = _supersede(place, tasks, transactional=transactional, known=known, newest=newest, yields=yields)
     if recorded.ids:
         transactions.fence(place.settings, recorded.ids)
         log.info("Fenced %d transactional ids of earlier incarnations of %s", len(recorded.ids), place.connector)
@@ -211,7 +213,7 @@ class _Recorded:
 
 def _supersede(
     place: Place, tasks: int, *, transactional: bool = False, least: int = 0, known: StatusSnapshot | None = None,
-    newest: int | None = None,
+    newest: int | None = None, yields: bool = False,
 ) -> _Recorded:  # fmt: skip
     """Write a new plan's incarnation records for earlier tasks and for new ones.
 
@@ -229,7 +231,7 @@ def _supersede(
             f"Connector {name} was started since this was asked for: plan generation {greatest} is recorded, and at most "
             f"{newest} was expected"
         )
-    standing = Standing.of_owner(max(least, 1 + greatest), place.owner)
+    standing = Standing.of_owner(max(least, 1 + greatest), place.owner, yields=yields)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     drivers = {  # as earlier incarnations named them, because `group.id` may have changed
         t: {

@@ -126,7 +126,9 @@ def _fence_and_find(target: Target, request: JobRequest, newest: int | None) -> 
         named = ", ".join(members[:_MOST_NAMED]) + (" and others" if len(members) > _MOST_NAMED else "")
         raise OffsetsRefused(_MEMBERS.format(name=place.connector, group=target.group, members=named))
     try:
-        plan_fence = fence(place, transactional=target.transactional, known=request.status, newest=newest)
+        plan_fence = fence(
+            place, transactional=target.transactional, known=request.status, newest=newest, yields=True
+        )  # fmt: skip
     except NoSuchTopic:
         log.info("There is no status topic, so there are no earlier tasks to fence")
         plan_fence = PlanFence(place, Standing(generation=0, plan=""))

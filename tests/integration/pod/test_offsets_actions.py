@@ -2,6 +2,9 @@
 
 import json
 import threading
+import time
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,15 @@ from penstock.errors import Superseded
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.pod_identity import Standing
+from penstock_runtime.fencing import prepare
+from penstock_runtime.kafka import transactions
+from penstock_runtime.kafka.compacted_topic import read_to_end
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, write_in_transaction
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.kafka.status_topic import Incarnation, latest_incarnation
 from penstock_runtime.kafka.transactions import fence
 
-from ..pods import Pods, pods, write
+from ..pods import STATUS, Pods, pods, write
 from ..running import new_name, until
 from .test_jobs import alive, sink, source, started
 
@@ -219,6 +226,52 @@ def test_a_reset_that_froze_over_a_resume_and_wakes_does_not_rewind(pods: Pods, 
     assert live(pods, name) == {f'["{name}",{{"p":"a0"}}]'.encode(): b'{"i":1}'}
     assert task.process.process.poll() is None
     task.process.stop()
+
+
+def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was_started_since(
+    pods: Pods, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    resource = source(pods, pods.lab.topic())
+    name = run_source(pods, resource)
+    settings = clients(pods)
+    newest = recorded(settings, name).generation
+    tasks: list[Any] = []
+    late: list[Sequence[Any]] = []
+
+    class Frozen(prepare.StatusWriter):
+        """It has read, and wakes when the connector was resumed."""
+
+        def write(self, topic: str, entries: Sequence[Any], **more: Any) -> None:
+            if not tasks:
+                tasks.append(started(pods, resource))
+                tasks[0].await_report("RUNNING")
+            late.append(entries)
+            super().write(topic, entries, **more)
+
+    fenced: list[Any] = []
+    monkeypatch.setattr(prepare, "StatusWriter", Frozen)
+    monkeypatch.setattr(transactions, "fence", lambda *a: fenced.append(a))
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID("f" * 32))  # the greatest of all ids
+    place = prepare.Place(name, "connect-cluster", settings, settings, STATUS, "0123456789abcdef")
+    with pytest.raises(Superseded, match="was started elsewhere"):
+        prepare.fence(place, newest=newest, yields=True)
+    assert (len(late), fenced) == (1, [])
+    (task,) = tasks
+    assert recorded(settings, name).plan == task.life.standing.plan
+    time.sleep(3)  # longer than the pause between two looks
+    assert task.process.process.poll() is None
+    task.process.stop()
+
+
+def clients(pods: Pods) -> ClientSettings:
+    servers = {"bootstrap.servers": pods.lab.servers}
+    return ClientSettings(producer=servers, consumer=servers, admin=servers)
+
+
+def recorded(settings: ClientSettings, name: str) -> Incarnation:
+    found = latest_incarnation(read_to_end(settings, STATUS), name, 0)
+    assert found is not None
+    return found
 
 
 def test_a_transaction_that_froze_before_its_commit_commits_nothing_once_it_was_fenced(pods: Pods) -> None:

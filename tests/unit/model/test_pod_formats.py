@@ -241,3 +241,10 @@ def test_an_answer_full_of_beginnings_is_read_in_time() -> None:
     assert read is not None
     assert read.plan is not None
     assert read.plan.tasks[0].config == {"url": text}
+
+
+def test_a_plan_that_yields_is_before_each_other_plan_of_its_generation_and_has_its_owner() -> None:
+    yields = Standing.of_owner(6, "0123456789abcdef", yields=True)
+    assert yields.owner == "0123456789abcdef"
+    assert yields < Standing(generation=6, plan="0" * 32) < Standing.of_owner(7, yields=True)
+    assert Standing.of_owner(5).is_after(yields) is False
