@@ -7,11 +7,11 @@ not: a plugin that would refuse must be asked.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock.errors import ConfigError, ConnectError, Problem
+from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock.offsets import SourcePartition
 from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.contracts.job import JobRequest, OffsetsWork
@@ -67,7 +67,8 @@ def reset_of_valid(request: JobRequest, work: OffsetsWork) -> tuple[str, tuple[P
         ConfigError: the configuration is wrong, so that the plugin cannot be asked.
         OffsetsRefused: the plugin does not agree, or the group has members.
         Superseded: the connector was started since this was asked for.
-        Unavailable: Kafka is away, or refuses; the message says whether something may be reset.
+        Unavailable: Kafka is away, or refuses, or the connector was started while something may already have been reset; the
+            message says whether that may be.
         All but the last: nothing was reset.
     """
     client_errors = ClientErrors()
@@ -111,7 +112,7 @@ def _reset(request: JobRequest, target: Target, client_errors: ClientErrors, *, 
     ask = target.ask
     understood = ask is not None and ask_plugin(lambda: ask(dict(found.partitions)), target.place.connector)
     try:
-        with_kafka(lambda: _remove(target, found), *clients, client_errors=client_errors)
+        with_kafka(lambda: _remove(target, found, understood=understood), *clients, client_errors=client_errors)
     except Unavailable as e:
         raise Unavailable(f"{e} Some offsets may be reset.") from e
     what = "position was" if len(found.partitions) == 1 else "positions were"
@@ -155,27 +156,45 @@ def _stored(settings: ClientSettings, connector: str, topic: str) -> offsets_top
         return offsets_topic.StoredOffsets(connector)
 
 
-def _remove(target: Target, found: _Found) -> None:
+def _remove(target: Target, found: _Found, *, understood: bool) -> None:
+    """Remove what was found; `understood`: the plugin handles the reset, and may have set back a position of its own.
+
+    Raises:
+        Superseded: the connector was started since, and nothing was done.
+        Unavailable: as that, but something may have been done.
+    """
     place = target.place
-    for number, records in found.records.items():
-        if records:
-            _write(place, *target.topics[number], records, found.fence)
-    if "sink" in target.kinds:
+    may_be_done = understood
+
+    def check() -> None:
+        nonlocal may_be_done
         found.fence.check()
-        was = Groups(place.settings).delete(target.group)
-        log.info("Consumer group '%s' %s", target.group, "is deleted" if was else "did not exist")
+        may_be_done = True
+
+    try:
+        for number, records in found.records.items():
+            if records:
+                _write(place, *target.topics[number], records, check)
+        if "sink" in target.kinds:
+            check()
+            was = Groups(place.settings).delete(target.group)
+            log.info("Consumer group '%s' %s", target.group, "is deleted" if was else "did not exist")
+    except Superseded as e:
+        if may_be_done:
+            raise Unavailable(f"{e}.") from e
+        raise
 
 
 def _write(
-    place: Place, settings: ClientSettings, topic: str, records: Sequence[PlacedRecord], plan_fence: PlanFence
+    place: Place, settings: ClientSettings, topic: str, records: Sequence[PlacedRecord], check: Callable[[], None]
 ) -> None:  # fmt: skip
     """Write tombstones to the partitions that hold the records: after partitions were added, their keys map to others."""
     transactional_id = TransactionalIds(place.group_id, place.connector, 0).driver
     try:
-        write_in_transaction(settings, transactional_id, topic, records, plan_fence.check)
+        write_in_transaction(settings, transactional_id, topic, records, check)
     except TransactionsRefused as e:  # delivery at least once needs no right to it
         log.info("The offsets are removed without a transaction: %s", e)
-        plan_fence.check()
+        check()
         _write_one_by_one(settings, topic, records, place.connector)
     if _stored(settings, place.connector, topic).live:
         raise ConnectError(

@@ -53,4 +53,10 @@ class Waiting(ScriptedSource):
         Teller(config.journal)("asked")
         while not Path(config.environment).exists():
             time.sleep(0.05)
+        return False
+
+
+class WaitingAndUnderstanding(Waiting):
+    def alter_offsets(self, config: Any, offsets: Mapping[Any, Any]) -> bool:
+        super().alter_offsets(config, offsets)
         return True

@@ -207,11 +207,20 @@ def test_a_connector_that_was_started_since_is_not_reset_nor_fenced_nor_asked(po
     task.process.stop()
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_a_reset_that_froze_over_a_resume_and_wakes_does_not_rewind(pods: Pods, tmp_path: Path, guarantee: str) -> None:
+@pytest.mark.parametrize(
+    ("guarantee", "plugin", "outcome", "told"),
+    [
+        ("exactly-once", "Waiting", Outcome.SUPERSEDED, "its earlier tasks were fenced"),
+        ("at-least-once", "Waiting", Outcome.SUPERSEDED, "its earlier tasks were fenced"),
+        ("exactly-once", "WaitingAndUnderstanding", Outcome.UNAVAILABLE, "were fenced. Some offsets may be reset."),
+    ],
+)
+def test_a_reset_that_froze_over_a_resume_and_wakes_does_not_rewind(
+    pods: Pods, tmp_path: Path, guarantee: str, plugin: str, outcome: Outcome, told: str
+) -> None:  # fmt: skip
     go_on = tmp_path / "go-on"
     config = {"x.env": str(go_on), "delivery.guarantee": guarantee}
-    resource = source(pods, pods.lab.topic(), config=config, **{"class": "altering_source:Waiting"})
+    resource = source(pods, pods.lab.topic(), config=config, **{"class": f"altering_source:{plugin}"})
     name = run_source(pods, resource)
     late: list[JobAnswer] = []
     frozen = threading.Thread(target=lambda: late.append(reset(pods, resource)))
@@ -222,7 +231,8 @@ def test_a_reset_that_froze_over_a_resume_and_wakes_does_not_rewind(pods: Pods, 
     go_on.touch()
     frozen.join(60)
     (answer,) = late
-    assert answer.outcome is Outcome.SUPERSEDED
+    assert answer.outcome is outcome
+    assert answer.message.endswith(told)
     assert live(pods, name) == {f'["{name}",{{"p":"a0"}}]'.encode(): b'{"i":1}'}
     assert task.process.process.poll() is None
     task.process.stop()
@@ -276,9 +286,7 @@ def recorded(settings: ClientSettings, name: str) -> Incarnation:
 
 def test_a_transaction_that_froze_before_its_commit_commits_nothing_once_it_was_fenced(pods: Pods) -> None:
     topic, name = pods.lab.topic(cleanup_policy="compact"), new_name("id")
-    servers = {"bootstrap.servers": pods.lab.servers}
-    settings = ClientSettings(producer=servers, consumer=servers, admin=servers)
-    records = [PlacedRecord(0, b"a", None), PlacedRecord(0, b"b", b"{}")]
+    settings, records = clients(pods), [PlacedRecord(0, b"a", None), PlacedRecord(0, b"b", b"{}")]
     with pytest.raises(Superseded):
         write_in_transaction(settings, name, topic, records, lambda: fence(settings, [name]))
     assert pods.lab.records(topic) == []
