@@ -1,8 +1,8 @@
 """Writes records of an offsets topic in one transaction: all of them, or none."""
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -18,6 +18,12 @@ _SECONDS: Final = 15.0
 """How long the transaction may be open. The brokers end it then: a process that froze in it, and wakes later, commits
 nothing."""
 _POLL_SECONDS: Final = 0.1
+_OF_A_TRANSACTION: Final[Mapping[str, Any]] = {"enable.idempotence": True, "acks": "all"}
+_NOT_OF_A_TRANSACTION: Final = frozenset((
+    "retries", "message.send.max.retries", "max.in.flight.requests.per.connection", "max.in.flight",
+    "request.required.acks", "message.timeout.ms",
+))  # fmt: skip
+"""What a connector that delivers at least once may set as it likes, and other names of what is set here."""
 
 
 class PlacedRecord(NamedTuple):
@@ -56,7 +62,7 @@ def write_in_transaction(
         transactional_id=transactional_id, client_id="penstock-offsets", linger_ms=0, transaction_timeout_ms=limit,
         delivery_timeout_ms=limit, socket_timeout_ms=limit,
     )  # fmt: skip
-    config.pop("message.timeout.ms", None)  # another name of delivery.timeout.ms
+    config = {k: v for k, v in config.items() if k not in _NOT_OF_A_TRANSACTION} | _OF_A_TRANSACTION
     with translating(f"Starting a producer for {settings.bootstrap}"):
         producer = Producer(config)
     try:

@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,14 @@ def recorded(settings: ClientSettings, name: str) -> Incarnation:
     found = latest_incarnation(read_to_end(settings, STATUS), name, 0)
     assert found is not None
     return found
+
+
+def test_a_transaction_is_what_it_must_be_beside_settings_of_a_producer_that_has_none(pods: Pods) -> None:
+    topic = pods.lab.topic(cleanup_policy="compact")
+    loose = {"acks": 1, "enable.idempotence": False, "retries": 0, "max.in.flight.requests.per.connection": 10}
+    settings = replace(clients(pods), producer={"bootstrap.servers": pods.lab.servers, **loose})
+    write_in_transaction(settings, new_name("id"), topic, [PlacedRecord(0, b"a", None)], lambda: None)
+    assert [(r.key, r.value) for r in pods.lab.records(topic)] == [(b"a", None)]
 
 
 def test_a_transaction_that_froze_before_its_commit_commits_nothing_once_it_was_fenced(pods: Pods) -> None:
