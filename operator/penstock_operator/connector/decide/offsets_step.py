@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.decision import CreateJob, pod_names, soonest
@@ -153,13 +154,13 @@ def _begun(observed: Observation, action: OffsetsAction, name: str) -> OffsetsSt
             return replace(_pending(observed, action, text, requeue_after=_SLOT_WAIT), queued=True)
         action = replace(action, began=float(int(observed.now)), generation=observed.generation)
     work = OffsetsWork(verb=_VERBS[action.action], generation=action.generation)
-    plan = observed.plan(observed.memory.plan)
     step = _pending(observed, action, _DOING[action.action])
     return replace(
         step,
         # It fences the tasks of any plan, so that each must be prepared after it.
         memory=replace(step.memory, fence=""),
-        create=(CreateJob(name, Action.OFFSETS, _key(observed, action), plan=plan, offsets=work),),
+        # With the release's image: that of the last plan may be of a release that does not know the action.
+        create=(CreateJob(name, Action.OFFSETS, _key(observed, action), offsets=work),),
     )
 
 
@@ -218,10 +219,14 @@ def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> Off
     answer = observed.answers.get(pod.name)
     if answer is not None and (answer.id, answer.action) == (_key(observed, action), Action.OFFSETS):
         return _finished(observed, action, _RESULTS[answer.outcome], _message(answer))
-    why = [": ".join(pod.hindrance)] if pod.hindrance is not None else []
-    why += [pod.ended.describe()] if pod.ended is not None else []
+    word = None if pod.ended is None else pod.ended.word
+    if word is not None and word.exit_code == ExitCode.CONFIG_INVALID:  # the first thing that a job does is to read it
+        why = f"the runtime image {pod.image} does not know this action, or cannot read its request"
+        return _finished(observed, action, "Refused", f"nothing was done: {why}: {word.message or 'it gave no reason'}")
+    known = [": ".join(pod.hindrance)] if pod.hindrance is not None else []
+    known += [pod.ended.describe()] if pod.ended is not None else []
     return _unknown(
-        observed, action, f"pod {pod.name} ended without an answer ({'; '.join(why) or 'no reason is known'})"
+        observed, action, f"pod {pod.name} ended without an answer ({'; '.join(known) or 'no reason is known'})"
     )
 
 
@@ -243,8 +248,11 @@ def _unknown(observed: Observation, action: OffsetsAction, why: str) -> OffsetsS
 
 
 def _finished(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsStep:
-    final = OffsetsAction(action.action, action.token, result, message, float(int(observed.now)))
-    return OffsetsStep(_with(observed.memory, final))
+    return OffsetsStep(_with(observed.memory, _final(observed, action, result, message)))
+
+
+def _final(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsAction:
+    return OffsetsAction(action.action, action.token, result, message, float(int(observed.now)))
 
 
 def _with(memory: Memory, action: OffsetsAction) -> Memory:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from penstock_model.contracts.pod_layout import TASK_CONTAINER
+from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
 from penstock_operator.connector.observe.pod_end import Ended, end_of, main_container
 from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.times import instant
@@ -102,11 +102,13 @@ class JobPod(Pod):
         action: what it is to do.
         key: what for; equal work has an equal key.
         accepted: when the kubelet accepted it, seconds since 1970.
+        image: of its container.
     """
 
     action: str = ""
     key: str = ""
     accepted: float | None = None
+    image: str = ""
 
     @property
     def takes_slot(self) -> bool:
@@ -158,6 +160,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 action=annotations.get(names.ACTION_ANNOTATION, ""),
                 key=annotations.get(names.KEY_ANNOTATION, ""),
                 accepted=instant(status.get("startTime")),
+                image=_image(manifest),
             )
         case _:
             return None
@@ -175,7 +178,7 @@ def _generation(text: str) -> int:
 
 def _image(manifest: Mapping[str, Any]) -> str:
     containers = (manifest.get("spec") or {}).get("containers") or ()
-    return next((str(c.get("image", "")) for c in containers if c["name"] == TASK_CONTAINER), "")
+    return next((str(c.get("image", "")) for c in containers if c["name"] in (TASK_CONTAINER, JOB_CONTAINER)), "")
 
 
 def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: float) -> tuple[str, str] | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
 from penstock_operator.connector.decide.name_ownership import owner_mark
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
@@ -15,6 +16,8 @@ from .world.cluster import KEY, UID
 from .world.world import Killed, World
 
 RESET = "penstock.dev/reset-offsets"
+WRITES = 7
+"""Of an operator that does what one annotation asks for."""
 
 
 def stopped(**more: Any) -> World:
@@ -334,6 +337,28 @@ def test_a_second_token_waits_for_the_first_one() -> None:
 # What happens meanwhile
 
 
+def test_its_pod_has_the_image_of_the_release_and_not_that_of_the_last_plan() -> None:
+    world = stopped()
+    world.values = {"images": {"runtime": "runtime:2"}}
+    ask(world)
+    assert running_pod(world).image == "runtime:2"
+    world.settle()
+    assert last(world)[1] == "Succeeded"
+
+
+def test_a_runtime_that_cannot_read_the_request_has_done_nothing() -> None:
+    world = stopped()
+    ask(world)
+    pod = running_pod(world)
+    world.end(pod.name, ExitCode.CONFIG_INVALID, message="action: not known")
+    world.settle()
+    assert last(world) == (
+        "r1", "Refused", "nothing was done: the runtime image runtime:1 does not know this action, or cannot read its "
+        "request: action: not known"
+    )  # fmt: skip
+    assert len(requests(world)) == 1
+
+
 def test_a_resume_waits_for_the_end_of_the_pod() -> None:
     world = stopped()
     ask(world)
@@ -422,12 +447,13 @@ def test_a_pod_that_existed_unseen_and_is_made_again_after_a_resume_is_none() ->
     assert world.resets == []
 
 
-@pytest.mark.parametrize("writes", range(1, 12))
+@pytest.mark.parametrize("writes", range(WRITES))
 def test_an_operator_that_is_killed_after_any_write_comes_to_the_same_end(writes: int) -> None:
     world = stopped()
     ask(world)
     world.kill_after = world.writes + writes
     world.settle()
+    assert world.kill_after is None, "was not killed"
     world.settle()
     assert last(world) == ("r1", "Succeeded", "done")
     assert len(world.resets) == 1
