@@ -74,7 +74,7 @@ def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
         memory: as the other steps leave it.
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
-    known = tuple(_failed_if_unknown(a, observed.now) for a in memory.offsets)
+    known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in memory.offsets)
     actions = (*known, *_new(observed, memory, requests))
     current = next((a for a in actions if a.is_pending), None)
     if current is None:
@@ -111,6 +111,17 @@ def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
         "outcome unknown: a later release began it, and this one does not know it. Use a new token with that release"
     )
     return OffsetsAction(action.action, action.token, "Failed", message, float(int(now)))
+
+
+def _given_up_if_late(
+    observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]
+) -> OffsetsAction:  # fmt: skip
+    """The action itself; one that waits behind another one, and is not asked for any more, is refused at once."""
+    if not action.is_pending or action.began is not None or action.pod_uid:
+        return action
+    name = _pod_name(observed, action)
+    given_up = "" if any(p.name == name for p in observed.offsets_pods) else _given_up(observed, action, requests)
+    return _final(observed, action, "Refused", f"nothing was done: {given_up}") if given_up else action
 
 
 def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> OffsetsStep:

@@ -334,6 +334,29 @@ def test_a_second_token_waits_for_the_first_one() -> None:
     assert [(a["token"], a["result"]) for a in actions(world)] == [("r1", "Succeeded"), ("r2", "Succeeded")]
 
 
+@pytest.mark.parametrize("change", ["value", "state"])
+def test_each_that_waits_behind_another_is_refused_at_once_when_it_is_not_asked_for_any_more(change: str) -> None:
+    world = stopped()
+    ask(world)
+    pod = running_pod(world)
+    for n in range(2, 30):
+        ask(world, f"r{n}")
+        world.reconcile()
+        assert [a["token"] for a in actions(world) if a["result"] == "Pending"] == ["r1", f"r{n}"]
+    assert len(actions(world)) <= 11
+    if change == "state":
+        world.change(state="Running")
+    else:
+        world.annotations = {}
+    world.reconcile()
+    assert [a["token"] for a in actions(world) if a["result"] == "Pending"] == ["r1"]
+    assert last(world)[:2] == ("r29", "Refused")
+    assert last(world)[2].startswith("nothing was done: ")
+    assert [p.name for p in offsets_pods(world)] == [pod.name]
+    world.settle()
+    assert len(world.resets) == 1
+
+
 # What happens meanwhile
 
 
