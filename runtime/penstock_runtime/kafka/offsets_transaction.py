@@ -1,7 +1,7 @@
 """Writes records of an offsets topic in one transaction: all of them, or none."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -18,7 +18,7 @@ _SECONDS: Final = 15.0
 """How long the transaction may be open. The brokers end it then: a process that froze in it, and wakes later, commits
 nothing."""
 _POLL_SECONDS: Final = 0.1
-_OF_A_TRANSACTION: Final[Mapping[str, Any]] = {"enable.idempotence": True, "acks": "all"}
+_OF_A_TRANSACTION: Final[dict[str, Any]] = {"enable.idempotence": True, "acks": "all"}
 _NOT_OF_A_TRANSACTION: Final = frozenset((
     "retries", "message.send.max.retries", "max.in.flight.requests.per.connection", "max.in.flight",
     "request.required.acks", "message.timeout.ms",

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, Offsets
 from penstock_model.contracts.pod_identity import Standing
 from penstock_runtime.fencing import prepare
 from penstock_runtime.kafka import transactions
-from penstock_runtime.kafka.compacted_topic import read_to_end
+from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, write_in_transaction
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, latest_incarnation
@@ -247,17 +247,17 @@ def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was
     settings = clients(pods)
     newest = recorded(settings, name).generation
     tasks: list[Any] = []
-    late: list[Sequence[Any]] = []
+    late: list[Iterable[Any]] = []
 
-    class Frozen(prepare.StatusWriter):
+    class Frozen(StatusWriter):
         """It has read, and wakes when the connector was resumed."""
 
-        def write(self, topic: str, entries: Sequence[Any], **more: Any) -> None:
+        def write(self, topic: str, entries: Iterable[Any], *, timeout: float = 30.0, partition: int = -1) -> None:
             if not tasks:
                 tasks.append(started(pods, resource))
                 tasks[0].await_report("RUNNING")
             late.append(entries)
-            super().write(topic, entries, **more)
+            super().write(topic, entries, timeout=timeout, partition=partition)
 
     fenced: list[Any] = []
     monkeypatch.setattr(prepare, "StatusWriter", Frozen)
