@@ -315,7 +315,7 @@ class Reason(StrEnum):
     )  # fmt: skip
     OFFSETS_ACTION_REFUSED = (
         "OffsetsActionRefused", Use.EVENT,
-        "an action on offsets that an annotation asked for is refused: nothing was done, and its token is used up",
+        "an action on offsets that an annotation asked for is refused: nothing was done in Kafka, and its token is used up",
     )  # fmt: skip
     OFFSETS_ACTION_FAILED = (
         "OffsetsActionFailed", Use.EVENT,
