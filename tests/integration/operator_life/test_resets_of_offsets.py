@@ -149,6 +149,7 @@ def test_a_connector_that_was_never_started_is_reset_as_it_is_created(life: Site
     life.check()
 
 
+@pytest.mark.slow
 def test_a_resume_waits_for_the_pod_and_its_tasks_begin_anew(life: Site, lab: Lab, held: Held) -> None:
     topic = lab.topic()
     stopped_after(life, lab, topic)
@@ -165,6 +166,7 @@ def test_a_resume_waits_for_the_pod_and_its_tasks_begin_anew(life: Site, lab: La
     life.check()
 
 
+@pytest.mark.slow
 def test_a_pod_that_froze_over_a_resume_and_wakes_does_not_rewind_what_runs(life: Site, lab: Lab, held: Held) -> None:
     topic = lab.topic()
     stopped_after(life, lab, topic)

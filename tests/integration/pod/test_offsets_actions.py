@@ -57,6 +57,7 @@ def live(pods: Pods, name: str, topic: str = OFFSETS) -> dict[bytes, bytes]:
     return {key: value for key, value in last.items() if value is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("offsets-field-order-of-partition")
 @pytest.mark.scenario("offsets-alter-default-connector-message")
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
@@ -208,6 +209,7 @@ def test_a_connector_that_was_started_since_is_not_reset_nor_fenced_nor_asked(po
     task.process.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("guarantee", "plugin", "outcome", "told"),
     [
@@ -239,6 +241,7 @@ def test_a_reset_that_froze_over_a_resume_and_wakes_does_not_rewind(
     task.process.stop()
 
 
+@pytest.mark.slow
 def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was_started_since(
     pods: Pods, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
