@@ -5,11 +5,11 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from .machine_time import Deadline
+from .running import PATIENCE
 
-PATIENCE: Final = 30.0  # seconds of the machine
 Event = dict[str, Any]
 
 

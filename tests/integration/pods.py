@@ -31,7 +31,7 @@ from .journal import Journal
 from .lab import Lab
 from .machine_time import Deadline
 from .reading import Reader
-from .running import PLUGINS, Processes, Running
+from .running import PATIENCE, PLUGINS, Processes, Running
 
 STATUS: Final = "connect-status"
 UID: Final = "0b1a4b0e-uid"
@@ -59,7 +59,7 @@ class PodTask:
         return [r for r in found if r is not None and r.pod_uid == self.pod_uid]
 
     def await_report(
-        self, state: str, *, acted: int | None = None, seconds: float = 60.0,
+        self, state: str, *, acted: int | None = None, seconds: float = PATIENCE,
         where: Callable[[Report], object] = lambda r: True,
     ) -> Report:  # fmt: skip
         """The first report of that state (and generation) that is the last one told by now."""

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ign
 
 from .machine_time import Deadline
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 90.0
 """Seconds of the machine without a new record, after which a wait fails."""
 OPEN_SECONDS: Final = 5.0
 """Seconds for which a transaction that is open may end."""

@@ -11,6 +11,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 
+from ...running import PATIENCE
+
 __all__ = ["StatusRecords"]
 
 
@@ -79,7 +81,7 @@ class StatusRecords:
         found = [None if v is None else str(json.loads(v)["state"]) for k, v in list(self.history) if k == key.encode()]
         return [state for state, _ in groupby(found)]
 
-    def until(self, claim: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    def until(self, claim: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
         """Wait until a claim about the records holds."""
         with self._changed:
             assert self._changed.wait_for(lambda: bool(claim()), seconds), f"not within {seconds:.0f} s: {what}"

@@ -12,6 +12,7 @@ from penstock_operator.kubernetes.api_server import Connection
 
 from ...cluster_api.api import Api, ApiRefused
 from ...cluster_api.conftest import ApiServer
+from ...running import PATIENCE
 from .answers import Answers, template
 from .kubelet import Kubelet
 from .processes import OperatorProcess, Stable, configuration
@@ -161,7 +162,7 @@ class Site:
         is_new = found is not None and int(found["metadata"]["resourceVersion"]) >= self._versions.get(key, 0)
         return found if is_new else None
 
-    def until(self, name: str, claim: Callable[[Json], Any], what: str, seconds: float = 60.0) -> Json:
+    def until(self, name: str, claim: Callable[[Json], Any], what: str, seconds: float = PATIENCE) -> Json:
         """A Connector, as soon as a claim about it holds."""
         key = self.key(name)
 
@@ -184,12 +185,12 @@ class Site:
             logs = "\n".join(o.tail() for o in self.operators)
             raise AssertionError(f"{e}\n{json.dumps(status)}\n{self.kubelet.wrong}\n{logs}") from None
 
-    def settled(self, name: str, state: str = "Running", *, seconds: float = 60.0) -> Json:
+    def settled(self, name: str, state: str = "Running", *, seconds: float = PATIENCE) -> Json:
         """A Connector, as soon as it is ready as it is asked to be."""
 
         return self.until(name, lambda body: is_settled(body, state), state, seconds)
 
-    def gone(self, name: str, *, seconds: float = 60.0) -> None:
+    def gone(self, name: str, *, seconds: float = PATIENCE) -> None:
         """Wait until a Connector and all of its pods are gone."""
         key = self.key(name)
 
