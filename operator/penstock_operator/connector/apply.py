@@ -7,8 +7,15 @@ from typing import Any, Final, TypeVar
 
 from penstock_operator.connector.decide.api_failures import reported_verdict
 from penstock_operator.connector.decide.decision import CreateJob, Decision, soonest
+from penstock_operator.connector.decide.offsets_list import of_list
 from penstock_operator.connector.kafka_writes import remove_records, write_claim, write_control, write_states
-from penstock_operator.connector.kubernetes_writes import delete_plan, save_plan, write_finalizer, write_status
+from penstock_operator.connector.kubernetes_writes import (
+    delete_plan,
+    publish_list,
+    save_plan,
+    write_finalizer,
+    write_status,
+)
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.pod_writes import (
@@ -16,6 +23,7 @@ from penstock_operator.connector.pod_writes import (
     delete_pod,
     delete_request,
     name_of_pod,
+    refusal_of,
     refusal_of_pod,
 )
 from penstock_operator.connector.render.pod_manifests import PodManifests
@@ -79,6 +87,7 @@ async def apply(
     if decision.finalizer is not None and not await write_finalizer(written, key, decision.finalizer, context):
         return Applied(0.0)  # the Connector was changed meanwhile
     failures = _Failures(cached.failed_writes)
+    is_refused = await _publish(observed, decision, manifests, context, cached, failures)
     for pod in failures.ordered(decision.delete, lambda p: p.name):
         with failures.of(pod.name):
             await delete_pod(key, pod, context)
@@ -95,9 +104,26 @@ async def apply(
     if decision.forget:
         records_again = await remove_records(observed.connector.connect_name, context)
     # With a plan that is kept now, or a pod that was refused, another decision follows at once.
-    at_once = 0.0 if decision.save or refused else None
+    at_once = 0.0 if decision.save or refused or is_refused else None
     requeue_after = soonest(at_once, states_again, control_again, records_again)
     return Applied(requeue_after, created, queued, failed=failures.first)
+
+
+async def _publish(
+    observed: Observation, decision: Decision, manifests: PodManifests, context: Context, cached: CachedConnector,
+    failures: "_Failures",
+) -> bool:  # fmt: skip
+    """Write the list of offsets, where there is one; whether that is refused."""
+    if decision.publish is None:
+        return False
+    name = of_list(decision.publish.pod_uid)
+    with failures.of(name):
+        try:
+            await publish_list(decision.publish, manifests, context)
+        except Refused as e:
+            cached.refusals[name] = refusal_of(observed, name, e)
+            return True
+    return False
 
 
 async def _create_pods(

@@ -10,6 +10,7 @@ from penstock_operator.connector.decide.decision import Decision
 from penstock_operator.connector.decide.refused_pods import after, of_plan
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.offsets_list_map import ListMap, OffsetsList, Owner, list_map_of
 from penstock_operator.connector.plan_config_map import config_map_of
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.events import events_between
@@ -29,7 +30,9 @@ from penstock_operator.errors import Conflict, Refused
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR
 from penstock_operator.queue.key import Key
 
-__all__ = ["STATUS_MANAGER", "delete_plan", "put_config_map", "save_plan", "write_finalizer", "write_status"]
+__all__ = [
+    "STATUS_MANAGER", "delete_plan", "publish_list", "put_config_map", "save_plan", "write_finalizer", "write_status",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 STATUS_MANAGER: Final = "penstock-status"
@@ -113,6 +116,28 @@ async def save_plan(
         return False
     cached.refusals.pop(name, None)
     return True
+
+
+async def publish_list(made: OffsetsList, manifests: PodManifests, context: Context) -> None:
+    """Write the list of offsets, over the one that was seen. If that has changed, or another has come, nothing is written.
+
+    Raises:
+        OperatorError: the API server did not do as asked.
+        Refused: also where something else changes the ConfigMap as it is written.
+    """
+    connector = manifests.connector.metadata
+    manifest = list_map_of(made, manifests.list_metadata())
+    try:
+        written = await context.run(context.kube.merge if made.replaces else context.kube.create, manifest)
+    except Conflict:
+        return
+    if written is None:
+        return
+    found = ListMap.of(written, connector.name, connector.uid or "")
+    if (found.owner, found.pod_uid) != (Owner.OURS, made.pod_uid):
+        name = manifest["metadata"]["name"]
+        why = f"ConfigMap {name} has other labels or annotations than were written: look for a webhook that changes it"
+        raise Refused(f"Writing ConfigMap {name}", answer=why)
 
 
 async def delete_plan(key: Key, plan_hash: str, context: Context) -> None:

@@ -19,7 +19,7 @@ from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
 
-__all__ = ["create_pod", "delete_pod", "delete_request", "name_of_pod", "refusal_of_pod"]
+__all__ = ["create_pod", "delete_pod", "delete_request", "name_of_pod", "refusal_of", "refusal_of_pod"]
 
 
 async def create_pod(
@@ -70,12 +70,16 @@ def name_of_pod(connector: str, creation: CreateJob | CreateTask) -> str:
 
 def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
     """The refusal of a pod, with the time of the next try."""
+    return refusal_of(observed, name, refused, "" if isinstance(creation, CreateJob) else creation.pod_hash)
+
+
+def refusal_of(observed: Observation, name: str, refused: Refused, pod_hash: str = "") -> Refusal:
+    """The refusal of what is kept under a name, with the time of the next try."""
     reason, remedy = cause(refused)
     text = refused.answer or str(refused)
     return after(
         observed.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
-        generation=observed.connector.metadata.generation,
-        pod_hash="" if isinstance(creation, CreateJob) else creation.pod_hash,
+        generation=observed.connector.metadata.generation, pod_hash=pod_hash,
     )  # fmt: skip
 
 
@@ -103,5 +107,5 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         action=creation.action, id=creation.key, connector=manifests.document(), worker=dict(context.settings.worker),
         secrets_dir=SECRETS_DIR if manifests.shape.secrets or manifests.shape_of(creation.plan).secrets else None,
         prepare=creation.prepare, task=task, status=context.status.snapshot(manifests.connector.connect_name), owner=owner,
-        offsets=creation.offsets,
+        offsets=creation.offsets, kind=creation.kind,
     )  # fmt: skip

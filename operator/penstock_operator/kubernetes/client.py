@@ -212,6 +212,20 @@ class Kube:
             return False
         return True
 
+    def merge(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
+        """Merge a manifest into an object; None: it is gone.
+
+        Raises:
+            Conflict: the manifest names a uid or resourceVersion that is outdated.
+        """
+        kind, namespace, name = _of(manifest)
+        doing = f"Writing {_named(kind, namespace, name)}"
+        answer = self._request(
+            "PATCH", kind, kind.path(namespace, name), doing,
+            body=manifest, content_type=_MERGE, query={"fieldManager": manager},
+        )  # fmt: skip
+        return None if _absent(answer, kind) else _object(answer, doing)
+
     def finalizers(
         self, kind: Kind, namespace: str, name: str, finalizers: Sequence[str], *, resource_version: str
     ) -> bool:

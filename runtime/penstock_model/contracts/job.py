@@ -5,7 +5,7 @@ A job pod has the plugins and the secrets; the operator has neither. The answer 
 """
 
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -15,7 +15,12 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 
-__all__ = ["Action", "JobAnswer", "JobProblem", "JobRequest", "OffsetsVerb", "OffsetsWork", "Outcome", "PlanAnswer"]
+__all__ = [
+    "LIST_BYTES", "Action", "JobAnswer", "JobProblem", "JobRequest", "OffsetsVerb", "OffsetsWork", "Outcome", "PlanAnswer",
+]  # fmt: skip
+
+LIST_BYTES: Final = 900 << 10
+"""The most bytes of `JobAnswer.offsets`: a ConfigMap holds 1 MiB, names and all."""
 
 
 class _Part(BaseModel):
@@ -30,12 +35,14 @@ class Action(StrEnum):
     RESET_OFFSETS: remove the offsets of a Connector that is deleted (of a source: records of the offsets topic; of a sink:
         the consumer group's). Where the configuration is wrong they are found by name.
     OFFSETS: what `JobRequest.offsets` says, for a Connector that stays. Nothing is done by name: the plugin is asked.
+    LIST_OFFSETS: read the offsets, by name alone, beside tasks that may run. No code of a plugin runs.
     """
 
     PLAN = "Plan"
     PREPARE = "Prepare"
     RESET_OFFSETS = "ResetOffsets"
     OFFSETS = "Offsets"
+    LIST_OFFSETS = "ListOffsets"
 
 
 class OffsetsVerb(StrEnum):
@@ -78,6 +85,7 @@ class JobRequest(_Part):
         owner: an id of the Connector that is unique among all that use this Kafka, for `Standing.owner`. A job pod of an
             earlier release ignores it.
         offsets: OFFSETS only: what is done with them.
+        kind: LIST_OFFSETS only: `source` or `sink`, as the last plan has it. None: there is no plan, and both are listed.
     """
 
     api_version: Literal["penstock.dev/job/v1"] = "penstock.dev/job/v1"
@@ -91,6 +99,7 @@ class JobRequest(_Part):
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
     owner: str = Field(default="", exclude_if=lambda v: not v)
     offsets: OffsetsWork | None = Field(default=None, exclude_if=lambda v: v is None)
+    kind: Literal["source", "sink"] | None = Field(default=None, exclude_if=lambda v: v is None)
 
     def to_json(self) -> str:
         """The text of the request file."""
@@ -119,7 +128,8 @@ class Outcome(StrEnum):
     INVALID: the configuration is wrong. A retry does not help until it, or a secret that it names, changes.
     UNAVAILABLE: Kafka, or another prerequisite, cannot be reached or refuses. Retry later.
     SUPERSEDED: the connector was started elsewhere, or since this was asked for; nothing was done.
-    REFUSED: the offsets stay as they are: the plugin does not agree, or the consumer group has members.
+    REFUSED: the offsets stay as they are: the plugin does not agree, or the consumer group has members. Of LIST_OFFSETS:
+        they are too many.
     FAILED: anything else, such as a fault of a plugin or of Penstock.
     """
 
@@ -177,6 +187,8 @@ class JobAnswer(_Part):
         warnings: for the author of the connector.
         plan: of a PLAN that is DONE.
         standing: of a prepared plan.
+        offsets: of a LIST_OFFSETS that is DONE: KIP-875's JSON, at most `LIST_BYTES` as UTF-8. They are shown as Kafka holds
+            them.
     """
 
     api_version: Literal["penstock.dev/answer/v1"] = "penstock.dev/answer/v1"
@@ -188,3 +200,4 @@ class JobAnswer(_Part):
     warnings: tuple[JobProblem, ...] = ()
     plan: PlanAnswer | None = None
     standing: Standing | None = None
+    offsets: str | None = Field(default=None, exclude_if=lambda v: v is None)

@@ -69,7 +69,8 @@ def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
 
 def read_answer(log: str, written: RequestTexts) -> JobAnswer | None:
     """The last answer in a log; None if there is none, if it cannot be read, or if it answers a request with other texts."""
-    lines = [line for line in log.splitlines() if line.startswith(ANSWER_PREFIX)]
+    # Not `splitlines`, which also cuts at characters that JSON leaves as they are (U+2028).
+    lines = [line for line in log.split("\n") if line.startswith(ANSWER_PREFIX)]
     try:
         return _answer(json.loads(lines[-1][len(ANSWER_PREFIX) :]), written) if lines else None
     except (ValidationError, ValueError, KeyError, TypeError, AttributeError):

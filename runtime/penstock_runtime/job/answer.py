@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
+from penstock_runtime.job.listing import list_offsets
 from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
@@ -63,3 +64,5 @@ def _carry_out(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
                 raise ConfigError(Problem("offsets", "is missing: Offsets needs a verb"))
             message, warnings = reset_of_valid(request, request.offsets)
             return done.model_copy(update={"message": message}), warnings
+        case Action.LIST_OFFSETS:
+            return done.model_copy(update={"offsets": list_offsets(request)}), ()

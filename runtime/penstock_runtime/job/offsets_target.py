@@ -8,19 +8,22 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, Problem
 from penstock.offsets import Offset, SourcePartition
 from penstock_model.connect.variables import resolve
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
+from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
 from penstock_runtime.fencing.prepare import Place
 from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.validating import planned
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import client_settings
+from penstock_runtime.plan.clients import OVERRIDES, unused_overrides
+from penstock_runtime.plan.delivery import exactly_once
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.task.context import task_context
@@ -29,6 +32,9 @@ __all__ = ["Target", "target_by_name", "target_of_valid"]
 
 _OWN_TOPIC: Final = "offsets.storage.topic"
 _GROUP: Final = "consumer.override.group.id"
+_BOTH: Final = frozenset(("source", "sink"))
+_NAMING: Final = (_OWN_TOPIC, *OVERRIDES.values())
+"""Beginnings of the properties that say which topics, group and cluster it is."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Target:
             that after a reset that was cut off an old value there would count again.
         group: consumer group of a sink.
         ask: the plugin's `alter_offsets`.
+        own_counts: whether a task takes positions from the second of `topics`. From the worker's topic on another cluster it
+            does only where it delivers exactly once.
     """
 
     kinds: frozenset[str]
@@ -51,6 +59,7 @@ class Target:
     topics: tuple[tuple[ClientSettings, str], ...]
     group: str
     ask: Callable[[Mapping[SourcePartition, Offset | None]], bool] | None = None
+    own_counts: bool = True
 
 
 def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
@@ -86,11 +95,24 @@ def _may_have_own_topic(context: SourceContext) -> bool:
     )
 
 
-def target_by_name(request: JobRequest, client_errors: ClientErrors) -> Target:
+def target_by_name(
+    request: JobRequest, client_errors: ClientErrors, kinds: frozenset[str] = _BOTH, *, strict: bool = False
+) -> Target:
     """The target of a connector of which only names are certain.
 
+    Overrides that no valid connector would have are not followed: those of a client that it has not, and those that the
+    worker's policy forbids, for they could name the offsets of others.
+
+    Args:
+        request: names the connector.
+        client_errors: of the clients.
+        kinds: `source`, `sink`, or both if the kind is not known.
+        strict: where it is doubtful which topics, group and cluster the configuration means, say so, rather than go without
+            what is wrong.
+
     Raises:
-        ConfigError: the worker configuration is wrong, or the connector has no name.
+        ConfigError: the worker configuration is wrong, or the connector has no name; `strict`: or what names and connects
+            clients is wrong.
     """
     resource = Connector.draft(request.connector)
     if resource.metadata.name == UNNAMED and resource.spec.connect_name is None:
@@ -100,9 +122,14 @@ def target_by_name(request: JobRequest, client_errors: ClientErrors) -> Target:
     if worker_texts.problems:
         raise ConfigError(worker_texts.problems)
     worker = WorkerConfig.parse(worker_texts.values)
-    config = dict(resolve(resource.spec.config, request.secrets_dir).values)
+    resolved = resolve(resource.spec.config, request.secrets_dir)
+    config, problems = _allowed(resolved.values, kinds, worker)
+    if strict:
+        problems += [p for p in resolved.problems if p.property in config and p.property.startswith(_NAMING)]
+        if problems:
+            raise ConfigError(problems)
     shared, _ = client_settings("sink", name, {}, worker)
-    settings = _settings(name, config, worker) or shared
+    settings = client_settings("sink", name, config, worker)[0] if strict else _settings(name, config, worker) or shared
     shared, settings = replace(shared, on_error=client_errors), replace(settings, on_error=client_errors)
     topics = [(shared, worker.offset_storage_topic)]
     own = config.get(_OWN_TOPIC, "").strip() or worker.offset_storage_topic
@@ -110,10 +137,30 @@ def target_by_name(request: JobRequest, client_errors: ClientErrors) -> Target:
         topics.append((settings, own))
     group = str(settings.consumer.get("group.id", f"connect-{name}"))
     place = Place(name, worker.group_id, settings, shared, worker.status_storage_topic, request.owner)
-    return Target(frozenset(("source", "sink")), place, False, tuple(topics), group)
+    own_counts = own != worker.offset_storage_topic or exactly_once(config.get("delivery.guarantee"), worker)
+    return Target(kinds, place, False, tuple(topics), group, own_counts=own_counts)
 
 
-def _settings(name: str, config: Mapping[str, Any], worker: WorkerConfig) -> ClientSettings | None:
+def _allowed(
+    config: Mapping[str, str], kinds: frozenset[str], worker: WorkerConfig
+) -> tuple[dict[str, str], list[Problem]]:
+    """The properties that count, and what the policy forbids."""
+    unused = set.intersection(*(set(unused_overrides(kind, config)) for kind in kinds))
+    allowed: dict[str, str] = {}
+    problems: list[Problem] = []
+    for name, text in config.items():
+        prefix = next((p for p in OVERRIDES.values() if name.startswith(p)), None)
+        if name in unused:
+            continue
+        own = {} if prefix is None else {name.removeprefix(prefix): text}
+        forbidden = refused(worker.override_policy, worker.override_allowlist, own, prefix or "")
+        problems += forbidden
+        if not forbidden:
+            allowed[name] = text
+    return allowed, problems
+
+
+def _settings(name: str, config: Mapping[str, str], worker: WorkerConfig) -> ClientSettings | None:
     """Clients with the connector's overrides, or with its consumer group alone if others are wrong; None if it is wrong."""
     try:
         return client_settings("sink", name, config, worker)[0]

@@ -21,9 +21,9 @@ from penstock_runtime.fencing.prepare import Place, PlanFence, fence
 from penstock_runtime.job.offsets_target import Target, target_by_name, target_of_valid
 from penstock_runtime.job.plugin_alteration import ask_plugin
 from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, Unavailable, with_kafka
-from penstock_runtime.kafka import offsets_topic
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.groups import Groups
+from penstock_runtime.kafka.offsets_topic import load_if_present
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, TransactionsRefused, write_in_transaction
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -137,23 +137,15 @@ def _fence_and_find(target: Target, request: JobRequest, newest: int | None) -> 
     records: dict[int, Sequence[PlacedRecord]] = {}
     if "source" in target.kinds:
         for number, (settings, topic) in enumerate(target.topics):
-            stored = _stored(settings, place.connector, topic)
+            stored = load_if_present(settings, place.connector, topic=topic)
             partitions |= dict.fromkeys(stored.forms)
             records[number] = [
                 PlacedRecord(p, key, None) for p, keys in sorted(stored.live.items()) for key in sorted(keys)
             ]
     if groups is not None:
-        for p in groups.partitions(target.group):
+        for p in groups.committed(target.group):
             partitions[SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition})] = None
     return _Found(plan_fence, partitions, records)
-
-
-def _stored(settings: ClientSettings, connector: str, topic: str) -> offsets_topic.StoredOffsets:
-    """The connector's records; none where there is no such topic."""
-    try:
-        return offsets_topic.load(settings, connector, topic=topic)
-    except NoSuchTopic:
-        return offsets_topic.StoredOffsets(connector)
 
 
 def _remove(target: Target, found: _Found, *, understood: bool) -> None:
@@ -196,7 +188,7 @@ def _write(
         log.info("The offsets are removed without a transaction: %s", e)
         check()
         _write_one_by_one(settings, topic, records, place.connector)
-    if _stored(settings, place.connector, topic).live:
+    if load_if_present(settings, place.connector, topic=topic).live:
         raise ConnectError(
             f"The offsets of {place.connector} in topic '{topic}' were removed, and there are some again: look for a task "
             f"of this connector that still runs, here or in Kafka Connect."

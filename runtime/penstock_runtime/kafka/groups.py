@@ -31,20 +31,22 @@ class Groups:
         except KafkaException as e:
             raise translated(e.args[0], f"Starting an admin client for Kafka at {self._servers}") from e
 
-    def partitions(self, group: str) -> list[TopicPartition]:
-        """The partitions for which a group has committed offsets; none if it does not exist.
+    def committed(self, group: str) -> dict[TopicPartition, int]:
+        """The offsets that a group has committed; none if it does not exist.
 
         Raises:
             RetriableError: Kafka did not answer in time.
             ConnectError: not authorised, say.
         """
 
-        def _request() -> list[TopicPartition]:
+        def _request() -> dict[TopicPartition, int]:
             request = [ConsumerGroupTopicPartitions(group)]
             answer: Any = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group].result()
-            return [TopicPartition(p.topic, p.partition) for p in answer.topic_partitions or () if p.offset >= 0]
+            return {
+                TopicPartition(p.topic, p.partition): p.offset for p in answer.topic_partitions or () if p.offset >= 0
+            }
 
-        return self._retried(f"Asking for the offsets of consumer group '{group}'", _request, [])
+        return self._retried(f"Asking for the offsets of consumer group '{group}'", _request, {})
 
     def members(self, group: str) -> list[str] | None:
         """The members of a group of either protocol, `<client id> at <host>`; None without the right to ask.

@@ -19,10 +19,11 @@ from penstock.errors import ConnectError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition, updated
 from penstock_kafka.compacted_reader import read_to_end
 from penstock_kafka.records import Entry, Record
+from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_runtime.kafka.compacted_topic import reader_clients
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["StoredOffsets", "fold", "load"]
+__all__ = ["StoredOffsets", "fold", "load", "load_if_present"]
 
 log = logging.getLogger(__name__)
 
@@ -141,3 +142,11 @@ def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffse
         RetriableError, ConnectError: as `read_to_end`.
     """
     return fold(connector, read_to_end(reader_clients(settings, servers=settings.bootstrap), topic, past_open=True))
+
+
+def load_if_present(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffsets:
+    """As `load`; none where there is no such topic."""
+    try:
+        return load(settings, connector, topic=topic)
+    except NoSuchTopic:
+        return StoredOffsets(connector)

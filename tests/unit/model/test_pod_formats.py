@@ -67,6 +67,17 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         ),
         JobRequest.from_json,
     ),
+    "job-v1-list-offsets": (
+        JobRequest(
+            action=Action.LIST_OFFSETS, id="r-3", connector={"kind": "Connector", "metadata": {"name": "orders-out"}},
+            worker={"bootstrap.servers": "kafka:9092"}, kind="sink",
+        ),
+        JobRequest.from_json,
+    ),
+    "answer-v1-list-offsets": (
+        JobAnswer(id="r-3", action=Action.LIST_OFFSETS, outcome=Outcome.DONE, offsets='{"offsets":[]}'),
+        JobAnswer.model_validate_json,
+    ),
     "answer-v1": (
         JobAnswer(
             id="r-1", action=Action.PLAN, outcome=Outcome.DONE, message="m",

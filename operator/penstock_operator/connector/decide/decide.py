@@ -60,6 +60,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         plan=last.plan,
         pending=last.pending,
         finalizer=finalizer,
+        publish=offsets.publish,
         delete=tuple(dict.fromkeys((*(p for o in outcomes for p in o.delete), *offsets.delete))),
         create=(*(w for o in outcomes for w in o.create), *offsets.create),
         drop=tuple(h for o in outcomes for h in o.drop),

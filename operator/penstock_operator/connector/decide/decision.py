@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from penstock_model.contracts.job import Action, OffsetsWork
 from penstock_model.contracts.pod_identity import Standing
@@ -10,6 +10,7 @@ from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import Pod
+from penstock_operator.connector.offsets_list_map import OffsetsList
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.conditions import Config, Kind, Pending, Verdict
@@ -30,6 +31,7 @@ class CreateJob:
         plan: whose image it has; PREPARE: whose first task it prepares for. None: what is asked for now.
         plain: without anything of the Connector's template.
         offsets: OFFSETS: what is done with them.
+        kind: LIST_OFFSETS: `source` or `sink`; None: it is not known.
     """
 
     name: str
@@ -39,6 +41,7 @@ class CreateJob:
     plan: Plan | None = None
     plain: bool = False
     offsets: OffsetsWork | None = None
+    kind: Literal["source", "sink"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ class Decision:
        next, so that its end is not taken for a failure.
     3. `finalizer`: after the status, whose last Event tells what became of the offsets; before pods, since a Connector
        that was changed meanwhile is observed anew first.
-    4. `delete`: before `create`, which may need the room in a quota.
+    4. `publish`: before the status tells it, which the next run does, and before the pod goes that made the list.
+       `delete`: before `create`, which may need the room in a quota.
     5. `create`.
     6. `drop`: after the status, which names another plan by now.
     7. `claim`, `tell`, `forget`: to Kafka, which may be slow or away. Pods do not wait for it; those just created have
@@ -113,6 +117,7 @@ class Decision:
         plan: that its tasks are made from.
         pending: what keeps a change of the release from the Connector.
         finalizer: whether Penstock's is to be on the Connector; None: as it is.
+        publish: a list of offsets to keep in a ConfigMap; None: none.
         delete: pods.
         create: pods.
         drop: plans to remove, by hash.
@@ -132,6 +137,7 @@ class Decision:
     plan: Plan | None
     pending: Pending | None
     finalizer: bool | None
+    publish: OffsetsList | None
     delete: tuple[Pod, ...]
     create: tuple[CreateJob | CreateTask, ...]
     drop: tuple[str, ...]

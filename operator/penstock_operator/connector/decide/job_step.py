@@ -220,7 +220,7 @@ def _is_answered(action: Action, answer: JobAnswer) -> bool:
             return True
         case Action.PREPARE:
             return answer.standing is not None
-        case Action.RESET_OFFSETS | Action.OFFSETS:
+        case Action.RESET_OFFSETS | Action.OFFSETS | Action.LIST_OFFSETS:
             return answer.outcome is Outcome.DONE
 
 

@@ -1,29 +1,35 @@
 """Actions on offsets and topics that annotations ask for (KIP-875, KIP-558), and which of them are refused. Pure.
 
-The value of `penstock.dev/reset-offsets` is a token of the user's choice. The annotation stays where it is, since Git may
-hold it; the status has what was asked for, once per token (`offsetsActions`). An action that is refused has used its token
-up, so that nothing is done later that was asked for long ago.
+The value of `penstock.dev/list-offsets` and `penstock.dev/reset-offsets` is a token of the user's choice. The annotation
+stays where it is, since Git may hold it; the status has what was asked for, once per token (`offsetsActions`). An action
+that is refused has used its token up, so that nothing is done later that was asked for long ago.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from penstock_model.contracts.job import Action
 from penstock_model.resources.connector import Connector, State
 from penstock_operator.connector.persisted_state import OffsetsAction
 
-__all__ = ["RESET", "UNSUPPORTED", "OffsetsRequest", "kept_actions", "offsets_requests", "refusal"]
+__all__ = [
+    "LIST", "OFFSETS_ACTIONS", "RESET", "UNSUPPORTED", "OffsetsRequest", "asks_for_list", "kept_actions",
+    "offsets_requests", "refusal",
+]  # fmt: skip
 
+LIST: Final = "list"
 RESET: Final = "reset"
+OFFSETS_ACTIONS: Final = frozenset((Action.OFFSETS, Action.LIST_OFFSETS))
+"""What the pods of these requests do."""
 UNSUPPORTED: Final[Mapping[str, str]] = {
-    "list-offsets": "read them with Kafka's own tools: a sink's with kafka-consumer-groups, a source's in the offsets topic",
     "alter-offsets": "stop the connector (spec.state: Stopped) and alter them with Kafka's own tools",
     "reset-topics": "active topics are forgotten when the connector is deleted",
 }
 """What there is instead of an action that this release does not do, by annotation."""
 
 _PREFIX: Final = "penstock.dev/"
-_ANNOTATIONS: Final = ("reset-offsets", *UNSUPPORTED)
+_ANNOTATIONS: Final = ("list-offsets", "reset-offsets", *UNSUPPORTED)
 _ACTIONS_KEPT: Final = 10
 _TOKEN_LENGTH: Final = 100
 _NOT_STOPPED: Final = (
@@ -81,7 +87,15 @@ def refusal(request: OffsetsRequest, connector: Connector) -> str:
         return f"is not done in this release: {request.instead}"
     if not request.is_token:
         return _NO_TOKEN
-    return "" if connector.spec.state is State.STOPPED else _NOT_STOPPED
+    return "" if request.action == LIST or connector.spec.state is State.STOPPED else _NOT_STOPPED
+
+
+def asks_for_list(annotations: Mapping[str, str], actions: Sequence[OffsetsAction]) -> bool:
+    """Whether a list is asked for, or under way."""
+    lists = [r for r in offsets_requests(annotations) if r.action == LIST]
+    return any(a.action == LIST and a.is_pending for a in actions) or any(
+        not any(r.asks_for(a) for a in actions) for r in lists
+    )
 
 
 def kept_actions(actions: Sequence[OffsetsAction], requests: Sequence[OffsetsRequest]) -> tuple[OffsetsAction, ...]:

@@ -5,18 +5,38 @@ the action's own; then the pod's answer is final, and a pod that ends without on
 repeated, since tasks may have run meanwhile: a pod is created again only where it never existed, while the Connector is
 still to be stopped and the same value stands. Should one have existed unseen, the second one does nothing after tasks have
 run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the action.
+
+A list goes the same way, beside tasks (`offsets_list`). One that has not begun overtakes what waits for something else.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
+from penstock_model.contracts.job import Action, OffsetsVerb, OffsetsWork
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.decision import CreateJob, pod_names, soonest
 from penstock_operator.connector.decide.held_template import is_template_refused
+from penstock_operator.connector.decide.offsets_list import (
+    is_published,
+    list_job,
+    list_refusal,
+    list_waits,
+    listed,
+    listed_after,
+)
+from penstock_operator.connector.decide.offsets_outcome import (
+    OffsetsStep,
+    answered,
+    final,
+    finished,
+    is_same,
+    pending,
+)
 from penstock_operator.connector.decide.offsets_requests import (
+    LIST,
     RESET,
     OffsetsRequest,
     kept_actions,
@@ -36,34 +56,8 @@ _LOOK: Final = 10.0
 _SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
 _VERBS: Final = {RESET: OffsetsVerb.RESET}
-_DOING: Final = {RESET: "the connector's offsets are forgotten"}
-_RESULTS: Final[Mapping[Outcome, str]] = {
-    Outcome.DONE: "Succeeded",
-    Outcome.INVALID: "Refused",
-    Outcome.REFUSED: "Refused",
-    Outcome.SUPERSEDED: "Refused",
-    Outcome.UNAVAILABLE: "Failed",
-    Outcome.FAILED: "Failed",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetsStep:
-    """What is done about actions on offsets.
-
-    Attributes:
-        memory: for the status.
-        create: the pod of an action.
-        delete: pods of actions.
-        requeue_after: look again after so many seconds; None: when something happens.
-        queued: the pod waits for a job slot.
-    """
-
-    memory: Memory
-    create: tuple[CreateJob, ...] = ()
-    delete: tuple[JobPod, ...] = ()
-    requeue_after: float | None = None
-    queued: bool = False
+_JOBS: Final = {LIST: Action.LIST_OFFSETS, RESET: Action.OFFSETS}
+_DOING: Final = {LIST: "the connector's offsets are read", RESET: "the connector's offsets are forgotten"}
 
 
 def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
@@ -76,21 +70,44 @@ def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
     requests = offsets_requests(observed.connector.metadata.annotations)
     known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in memory.offsets)
     actions = (*known, *_new(observed, memory, requests))
-    current = next((a for a in actions if a.is_pending), None)
+    current = _current(observed, actions)
     if current is None:
         step = OffsetsStep(replace(memory, offsets=actions))
     else:
         step = _of_current(replace(observed, memory=replace(memory, offsets=actions)), current, requests)
-    pending = next((a for a in step.memory.offsets if a.is_pending), None)
-    name = "" if pending is None else _pod_name(observed, pending)
+    step = replace(step, memory=_told_to_wait(observed, step.memory, current))
+    following = _current(observed, step.memory.offsets)
+    name = "" if following is None else _pod_name(observed, following)
     superfluous = (p for p in observed.offsets_pods if p.name != name and p.leaving is None and p not in step.delete)
-    is_next = pending is not None and current is not None and not _is_same(pending, current)
+    is_next = following is not None and current is not None and not is_same(following, current)
     return replace(
         step,
         memory=replace(step.memory, offsets=kept_actions(step.memory.offsets, requests)),
         delete=(*step.delete, *superfluous),
         requeue_after=soonest(step.requeue_after, 0.0 if is_next else None),
     )
+
+
+def _told_to_wait(observed: Observation, memory: Memory, current: OffsetsAction | None) -> Memory:
+    """With a message of each action that waits behind another one, which says for what."""
+
+    def told(action: OffsetsAction) -> OffsetsAction:
+        if current is None or not action.is_pending or is_same(action, current):
+            return action
+        waits = list_waits(observed) if action.action == LIST else ""
+        return replace(action, message=f"waits: {waits or f'for {current.action} ({current.token})'}")
+
+    return replace(memory, offsets=tuple(map(told, memory.offsets)))
+
+
+def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> OffsetsAction | None:
+    """The action that is under way, or the next one: lists that need not wait, then the oldest of the others."""
+    waiting = [a for a in actions if a.is_pending]
+    pods = {p.name for p in observed.offsets_pods}
+    begun = (a for a in waiting if a.began is not None or a.pod_uid or _pod_name(observed, a) in pods)
+    lists = (a for a in waiting if a.action == LIST and not list_waits(observed))
+    others = (a for a in waiting if a.action != LIST)
+    return next(chain(begun, lists, others, waiting), None)
 
 
 def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
@@ -105,7 +122,7 @@ def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, 
 
 def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
     """The action itself; one of a later release that is under way has failed, for this release cannot go on with it."""
-    if not action.is_pending or action.action in _VERBS:
+    if not action.is_pending or action.action in _DOING:
         return action
     message = (
         "outcome unknown: a later release began it, and this one does not know it. Use a new token with that release"
@@ -121,7 +138,7 @@ def _given_up_if_late(
         return action
     name = _pod_name(observed, action)
     given_up = "" if any(p.name == name for p in observed.offsets_pods) else _given_up(observed, action, requests)
-    return _final(observed, action, "Refused", f"nothing was done: {given_up}") if given_up else action
+    return final(observed, action, "Refused", f"nothing was done: {given_up}") if given_up else action
 
 
 def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> OffsetsStep:
@@ -130,42 +147,47 @@ def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[Of
     pod = next((p for p in observed.offsets_pods if p.name == name), None)
     if pod is not None:
         return _with_pod(observed, replace(action, pod_uid=pod.uid), pod)
+    if is_published(observed, action):
+        return listed(observed, action)
     if action.pod_uid:
         return _unknown(observed, action, f"its pod {name} is gone, and has left no answer")
     is_refused = name in observed.refusals
     if action.began is not None and is_refused:  # so that the pod never existed
         action = replace(action, began=None, generation=0)
     given_up = _given_up(observed, action, requests)
-    if given_up and action.began is not None:
+    if given_up and action.began is not None and action.action != LIST:
         return _unknown(observed, action, f"{given_up}, and it is not known whether its pod was there before")
     if given_up:
-        return _finished(observed, action, "Refused", f"nothing was done: {given_up}")
+        return finished(observed, action, "Refused", f"nothing was done: {given_up}")
     return _begun(observed, action, name)
 
 
 def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> str:
     """Why an action whose pod does not exist is not begun any more; empty: it is."""
-    if observed.connector.spec.state is not State.STOPPED:
+    if action.action != LIST and observed.connector.spec.state is not State.STOPPED:
         return "the connector was started again before it began"
     if not any(r.asks_for(action) for r in requests):
         return "its annotation was changed before it began"
-    return ""
+    return list_refusal(observed) if action.action == LIST else ""
 
 
 def _begun(observed: Observation, action: OffsetsAction, name: str) -> OffsetsStep:
     """Create the pod, unless something comes first."""
     refused = observed.refusals.get(name)
     if action.began is None:
-        if waits := _waits(observed):
-            return _pending(observed, action, f"waits: {waits}", requeue_after=_LOOK)
+        if waits := list_waits(observed) if action.action == LIST else _waits(observed):
+            return pending(observed, action, f"waits: {waits}", requeue_after=_LOOK)
         if refused is not None and (left := pause(refused, observed.now)) > 0:
-            return _pending(observed, action, refused.message, requeue_after=left)
+            return pending(observed, action, refused.message, requeue_after=left)
         if not observed.slot:
             text = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
-            return replace(_pending(observed, action, text, requeue_after=_SLOT_WAIT), queued=True)
-        action = replace(action, began=float(int(observed.now)), generation=observed.generation)
+            return replace(pending(observed, action, text, requeue_after=_SLOT_WAIT), queued=True)
+        generation = 0 if action.action == LIST else observed.generation
+        action = replace(action, began=float(int(observed.now)), generation=generation)
+    step = pending(observed, action, _DOING[action.action])
+    if action.action == LIST:
+        return replace(step, create=(list_job(observed, name, _key(observed, action)),))
     work = OffsetsWork(verb=_VERBS[action.action], generation=action.generation)
-    step = _pending(observed, action, _DOING[action.action])
     return replace(
         step,
         # It fences the tasks of any plan, so that each must be prepared after it.
@@ -183,7 +205,7 @@ def _waits(observed: Observation) -> str:
     living = [p for p in observed.task_pods if p.phase is not Phase.ENDED]
     jobs = [p for p in observed.job_pods if p.lives(observed.now, observed.node_timeout)]
     # Those of other actions: this one has none.
-    others = [p for p in observed.offsets_pods if p.phase is not Phase.ENDED]
+    others = [p for p in observed.offsets_pods if p.phase is not Phase.ENDED and p.action != Action.LIST_OFFSETS]
     if pods := [*living, *jobs, *others]:
         return f"for the end of {pod_names(pods)}"
     if observed.foreign_pods:
@@ -203,20 +225,21 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
     """The pod is there: it is waited for, or has its answer."""
     action = action if action.began is not None else replace(action, began=pod.created)
     if pod.phase is Phase.ENDED:
-        delete = () if pod.leaving is not None else (pod,)
-        return replace(_after_end(observed, action, pod), delete=delete)
+        step = _after_end(observed, action, pod)
+        goes_on = any(a.is_pending and is_same(a, action) for a in step.memory.offsets)
+        return step if goes_on or pod.leaving is not None else replace(step, delete=(pod,))
     if pod.is_on_lost_node(observed.now, observed.node_timeout):
         node = pod.node or "unknown"
         return _unknown(observed, action, f"node {node} does not end pod {pod.name}: it is away")
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
-        return _pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)
+        return pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)
     left = _deadline(observed, pod) - observed.now
     if left <= 0:
-        late = replace(_pending(observed, action, f"pod {pod.name} has not ended in time"), delete=(pod,))
+        late = replace(pending(observed, action, f"pod {pod.name} has not ended in time"), delete=(pod,))
         return replace(late, requeue_after=_LOOK)
     message = _DOING[action.action] if pod.hindrance is None else ": ".join(pod.hindrance)
-    return _pending(observed, action, message, requeue_after=left)
+    return pending(observed, action, message, requeue_after=left)
 
 
 def _deadline(observed: Observation, pod: JobPod) -> float:
@@ -228,12 +251,13 @@ def _deadline(observed: Observation, pod: JobPod) -> float:
 
 def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:
     answer = observed.answers.get(pod.name)
-    if answer is not None and (answer.id, answer.action) == (_key(observed, action), Action.OFFSETS):
-        return _finished(observed, action, _RESULTS[answer.outcome], _message(answer))
+    if answer is not None and (answer.id, answer.action) == (_key(observed, action), _JOBS[action.action]):
+        is_list = action.action == LIST
+        return listed_after(observed, action, pod, answer) if is_list else answered(observed, action, answer)
     word = None if pod.ended is None else pod.ended.word
     if word is not None and word.exit_code == ExitCode.CONFIG_INVALID:  # the first thing that a job does is to read it
         why = f"the runtime image {pod.image} does not know this action, or cannot read its request"
-        return _finished(observed, action, "Refused", f"nothing was done: {why}: {word.message or 'it gave no reason'}")
+        return finished(observed, action, "Refused", f"nothing was done: {why}: {word.message or 'it gave no reason'}")
     known = [": ".join(pod.hindrance)] if pod.hindrance is not None else []
     known += [pod.ended.describe()] if pod.ended is not None else []
     return _unknown(
@@ -241,39 +265,9 @@ def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> Off
     )
 
 
-def _message(answer: JobAnswer) -> str:
-    texts = [answer.message, *map(str, answer.problems), *(f"warning: {w}" for w in answer.warnings)]
-    return "; ".join(filter(None, texts)) or ("" if answer.outcome is Outcome.DONE else "the pod gave no reason")
-
-
-def _pending(
-    observed: Observation, action: OffsetsAction, message: str, *, requeue_after: float | None = None
-) -> OffsetsStep:  # fmt: skip
-    return OffsetsStep(_with(observed.memory, replace(action, message=message)), requeue_after=requeue_after)
-
-
 def _unknown(observed: Observation, action: OffsetsAction, why: str) -> OffsetsStep:
-    return _finished(
-        observed, action, "Failed", f"outcome unknown: {why}. List the offsets, then use a new token"
-    )  # fmt: skip
-
-
-def _finished(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsStep:
-    return OffsetsStep(_with(observed.memory, _final(observed, action, result, message)))
-
-
-def _final(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsAction:
-    return OffsetsAction(action.action, action.token, result, message, float(int(observed.now)))
-
-
-def _with(memory: Memory, action: OffsetsAction) -> Memory:
-    """The memory with the action in place of its entry."""
-    return replace(memory, offsets=tuple(action if _is_same(a, action) else a for a in memory.offsets))
-
-
-def _is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
-    """Whether both are of one request."""
-    return (action.action, action.token) == (other.action, other.token)
+    text = f"nothing is listed: {why}" if action.action == LIST else f"outcome unknown: {why}. List the offsets"
+    return finished(observed, action, "Failed", f"{text}, then use a new token")
 
 
 def _key(observed: Observation, action: OffsetsAction) -> str:

@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.job import Action
 from penstock_model.contracts.job_answer import RequestTexts, read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector import plan_hashes
 from penstock_operator.connector.decide import name_ownership
-from penstock_operator.connector.decide.offsets_requests import offsets_requests
+from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS, asks_for_list, offsets_requests
 from penstock_operator.connector.decide.refused_pods import present
 from penstock_operator.connector.observe import secrets
 from penstock_operator.connector.observe.connector_cache import CachedConnector
@@ -20,6 +19,7 @@ from penstock_operator.connector.observe.name_lookup import name_refusal
 from penstock_operator.connector.observe.observation import ActiveTopic, Observation
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod, pod_of
 from penstock_operator.connector.observe.stored_plans import plan_maps, plans_of, readable_maps
+from penstock_operator.connector.offsets_list_map import ListMap
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plan_cache import PlanCache
 from penstock_operator.connector.plans import Shape, plan_hash
@@ -28,7 +28,7 @@ from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.kafka import ActiveTopic as KafkaTopic
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.kinds import POD, SECRET
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, SECRET
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
@@ -119,8 +119,9 @@ async def observe(
         namespace_ends=cached.namespace_ends,
         plans=await plans_of(context, key, stored_maps, cache),
         task_pods=tuple(p for p in mine if isinstance(p, TaskPod)),
-        job_pods=tuple(p for p in jobs if p.action != Action.OFFSETS),
-        offsets_pods=tuple(p for p in jobs if p.action == Action.OFFSETS),
+        job_pods=tuple(p for p in jobs if p.action not in OFFSETS_ACTIONS),
+        offsets_pods=tuple(p for p in jobs if p.action in OFFSETS_ACTIONS),
+        list_map=await _list_map(context, key, connector, memory),
         foreign_pods=tuple(p.name for p in pods if p.owner != own.uid),
         answers=answers,
         reports={n: r for n, r in reports.items() if r.connector_uid == own.uid},
@@ -194,6 +195,17 @@ async def _secrets(
         name: await context.run(context.kube.get, SECRET, key.namespace, name)
         for name in sorted({r.name for r in references})
     }
+
+
+async def _list_map(context: Context, key: Key, connector: Connector, memory: Memory) -> ListMap | None:
+    """Without what stands in it, which may be large."""
+    own = connector.metadata
+    if not asks_for_list(own.annotations, memory.offsets):
+        return None
+    found = await context.run(
+        context.kube.list, CONFIG_MAP, key.namespace, fields=f"metadata.name={names.list_name(key.name)}", bodies=False
+    )
+    return ListMap.of(found[0], key.name, own.uid or "") if found else None
 
 
 def _generation(context: Context, name: str, memory: Memory) -> int:

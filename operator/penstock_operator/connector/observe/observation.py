@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from penstock_model.contracts.job import JobAnswer
+from penstock_model.contracts.job import Action, JobAnswer
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.resources.connector import Connector
@@ -11,6 +11,7 @@ from penstock_operator.connector.decide.name_ownership import NameRefusal
 from penstock_operator.connector.decide.refused_pods import Refusal
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
+from penstock_operator.connector.offsets_list_map import ListMap
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plan_hashes import is_own_change
 from penstock_operator.connector.plans import Plan, Shape
@@ -52,6 +53,8 @@ class Observation:
         task_pods: of this Connector's uid.
         job_pods: likewise, of those that plan, prepare, or reset offsets for its deletion.
         offsets_pods: likewise, of actions on offsets that annotations asked for.
+        list_map: what has the name of the ConfigMap for the list of the offsets, looked up while one is asked for; None:
+            there is none.
         foreign_pods: names of pods of a deleted Connector that had the same name.
         answers: of job pods that ended, by pod name; None: none could be read.
         reports: of its tasks, by number; of this uid only.
@@ -95,6 +98,7 @@ class Observation:
     task_pods: Sequence[TaskPod] = ()
     job_pods: Sequence[JobPod] = ()
     offsets_pods: Sequence[JobPod] = ()
+    list_map: ListMap | None = None
     foreign_pods: Sequence[str] = ()
     answers: Mapping[str, JobAnswer | None] = field(default_factory=dict)
     reports: Mapping[int, Report] = field(default_factory=dict)
@@ -153,7 +157,8 @@ class Observation:
     @property
     def pods_at_offsets(self) -> tuple[JobPod, ...]:
         """Pods that may be changing the offsets at this moment: no task starts meanwhile."""
-        return tuple(p for p in self.offsets_pods if p.lives(self.now, self.node_timeout))
+        pods = (p for p in self.offsets_pods if p.action != Action.LIST_OFFSETS)
+        return tuple(p for p in pods if p.lives(self.now, self.node_timeout))
 
     def plan(self, plan_hash: str) -> Plan | None:
         """The stored plan with this hash."""

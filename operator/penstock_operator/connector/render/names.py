@@ -26,6 +26,7 @@ __all__ = [
     "job_name",
     "label",
     "labels",
+    "list_name",
     "operator_of",
     "plan_name",
     "pod_name",
@@ -97,6 +98,11 @@ def request_name(job: str) -> str:
 def plan_name(connector: str, plan: str) -> str:
     """The name of the ConfigMap that keeps a plan."""
     return f"{connector}-plan-{plan[:_SHORT]}"
+
+
+def list_name(connector: str) -> str:
+    """The name of the ConfigMap with the list of a Connector's offsets."""
+    return f"{connector}-offsets"
 
 
 def label(manifest: Mapping[str, Any], name: str) -> str | None:

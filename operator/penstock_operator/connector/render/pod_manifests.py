@@ -163,6 +163,12 @@ class PodManifests:
         name = names.plan_name(self.connector.metadata.name, plan.hash)
         return metadata(self.connector, name, operator=self.operator, role="plan")
 
+    def list_metadata(self) -> dict[str, Any]:
+        """The metadata of the ConfigMap with the list of the offsets."""
+        return metadata(
+            self.connector, names.list_name(self.connector.metadata.name), operator=self.operator, role="offsets"
+        )
+
     def document(self) -> dict[str, Any]:
         """The Connector as a job pod reads it: always Running, since a stopped connector has no tasks to plan."""
         document = self.connector.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"status"})

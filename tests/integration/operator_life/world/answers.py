@@ -21,6 +21,8 @@ _standings = itertools.count(1)
 def template(request: JobRequest) -> JobAnswer:
     """A plugin that makes `tasksMax` tasks, each with the whole configuration."""
     done = JobAnswer(id=request.id, action=request.action, outcome=Outcome.DONE)
+    if request.action is Action.LIST_OFFSETS:
+        return done.model_copy(update={"offsets": '{"offsets":[]}'})
     prepares = request.action is Action.PREPARE or request.prepare
     number = next(_standings)
     standing = Standing(generation=number, plan=f"plan-{number}") if prepares else None

@@ -293,7 +293,7 @@ class Kubelet:
         uid, owner = pod["metadata"]["uid"], pod["metadata"]["labels"][names.UID_LABEL]
         if uid not in self._logs:
             request = JobRequest.from_json(self._data(pod, "request")["request.json"])
-            if request.action is not Action.PLAN or request.prepare:
+            if request.action not in (Action.PLAN, Action.LIST_OFFSETS) or request.prepare:
                 with self._lock:
                     living = [key_of(t.pod) for t in self.tasks.values() if t.life.connector_uid == owner]
                 if living:

@@ -8,6 +8,7 @@ from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobReque
 from penstock_model.contracts.job_answer import RequestTexts, answer_line
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS
 from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
 from penstock_operator.connector.observe.secrets import examine, references
 from penstock_operator.connector.render import names
@@ -20,8 +21,9 @@ from .cluster import KEY
 from .plugins import Plugin, invalid
 from .tasks import ClusterWithTasks
 
-__all__ = ["ClusterWithJobs"]
+__all__ = ["LISTED", "ClusterWithJobs"]
 
+LISTED: Final = '{"offsets":[{"partition":{"p":"a"},"offset":{"i":1}},{"partition":{"p":"b"},"offset":{"i":2}}]}'
 _GRACE: Final = 30
 _DENIED: Final = 'admission webhook "policy.example" denied the request: no'
 
@@ -42,7 +44,9 @@ class ClusterWithJobs(ClusterWithTasks):
         self.resetting: JobAnswer | None = None
         """What a reset comes to, where it is none."""
         self.acting: JobAnswer | None = JobAnswer(id="", action=Action.OFFSETS, outcome=Outcome.DONE, message="done")
-        """What an action on offsets comes to; None: its pod ends without an answer."""
+        """What an action that changes offsets comes to; None: a pod of any action ends without an answer."""
+        self.listing: JobAnswer = JobAnswer(id="", action=Action.LIST_OFFSETS, outcome=Outcome.DONE, offsets=LISTED)
+        """What a list of offsets comes to."""
         self.resets: list[str] = []
         """The ids of all requests for which offsets were reset, as an annotation asked for."""
         self.requests: dict[str, JobRequest] = {}
@@ -111,7 +115,7 @@ class ClusterWithJobs(ClusterWithTasks):
     def _answer(self, pod: JobPod) -> None:
         request = self.requests[pod.name]
         connector = Connector.draft(request.connector)
-        if request.action is Action.OFFSETS and self.acting is None:
+        if request.action in OFFSETS_ACTIONS and self.acting is None:
             self.end(pod.name, 1, "Error")
             return
         answer = self._work(request, connector).model_copy(update={"id": request.id, "action": request.action})
@@ -130,6 +134,8 @@ class ClusterWithJobs(ClusterWithTasks):
             return self.resetting
         if request.action is Action.OFFSETS:
             return self._reset(request)
+        if request.action is Action.LIST_OFFSETS:
+            return self.listing
         if request.action is not Action.PLAN:
             return JobAnswer(id="", action=request.action, outcome=Outcome.DONE, standing=standing)
         if self._misses_secret(request, connector):

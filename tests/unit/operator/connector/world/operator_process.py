@@ -179,4 +179,4 @@ def _together(decisions: list[Decision]) -> Decision:
 def does_anything(decision: Decision) -> bool:
     """Whether a decision changes anything but the status."""
     return bool(decision.save or decision.delete or decision.create or decision.finalizer is not None
-                or decision.tell or decision.forget or decision.drop)  # fmt: skip
+                or decision.tell or decision.forget or decision.drop or decision.publish)  # fmt: skip

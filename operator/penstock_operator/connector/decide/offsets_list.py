@@ -1,0 +1,121 @@
+"""What differs in an action that lists offsets: it changes nothing, and a ConfigMap has the result. Pure."""
+
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+from penstock_model.contracts.job import LIST_BYTES, Action, JobAnswer, Outcome
+from penstock_operator.connector.decide.decision import CreateJob
+from penstock_operator.connector.decide.held_template import is_template_refused
+from penstock_operator.connector.decide.offsets_outcome import OffsetsStep, answered, finished, pending
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.observe.pod_status import JobPod
+from penstock_operator.connector.offsets_list_map import OFFSETS_KEY, OffsetsList, Owner
+from penstock_operator.connector.persisted_state import OffsetsAction
+from penstock_operator.connector.render.names import list_name
+
+__all__ = ["is_published", "list_job", "list_refusal", "list_waits", "listed", "listed_after", "of_list"]
+
+_GONE: Final = 2.0
+"""Seconds until the next look whether the ConfigMap of before is gone."""
+
+
+def list_job(observed: Observation, name: str, key: str) -> CreateJob:
+    """The pod that reads the offsets."""
+    plan = observed.plan(observed.memory.plan)
+    kind: Any = None if plan is None else plan.kind
+    return CreateJob(name, Action.LIST_OFFSETS, key, kind=kind)
+
+
+def list_refusal(observed: Observation) -> str:
+    """Why there can be no list; empty: there can."""
+    found = observed.list_map
+    if found is None or found.owner is not Owner.FOREIGN:
+        return ""
+    return (
+        f"ConfigMap {_name(observed)} is there, is not of this Connector, and stays as it is. Rename or remove it, then use "
+        "a new token"
+    )
+
+
+def list_waits(observed: Observation) -> str:
+    """What comes before a list; empty: nothing.
+
+    Tasks may run, and pods of an earlier Connector may end meanwhile. But whose offsets they are must be known: they are
+    shown to those alone whose Connector owns the name.
+    """
+    if observed.name_refusal is not None:
+        return observed.name_refusal.message
+    if unseen := observed.name_unseen or observed.kafka_trouble:
+        return f"it is not known whose the offsets under the name of this connector are: {unseen}"
+    if observed.status_unread:
+        return "the status topic is not read yet"
+    if _is_going(observed):
+        return _for_end_of_map(observed)
+    if is_template_refused(observed):
+        return "spec.template is refused (condition ConfigValid), so that no pod can be created"
+    return "its namespace is being deleted" if observed.namespace_ends else ""
+
+
+def of_list(pod_uid: str) -> str:
+    """The name under which the refusal of a pod's list is kept among those of pods."""
+    return f"configmaps/{pod_uid}"
+
+
+def is_published(observed: Observation, action: OffsetsAction) -> bool:
+    """Whether the ConfigMap holds the list that this action's pod has made."""
+    found = observed.list_map
+    return found is not None and found.owner is Owner.OURS and bool(action.pod_uid) and found.pod_uid == action.pod_uid
+
+
+def listed(observed: Observation, action: OffsetsAction, count: str = "the offsets") -> OffsetsStep:
+    """The list is there."""
+    return finished(observed, action, "Succeeded", f"{count}: ConfigMap {_name(observed)}, key {OFFSETS_KEY}")
+
+
+def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answer: JobAnswer) -> OffsetsStep:
+    """The pod has answered: its list is written, and once it is seen to be there, the action has its result."""
+    if answer.outcome is not Outcome.DONE:
+        return answered(observed, action, answer)
+    text = answer.offsets or ""
+    count = _count(text)
+    if count is None or len(text.encode()) > LIST_BYTES:
+        why = "is no list of offsets" if count is None else f"has more than {LIST_BYTES // 1024} KiB"
+        return finished(observed, action, "Failed", f"nothing is listed: what pod {pod.name} answered {why}")
+    if is_published(observed, action):
+        return listed(observed, action, f"{count} position{'' if count == 1 else 's'}")
+    if refusal := list_refusal(observed):
+        return finished(observed, action, "Refused", f"nothing is listed: {refusal}")
+    if refused := observed.refusals.get(of_list(pod.uid)):
+        return finished(observed, action, "Failed", f"nothing is listed: {refused.message}. Then use a new token")
+    if _is_going(observed):
+        if observed.now > (action.began or 0.0) + observed.job_deadline:
+            why = f"ConfigMap {_name(observed)} is being deleted and does not go: remove what holds it (its finalizers)"
+            return finished(observed, action, "Failed", f"nothing is listed: {why}, then use a new token")
+        return pending(observed, action, f"waits: {_for_end_of_map(observed)}", requeue_after=_GONE)
+    before = observed.list_map
+    made = OffsetsList(text, action.token, pod.uid, "" if before is None else before.version)
+    step = pending(observed, action, f"the list is written to ConfigMap {_name(observed)}", requeue_after=0.0)
+    return replace(step, publish=made)
+
+
+def _count(text: str) -> int | None:
+    """How many positions the list has; None: it is none."""
+    try:
+        document = json.loads(text)
+        entries = document["offsets"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return len(entries) if isinstance(entries, list) else None
+
+
+def _is_going(observed: Observation) -> bool:
+    return observed.list_map is not None and observed.list_map.owner is Owner.GOING
+
+
+def _for_end_of_map(observed: Observation) -> str:
+    return f"for the end of ConfigMap {_name(observed)}, which is being deleted"
+
+
+def _name(observed: Observation) -> str:
+    return list_name(observed.connector.metadata.name)

@@ -1,0 +1,78 @@
+"""What the step of an action on offsets comes to: its entry in the status, and what is done beside that. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from penstock_model.contracts.job import JobAnswer, Outcome
+from penstock_operator.connector.decide.decision import CreateJob
+from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.observe.pod_status import JobPod
+from penstock_operator.connector.offsets_list_map import OffsetsList
+from penstock_operator.connector.persisted_state import Memory, OffsetsAction
+
+__all__ = ["OffsetsStep", "answered", "final", "finished", "is_same", "pending"]
+
+_RESULTS: Final[Mapping[Outcome, str]] = {
+    Outcome.DONE: "Succeeded",
+    Outcome.INVALID: "Refused",
+    Outcome.REFUSED: "Refused",
+    Outcome.SUPERSEDED: "Refused",
+    Outcome.UNAVAILABLE: "Failed",
+    Outcome.FAILED: "Failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsStep:
+    """What is done about actions on offsets.
+
+    Attributes:
+        memory: for the status.
+        create: the pod of an action.
+        publish: a list that is to be written.
+        delete: pods of actions.
+        requeue_after: look again after so many seconds; None: when something happens.
+        queued: the pod waits for a job slot.
+    """
+
+    memory: Memory
+    create: tuple[CreateJob, ...] = ()
+    publish: OffsetsList | None = None
+    delete: tuple[JobPod, ...] = ()
+    requeue_after: float | None = None
+    queued: bool = False
+
+
+def pending(
+    observed: Observation, action: OffsetsAction, message: str, *, requeue_after: float | None = None
+) -> OffsetsStep:  # fmt: skip
+    """The action goes on; the message says with what."""
+    return OffsetsStep(_with(observed.memory, replace(action, message=message)), requeue_after=requeue_after)
+
+
+def finished(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsStep:
+    """The action has its result."""
+    return OffsetsStep(_with(observed.memory, final(observed, action, result, message)))
+
+
+def answered(observed: Observation, action: OffsetsAction, answer: JobAnswer) -> OffsetsStep:
+    """The action has the result that its pod's answer tells."""
+    texts = [answer.message, *map(str, answer.problems), *(f"warning: {w}" for w in answer.warnings)]
+    reason = "; ".join(filter(None, texts)) or ("" if answer.outcome is Outcome.DONE else "the pod gave no reason")
+    return finished(observed, action, _RESULTS[answer.outcome], reason)
+
+
+def final(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsAction:
+    """The entry of an action that has its result."""
+    return OffsetsAction(action.action, action.token, result, message, float(int(observed.now)))
+
+
+def is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
+    """Whether both are of one request."""
+    return (action.action, action.token) == (other.action, other.token)
+
+
+def _with(memory: Memory, action: OffsetsAction) -> Memory:
+    """The memory with the action in place of its entry."""
+    return replace(memory, offsets=tuple(action if is_same(a, action) else a for a in memory.offsets))

@@ -1,0 +1,105 @@
+"""Lists a connector's offsets in the JSON of KIP-875, beside tasks that may run. Nothing is written, no plugin is asked."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from penstock.offsets import Offset, SourcePartition
+from penstock.sink import TopicPartition
+from penstock_model.contracts.job import LIST_BYTES, JobRequest
+from penstock_runtime.job.offsets_target import Target, target_by_name
+from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, with_kafka
+from penstock_runtime.kafka.groups import Groups
+from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["list_offsets"]
+
+_TOO_MUCH: Final = (
+    "The list has {size} KiB, and a ConfigMap holds {most}: nothing is listed. Read the {count} positions with Kafka's own "
+    "tools: {how}"
+)
+
+
+def list_offsets(request: JobRequest) -> str:
+    """The offsets, `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`, with a line for each.
+
+    Those of a source are what its next task would begin with: as they were committed by now, once for all byte forms of a
+    partition. They are found by the connector's name, so that a configuration that is wrong is no obstacle, but for what
+    says where the offsets are. A number that JSON has not (`NaN`) is a text in it.
+
+    Raises:
+        ConfigError: the worker configuration is wrong, the connector has no name, or its client overrides are wrong, or
+            forbidden by the worker's policy.
+        OffsetsRefused: the list is longer than `LIST_BYTES`.
+        Unavailable: Kafka is away, or refuses.
+    """
+    client_errors = ClientErrors()
+    kinds = frozenset(("source", "sink") if request.kind is None else (request.kind,))
+    target = target_by_name(request, client_errors, kinds, strict=True)
+    place = target.place
+    entries = with_kafka(lambda: _entries(target), place.shared, place.settings, client_errors=client_errors)
+    text = _json(entries)
+    if (size := len(text.encode())) > LIST_BYTES:
+        topics = " and ".join(f"'{topic}'" for _, topic in _topics(target))
+        how = " and ".join(filter(None, [
+            f"the records of topic {topics} whose key begins with [\"{place.connector}\"," if "source" in kinds else "",
+            f"kafka-consumer-groups --describe --group {target.group}" if "sink" in kinds else "",
+        ]))  # fmt: skip
+        raise OffsetsRefused(
+            _TOO_MUCH.format(size=-(-size // 1024), most=LIST_BYTES // 1024, count=len(entries), how=how)
+        )
+    return text
+
+
+def _topics(target: Target) -> tuple[tuple[ClientSettings, str], ...]:
+    """Those that a task reads; its own comes last: where both have a position, it holds."""
+    return target.topics if target.own_counts else target.topics[:1]
+
+
+def _entries(target: Target) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = []
+    if "source" in target.kinds:
+        stored = StoredOffsets(target.place.connector)
+        for settings, topic in _topics(target):
+            stored.prefer(load_if_present(settings, target.place.connector, topic=topic))
+        entries += _of_source(stored.offsets)
+    if "sink" in target.kinds:
+        entries += _of_sink(Groups(target.place.settings).committed(target.group))
+    return entries
+
+
+def _of_source(offsets: Mapping[SourcePartition, Offset]) -> Iterator[dict[str, Any]]:
+    for partition in sorted(offsets, key=lambda p: json.dumps(dict(p), sort_keys=True)):
+        yield {"partition": dict(partition), "offset": dict(offsets[partition])}
+
+
+def _of_sink(offsets: Mapping[TopicPartition, int]) -> Iterator[dict[str, Any]]:
+    for p in sorted(offsets):
+        yield {
+            "partition": {"kafka_topic": p.topic, "kafka_partition": p.partition},
+            "offset": {"kafka_offset": offsets[p]},
+        }
+
+
+def _json(entries: Iterable[Mapping[str, Any]]) -> str:
+    lines = ",\n".join(map(_line, entries))
+    return f'{{"offsets":[\n{lines}\n]}}' if lines else '{"offsets":[]}'
+
+
+def _line(entry: Mapping[str, Mapping[str, Any]]) -> str:
+    finite = {name: {n: _finite(v) for n, v in fields.items()} for name, fields in entry.items()}
+    text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only escape
+        return json.dumps(finite, separators=(",", ":"))
+    return text
+
+
+def _finite(value: object) -> object:
+    """The value, or the text that Kafka Connect's JSON has for a number that JSON has not."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
