@@ -12,6 +12,7 @@ import psutil
 from tests.integration.cluster_api.api import ApiRefused
 from tests.integration.operator_life.world.processes import OperatorProcess
 from tests.integration.operator_life.world.site import Site, is_settled
+from tests.integration.operator_life.world.watched import Json
 
 __all__ = [
     "Idle", "Many", "Restart", "change_to_action", "created", "idle", "p50", "removed", "restart", "rests",
@@ -198,6 +199,24 @@ def _await_plan(site: Site, name: str, known: Collection[str]) -> None:
 
 def _planned(pods: Collection[str], name: str) -> set[str]:
     return {key for key in pods if f"/{name}-plan-" in key}
+
+
+def annotation_to_result(site: Site, name: str, annotation: str, times: int) -> list[float]:
+    """Seconds from the answer to an annotation that asks for an action on offsets to its result in the status, sorted."""
+    found = []
+    for n in range(times):
+        token = f"{annotation[:1]}{n}"
+        site.annotate(name, **{annotation: token})
+        begun = time.monotonic()
+        body = site.until(name, lambda b: _result(b, token) not in ("", "Pending"), f"{token} has its result")  # noqa: B023 (called at once)
+        found.append(time.monotonic() - begun)
+        assert _result(body, token) == "Succeeded", body["status"]["offsetsActions"][-1]
+    return sorted(found)
+
+
+def _result(body: Json, token: str) -> str:
+    actions = (body.get("status") or {}).get("offsetsActions", ())
+    return next((str(a["result"]) for a in actions if a["token"] == token), "")
 
 
 def p50(figures: Sequence[float]) -> float:

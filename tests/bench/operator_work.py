@@ -1,18 +1,22 @@
 """The operator with many connectors, with idle ones, and on one change: a real API server and Kafka, pods are played."""
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.bench.operator_figures import (
     Idle,
     Many,
     Restart,
+    annotation_to_result,
     change_to_action,
     created,
     idle,
@@ -25,14 +29,21 @@ from tests.bench.operator_figures import (
 from tests.bench.results import AtMost, Measure
 from tests.integration.cluster_api.api import Api
 from tests.integration.cluster_api.conftest import ROOT, ApiServer, run
+from tests.integration.operator_life.world.answers import Answers, template
 from tests.integration.operator_life.world.processes import Stable
 from tests.integration.operator_life.world.site import Site
 
+from penstock_model.contracts.job import JobAnswer, JobRequest
+from penstock_model.contracts.job_answer import RequestTexts, read_answer
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS
 from penstock_operator.kubernetes.client import Kube
+from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
 __all__ = ["OperatorFigures", "operator_rows", "run_operator"]
 
 _LIMIT: Final = 1800.0
+_ACTIONS: Final = ("list_offsets", "reset_offsets")
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,8 @@ class OperatorFigures:
     deleted: float
     idle: Idle
     action: Sequence[float]
+    listed: Sequence[float]
+    reset: Sequence[float]
 
 
 def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
@@ -99,7 +112,29 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
             at_rest = idle(own, size.idle_seconds)
             action = change_to_action(quiet, few[0], size.changes)
             quiet.check()
-    return OperatorFigures(load, stopped, running, meanwhile, again, page, deleted, at_rest, action)
+        with _site(server, servers, folder / "offsets", 4, _by_process) as asked:
+            asked.operator(forked=False).start().ready(120)
+            asked.create("orders", state="Stopped")
+            asked.settled("orders", "Stopped", seconds=120)
+            listed, reset = (annotation_to_result(asked, "orders", a, size.changes) for a in _ACTIONS)
+            asked.check()
+    return OperatorFigures(load, stopped, running, meanwhile, again, page, deleted, at_rest, action, listed, reset)
+
+
+def _by_process(request: JobRequest) -> JobAnswer:
+    """The answer of a job's own process, which is most of the time of an action on offsets; plans come from a template."""
+    if request.action not in OFFSETS_ACTIONS:
+        return template(request)
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "request.json")
+        file.write_text(request.to_json())
+        done = subprocess.run(
+            [sys.executable, "-m", "penstock_runtime.job", str(file)], capture_output=True, text=True, timeout=120,
+            env={**os.environ, TERMINATION_LOG_VARIABLE: str(Path(folder, "word"))}, check=True,
+        )  # fmt: skip
+    answer = read_answer(done.stdout, RequestTexts.of(Connector.draft(request.connector), request.worker))
+    assert answer is not None, done.stderr
+    return answer
 
 
 def _told(what: str, figures: object) -> None:
@@ -138,6 +173,10 @@ def operator_rows(runs: Sequence[OperatorFigures]) -> list[Measure]:
         row("idle: writes", "", [float(r.idle.writes) for r in runs], 0),
         row("change to action p50", "s", [p50(r.action) for r in runs], 1),
         row("change to action, slowest", "s", [max(r.action) for r in runs], None),
+        row("list of offsets: annotation to result p50", "s", [p50(r.listed) for r in runs], 3),
+        row("list of offsets, slowest", "s", [max(r.listed) for r in runs], None),
+        row("reset of offsets: annotation to result p50", "s", [p50(r.reset) for r in runs], 3),
+        row("reset of offsets, slowest", "s", [max(r.reset) for r in runs], None),
         row("load of the machine before", "", [r.load for r in runs], None),
     ]
 
@@ -160,10 +199,10 @@ def _server(folder: Path) -> Iterator[ApiServer]:
 
 
 @contextmanager
-def _site(server: ApiServer, servers: str, folder: Path, workers: int) -> Iterator[Site]:
+def _site(server: ApiServer, servers: str, folder: Path, workers: int, answers: Answers = template) -> Iterator[Site]:
     kube, stable = Kube.connect(kubeconfig=server.kubeconfig), Stable()
     try:
-        site = Site(server, kube.server.connection, servers, folder, stable, workers=workers)
+        site = Site(server, kube.server.connection, servers, folder, stable, workers=workers, answers=answers)
         try:
             yield site
         finally:
