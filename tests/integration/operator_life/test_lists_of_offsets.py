@@ -9,10 +9,8 @@ import pytest
 from penstock_model.contracts.job import LIST_BYTES, Action, JobAnswer, JobRequest, Outcome
 
 from ..lab import Lab
-from ..running import until
-from .test_connect_states import SCRIPTED, TEXT, source
 from .test_kills import every_write
-from .test_resets_of_offsets import BATCHES, VALUES, done, entry_of, held, is_quiet, life
+from .test_resets_of_offsets import BATCHES, done, entry_of, held, is_quiet, life, run
 from .world.answers import template
 from .world.proxy import Proxy
 from .world.site import Site
@@ -21,7 +19,6 @@ from .world.watched import Json
 __all__ = ["held", "life"]
 
 NAME = "orders-offsets"
-SINK: dict[str, Any] = {"class": "scripted_sinks:RecordingSink"}
 
 
 def list_map(site: Site) -> Json | None:
@@ -38,14 +35,9 @@ def listed(site: Site) -> Any:
 @pytest.mark.parametrize("kind", ["source", "sink"])
 def test_a_connector_that_runs_is_listed_and_its_pods_stay(life: Site, lab: Lab, kind: str) -> None:
     topic = lab.topic()
-    if kind == "source":
-        life.create("orders", **SCRIPTED, config=source(lab.journal, topic, BATCHES))
-        until(lambda: lab.values(topic) == VALUES, seconds=120)
-        expected = [{"partition": {"p": "a0"}, "offset": {"i": len(BATCHES) - 1}}]
-    else:
-        lab.produce(topic, *"abc")
-        life.create("orders", **SINK, config={**TEXT, "journal": lab.journal.path, "topics": topic})
-        lab.wait_committed(f"{life.namespace}.orders", topic, 3)
+    run(life, lab, topic, kind)
+    expected = [{"partition": {"p": "a0"}, "offset": {"i": len(BATCHES) - 1}}]
+    if kind == "sink":
         expected = [{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 3}}]
     pods = [t["pod"] for t in life.settled("orders")["status"]["tasks"]]
     life.annotate("orders", list_offsets="l1")

@@ -79,6 +79,18 @@ def stopped_after(life: Site, lab: Lab, topic: str, **config: str) -> None:
     life.settled("orders", "Stopped", seconds=120)
 
 
+def run(life: Site, lab: Lab, topic: str, kind: str) -> None:
+    """A source that has written its batches, or a sink that has committed three records of a topic."""
+    if kind == "source":
+        life.create("orders", **SCRIPTED, config=source(lab.journal, topic, BATCHES))
+        until(lambda: lab.values(topic) == VALUES, seconds=120)
+        return
+    lab.produce(topic, *"abc")
+    sink: dict[str, Any] = {"class": "scripted_sinks:RecordingSink"}
+    life.create("orders", **sink, config={**TEXT, "journal": lab.journal.path, "topics": topic})
+    lab.wait_committed(f"{life.namespace}.orders", topic, 3)
+
+
 def live(life: Site, lab: Lab) -> dict[bytes, bytes]:
     last = {r.key or b"": r.value for r in lab.offset_records(f"{life.namespace}.orders", f"{life.topic}-offsets")}
     return {key: value for key, value in last.items() if value is not None}
@@ -115,14 +127,7 @@ def test_a_source_begins_anew_and_the_same_token_does_nothing_again(life: Site, 
 @pytest.mark.parametrize("kind", ["source", "sink"])
 def test_a_connector_that_runs_or_is_paused_keeps_its_offsets_and_pods(life: Site, lab: Lab, kind: str) -> None:
     topic = lab.topic()
-    if kind == "source":
-        life.create("orders", **SCRIPTED, config=source(lab.journal, topic, BATCHES))
-        until(lambda: lab.values(topic) == VALUES, seconds=120)
-    else:
-        lab.produce(topic, *"abc")
-        sink: dict[str, Any] = {"class": "scripted_sinks:RecordingSink"}
-        life.create("orders", **sink, config={**TEXT, "journal": lab.journal.path, "topics": topic})
-        lab.wait_committed(f"{life.namespace}.orders", topic, 3)
+    run(life, lab, topic, kind)
     pods = [t["pod"] for t in life.settled("orders", seconds=120)["status"]["tasks"]]
     for token, state in (("r1", "Running"), ("r2", "Paused")):
         life.change("orders", state=state)

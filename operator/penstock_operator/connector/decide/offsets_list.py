@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from penstock_model.contracts.job import LIST_BYTES, Action, JobAnswer, Outcome
 from penstock_operator.connector.decide.decision import CreateJob
-from penstock_operator.connector.decide.held_template import is_template_refused
-from penstock_operator.connector.decide.offsets_outcome import OffsetsStep, answered, finished, pending
+from penstock_operator.connector.decide.offsets_outcome import OffsetsStep, answered, finished, pending, waits_of_any
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import JobPod
 from penstock_operator.connector.offsets_list_map import OFFSETS_KEY, OffsetsList, Owner
@@ -39,22 +38,8 @@ def list_refusal(observed: Observation) -> str:
 
 
 def list_waits(observed: Observation) -> str:
-    """What comes before a list; empty: nothing.
-
-    Tasks may run, and pods of an earlier Connector may end meanwhile. But whose offsets they are must be known: they are
-    shown to those alone whose Connector owns the name.
-    """
-    if observed.name_refusal is not None:
-        return observed.name_refusal.message
-    if unseen := observed.name_unseen or observed.kafka_trouble:
-        return f"it is not known whose the offsets under the name of this connector are: {unseen}"
-    if observed.status_unread:
-        return "the status topic is not read yet"
-    if _is_going(observed):
-        return _for_end_of_map(observed)
-    if is_template_refused(observed):
-        return "spec.template is refused (condition ConfigValid), so that no pod can be created"
-    return "its namespace is being deleted" if observed.namespace_ends else ""
+    """What comes before a list; empty: nothing. Tasks may run, and pods of an earlier Connector may end meanwhile."""
+    return waits_of_any(observed) or (_for_end_of_map(observed) if _is_going(observed) else "")
 
 
 def of_list(pod_uid: str) -> str:

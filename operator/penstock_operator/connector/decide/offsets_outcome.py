@@ -1,4 +1,4 @@
-"""What the step of an action on offsets comes to: its entry in the status, and what is done beside that. Pure."""
+"""What all actions on offsets share: what each waits for, its entry in the status, and what is done beside that. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,12 +6,13 @@ from typing import Final
 
 from penstock_model.contracts.job import JobAnswer, Outcome
 from penstock_operator.connector.decide.decision import CreateJob
+from penstock_operator.connector.decide.held_template import is_template_refused
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import JobPod
 from penstock_operator.connector.offsets_list_map import OffsetsList
 from penstock_operator.connector.persisted_state import Memory, OffsetsAction
 
-__all__ = ["OffsetsStep", "answered", "final", "finished", "is_same", "pending"]
+__all__ = ["OffsetsStep", "answered", "final", "finished", "is_same", "pending", "waits_of_any"]
 
 _RESULTS: Final[Mapping[Outcome, str]] = {
     Outcome.DONE: "Succeeded",
@@ -42,6 +43,19 @@ class OffsetsStep:
     delete: tuple[JobPod, ...] = ()
     requeue_after: float | None = None
     queued: bool = False
+
+
+def waits_of_any(observed: Observation) -> str:
+    """What comes before any action; empty: nothing. It must be known whose the offsets are that it changes or shows."""
+    if observed.name_refusal is not None:
+        return observed.name_refusal.message
+    if unseen := observed.name_unseen or observed.kafka_trouble:
+        return f"it is not known what stands in Kafka under the name of this connector: {unseen}"
+    if observed.status_unread:
+        return "the status topic is not read yet"
+    if is_template_refused(observed):
+        return "spec.template is refused (condition ConfigValid), so that no pod can be created"
+    return "its namespace is being deleted" if observed.namespace_ends else ""
 
 
 def pending(

@@ -18,7 +18,6 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, OffsetsVerb, OffsetsWork
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.decision import CreateJob, pod_names, soonest
-from penstock_operator.connector.decide.held_template import is_template_refused
 from penstock_operator.connector.decide.offsets_list import (
     is_published,
     list_job,
@@ -34,6 +33,7 @@ from penstock_operator.connector.decide.offsets_outcome import (
     finished,
     is_same,
     pending,
+    waits_of_any,
 )
 from penstock_operator.connector.decide.offsets_requests import (
     LIST,
@@ -210,15 +210,7 @@ def _waits(observed: Observation) -> str:
         return f"for the end of {pod_names(pods)}"
     if observed.foreign_pods:
         return f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.foreign_pods))}"
-    if observed.name_refusal is not None:
-        return observed.name_refusal.message
-    if unseen := observed.name_unseen or observed.kafka_trouble:
-        return f"it is not known what stands in Kafka under the name of this connector: {unseen}"
-    if observed.status_unread:
-        return "the status topic is not read yet"
-    if is_template_refused(observed):
-        return "spec.template is refused (condition ConfigValid), so that no pod can be created"
-    return "its namespace is being deleted" if observed.namespace_ends else ""
+    return waits_of_any(observed)
 
 
 def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:

@@ -1,6 +1,7 @@
 """A list of offsets that an annotation asks for: once per token, beside tasks that run, into a ConfigMap of its own."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,9 +9,11 @@ import pytest
 from penstock_model.contracts.job import LIST_BYTES, Action, JobAnswer, JobProblem, JobRequest, Outcome
 from penstock_operator.connector.observe.pod_status import JobPod
 from penstock_operator.connector.render import names
+from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
 
 from ..fake_api_answers import Object, denied, over_quota
+from ..fake_api_server import Request
 from .test_resets_of_offsets import RESET, actions, ask, last, stopped, told, until
 from .world.cluster import KEY, UID
 from .world.job_pods import LISTED
@@ -215,16 +218,16 @@ def test_a_pod_without_an_answer_has_listed_nothing() -> None:
     assert len(requests(world)) == 1
 
 
+def refuse(world: World, answer: Answer) -> Callable[[Request], Answer | None]:
+    """The API server answers so to each write of the list; what it answered before."""
+    usual = world.server.admit
+    world.server.admit = lambda r: answer if r.kind is CONFIG_MAP and r.name == NAME else usual(r)
+    return usual
+
+
 def test_a_map_that_the_quota_has_no_room_for_is_told_and_disturbs_nothing_else() -> None:
     world = running()
-    usual = world.server.admit
-
-    def no_room(request: Any) -> Any:
-        if request.method == "POST" and request.kind is CONFIG_MAP and request.name == NAME:
-            return over_quota(CONFIG_MAP, NAME)
-        return usual(request)
-
-    world.server.admit = no_room
+    usual = refuse(world, over_quota(CONFIG_MAP, NAME))
     ask(world, "l1", LIST)
     world.settle()
     assert last(world)[1] == "Failed"
@@ -246,12 +249,7 @@ def test_where_the_new_list_is_refused_the_one_of_before_stays() -> None:
     world = running()
     ask(world, "l1", LIST)
     world.settle()
-    usual = world.server.admit
-
-    def denied_once(request: Any) -> Any:
-        return denied("no") if request.kind is CONFIG_MAP and request.name == NAME else usual(request)
-
-    world.server.admit = denied_once
+    refuse(world, denied("no"))
     world.listing = world.listing.model_copy(update={"offsets": '{"offsets":[]}'})
     ask(world, "l2", LIST)
     world.settle()
