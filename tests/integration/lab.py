@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
+from penstock_model.contracts.topic_policy import TopicPolicy
 
 from .journal import Journal
 from .reading import OPEN_SECONDS, Read, create, read_all
@@ -36,8 +37,8 @@ LOG: Final = {"errors.log.enable": "true", "errors.log.include.messages": "true"
 class Lab:
     """A broker, processes, a journal.
 
-    `worker` (a mapping of worker properties) and `name` (a text) stand beside properties that come by `**`, and so are not
-    typed.
+    `worker` (a mapping of worker properties), `policy` (a `TopicPolicy`) and `name` (a text) stand beside properties that
+    come by `**`, and so are not typed.
     """
 
     servers: str
@@ -125,18 +126,20 @@ class Lab:
         given = {**STRING, "journal": self.journal.path, **which, **_dotted(config)}
         return manifest(name or new_name("snk"), "scripted_sinks:RecordingSink", given)
 
-    def source(self, script: Sequence[Any], topic: str, *, worker: Any = None, **config: Any) -> tuple[str, Running]:
+    def source(
+        self, script: Sequence[Any], topic: str, *, worker: Any = None, policy: Any = None, **config: Any
+    ) -> tuple[str, Running]:
         """Start a scripted source; its name and its task."""
-        return self.start(self.source_manifest(script, topic, **config), worker)
+        return self.start(self.source_manifest(script, topic, **config), worker, policy=policy)
 
     def sink(self, topics: str, *, worker: Any = None, **config: Any) -> tuple[str, Running]:
         """Start a recording sink; its name and its task."""
         return self.start(self.sink_manifest(topics, **config), worker)
 
     def start(self, resource: Mapping[str, Any], worker: Mapping[str, str] | None = None, *, paused: bool = False,
-              ) -> tuple[str, Running]:  # fmt: skip
-        """Start a connector's only task; its name and the process."""
-        spec = self.spec(resource, worker)
+              policy: TopicPolicy | None = None) -> tuple[str, Running]:  # fmt: skip
+        """Start a connector's only task, with the topic policy that an operator would stamp; its name and the process."""
+        spec = self.spec(resource, worker).model_copy(update={"topic_policy": policy})
         if paused:
             spec = spec.model_copy(update={"state": TaskState.PAUSED})
         return spec.connector, self.processes.task(spec)

@@ -1,4 +1,4 @@
-"""The rules by which topics of one source are created: its `topic.creation.*` properties (KIP-158). Pure.
+"""The rules by which topics of one source are created: its `topic.creation.*`, or those of a policy (KIP-158). Pure.
 
 As in Kafka Connect 4.3.1, the first group of `topic.creation.groups` that matches a topic decides alone. It inherits only
 partitions and replication factor from the default group, which has all other topics.
@@ -14,6 +14,7 @@ from penstock.config import Config, Importance, nearest, prop
 from penstock.errors import ConfigError, Problem
 from penstock_java.property_text import items
 from penstock_java.regex import JavaPattern, compile_java
+from penstock_model.contracts.topic_policy import PolicyGroup, PolicyRules
 
 __all__ = ["PREFIX", "TopicGroup", "TopicRules", "ineffective_properties"]
 
@@ -88,26 +89,39 @@ class TopicGroup:
     """Topics that are created by the same rule.
 
     Attributes:
-        name: in `topic.creation.groups`; `default` for all other topics.
+        name: of the group; `default` for all other topics.
         partitions: of a new topic; -1 is the broker's default.
         replication_factor: of a new topic; -1 is the broker's default.
         settings: of the topic, as written.
-        include: matches the names of its topics; None in the default group.
-        exclude: matches names that `include` matches and that are not of this group.
+        include: patterns, one of which matches the whole name of a topic; none in the default group.
+        exclude: patterns of names that are not of this group, whatever `include` says.
+        policy: the TopicCreationPolicy that has the group; empty: the connector's own `topic.creation.*`.
     """
 
     name: str
     partitions: int
     replication_factor: int
     settings: Mapping[str, str]
-    include: JavaPattern | None = None
-    exclude: JavaPattern | None = None
+    include: tuple[JavaPattern, ...] = ()
+    exclude: tuple[JavaPattern, ...] = ()
+    policy: str = ""
 
     def matches(self, topic: str) -> bool:
         """Whether the patterns match a topic."""
-        if self.exclude is not None and self.exclude.matches(topic):
-            return False
-        return self.include is not None and self.include.matches(topic)
+        return any(p.matches(topic) for p in self.include) and not any(p.matches(topic) for p in self.exclude)
+
+    @property
+    def where(self) -> str:
+        """Where the user wrote the rule, for messages."""
+        if not self.policy:
+            return f"{PREFIX}{self.name}"
+        part = _DEFAULT if self.name == _DEFAULT else f"group {self.name}"
+        return f"{part} of the TopicCreationPolicy {self.policy}"
+
+    @property
+    def factor_field(self) -> str:
+        """Where the user writes the replication factor, for messages."""
+        return f"replicationFactor in {self.where}" if self.policy else f"{self.where}.replication.factor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +166,22 @@ class TopicRules:
             _group(name, group, rest, _settings(name, own)) for name, group in parsed.items() if group is not None
         )
         return cls(tuple(groups), rest)
+
+    @classmethod
+    def of_policy(cls, rules: PolicyRules) -> "TopicRules":
+        """The rules of a TopicCreationPolicy. Each pattern is compiled by itself.
+
+        Raises:
+            ValueError: a pattern is no Java regular expression, or one that this runtime cannot take.
+        """
+
+        def group(given: PolicyGroup) -> TopicGroup:
+            return TopicGroup(
+                given.name, given.partitions, given.replication_factor, given.config,
+                tuple(map(compile_java, given.include)), tuple(map(compile_java, given.exclude)), rules.policy,
+            )  # fmt: skip
+
+        return cls(tuple(map(group, rules.groups)), group(rules.default))
 
     def group_of(self, topic: str) -> TopicGroup:
         """The group by which a topic is created: the first that matches it, else the default group."""
@@ -207,8 +237,8 @@ def _group(name: str, group: _Group, default: TopicGroup, settings: Mapping[str,
         default.replication_factor if group.replication_factor is None else group.replication_factor,
         settings,
         # Without patterns these match the empty name alone, and no topic has that.
-        compile_java("|".join(group.include)),
-        compile_java("|".join(group.exclude)),
+        (compile_java("|".join(group.include)),),
+        (compile_java("|".join(group.exclude)),),
     )
 
 

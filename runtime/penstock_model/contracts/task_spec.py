@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_model.contracts.topic_policy import TopicPolicy
 
 __all__ = ["API_VERSION", "PluginReference", "SparkSpec", "SparkStart", "TaskSpec", "TaskState"]
 
@@ -85,6 +86,8 @@ class TaskSpec(_Part):
         secrets_dir: the folder in which `${secret:<name>:<key>}` is the file `<name>/<key>`; None if there are no secrets.
         state: in which the task starts.
         status: what the operator read of the status topic; None: the task reads all of it.
+        topic_policy: how the topics of a source are created, where TopicCreationPolicies say so. The operator sets it,
+            never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
     """
 
     api_version: Literal["penstock.dev/task/v1"] = API_VERSION
@@ -103,6 +106,7 @@ class TaskSpec(_Part):
     secrets_dir: str | None = None
     state: TaskState = TaskState.RUNNING
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
+    topic_policy: TopicPolicy | None = Field(default=None, exclude_if=lambda v: v is None)
 
     @property
     def id(self) -> str:

@@ -9,9 +9,9 @@ from penstock_model.resources.spark_settings import refused_settings
 
 __all__ = ["UNSUPPORTED", "refused_fields"]
 
+_RULES: Final = "topic.creation."
+
 UNSUPPORTED: Final[Mapping[str, str]] = {
-    "topicCreationPolicy": "policies are not applied in this release; remove it, and write topic.creation.* into "
-    "spec.config, or create the topics",
     "rollout": "other plugin versions come to all tasks at once in this release; remove it",
     "offsets": "offsets are not listed or altered by the operator in this release; remove it, and use Kafka's own tools "
     "while spec.state is Stopped",
@@ -20,7 +20,9 @@ UNSUPPORTED: Final[Mapping[str, str]] = {
 
 
 def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
-    """A problem for each field that is set and not supported, and for each setting of Spark that a guarantee forbids.
+    """A problem for each field that is set and not supported, or beside what excludes it.
+
+    Settings of Spark that a guarantee forbids are among them.
 
     Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
     """
@@ -30,4 +32,11 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
             yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
     if spec.spark.executors:
         yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
+    inline = [name for name in spec.config if name.startswith(_RULES)]
+    if spec.topic_creation_policy is not None and inline:
+        yield Problem(
+            "spec.topicCreationPolicy",
+            f"names {spec.topic_creation_policy.name}, and spec.config has {', '.join(inline)}: one of them decides how "
+            f"topics are created; remove the other",
+        )
     yield from refused_settings(spec.spark.conf)

@@ -150,8 +150,9 @@ class TopicCreationPolicyStatus(StatusPart):
     )
     conditions: Conditions | None = Field(None, description="Ready: the rules are good, and connectors follow them.")
     connectors: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The Connectors of this namespace that it applies to, by name."
+        None, description="The Connectors of this namespace that it applies to, by name; at most 100 of them."
     )
+    connector_count: int | None = Field(None, description="How many Connectors it applies to.")
 
 
 class TopicCreationPolicy(Part):

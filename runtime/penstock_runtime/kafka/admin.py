@@ -1,7 +1,8 @@
 """Asks for topics and their settings, and creates internal topics, dead letter queues and topics of sources."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -17,7 +18,7 @@ from penstock_kafka.errors import translated, translating
 from penstock_runtime.kafka.connectivity import connection_properties
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Admin", "batch_limits", "cluster_id", "topic_ids"]
+__all__ = ["Admin", "RequestedTopic", "batch_limits", "cluster_id", "topic_ids"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
@@ -85,6 +86,27 @@ def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class RequestedTopic:
+    """A topic that is to be created.
+
+    Attributes:
+        name: of the topic.
+        partitions: how many; -1 is the broker's default.
+        replication_factor: likewise.
+        settings: of the topic.
+        named_by: where the user wrote that, for messages.
+        words: the message of a refusal; None: that of the client.
+    """
+
+    name: str
+    partitions: int
+    replication_factor: int
+    settings: Mapping[str, str]
+    named_by: str
+    words: Callable[[KafkaError], str] | None = None
+
+
 class Admin:
     """An admin client for one piece of work."""
 
@@ -123,7 +145,7 @@ class Admin:
         """
         if topic not in self.topics():
             wanted = {**settings, "cleanup.policy": "compact"}
-            self._create(topic, partitions, replication_factor, wanted, named_by, wishes=_COMPACTED)
+            self._create_internal(RequestedTopic(topic, partitions, replication_factor, wanted, named_by), _COMPACTED)
             return True
         with translating(f"Describing topic '{topic}'"):
             resource = ConfigResource(ResourceType.TOPIC, topic)
@@ -144,39 +166,60 @@ class Admin:
             ConnectError: it cannot be created.
         """
         if topic not in self.topics():
-            self._create(topic, partitions, replication_factor, {}, named_by)
+            self._create_internal(RequestedTopic(topic, partitions, replication_factor, {}, named_by), {})
 
-    def ensure_described(
-        self, topic: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
-    ) -> None:
-        """Create a topic unless it exists, in which case it is taken as it is; other topics are not looked at.
+    def missing(self, topics: Sequence[str]) -> list[str]:
+        """Those of these topics that do not exist, asked for in one request; other topics are not looked at.
 
-        Asks for the topic in the way by which no broker creates it by itself, so that the right to describe it is enough
-        where it exists.
-
-        Args:
-            topic: its name.
-            partitions: when it must be created; -1 is the broker's default.
-            replication_factor: likewise.
-            settings: of the new topic.
-            named_by: where `replication.factor` is set, for messages.
+        Asks in the way by which no broker creates a topic by itself, so that the right to describe them is enough.
 
         Raises:
             RetriableError: no broker answered.
-            ConnectError: it may not be described or created, or cannot be created so.
+            ConnectError: one of them may not be described, or cannot exist.
         """
-        try:
-            answer = self._client.describe_topics(TopicCollection([topic]), request_timeout=_SECONDS)
-            answer[topic].result()
-        except KafkaException as e:
-            error = e.args[0]
-            if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                self._create(topic, partitions, replication_factor, settings, named_by, words=_refused_rule)
-                return
-            ours = translated(error, f"Describing topic '{topic}'")
-            if isinstance(ours, RetriableError):
-                raise ours from e
-            raise ConnectError(self._undescribed(topic, error)) from e
+        with translating("Describing topics"):
+            answers = self._client.describe_topics(TopicCollection([*topics]), request_timeout=_SECONDS)
+        found, refusals = list[str](), list[ConnectError]()
+        for topic in topics:
+            try:
+                answers[topic].result()
+            except KafkaException as e:
+                error = e.args[0]
+                if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    found.append(topic)
+                    continue
+                ours = translated(error, f"Describing topic '{topic}'")
+                is_final = not isinstance(ours, RetriableError)
+                refusals.append(_caused(ConnectError(self._undescribed(topic, error)) if is_final else ours, e))
+        _raise_worst(refusals)
+        return found
+
+    def create(self, topics: Sequence[RequestedTopic]) -> None:
+        """Create these topics in one request; one that is there by now is taken as it is.
+
+        Raises:
+            RetriableError: no broker answered.
+            ConnectError: one of them cannot be created so, or may not be. Others may have been.
+        """
+        new: list[Any] = [
+            NewTopic(
+                t.name, num_partitions=t.partitions, replication_factor=t.replication_factor, config={**t.settings}
+            )
+            for t in topics
+        ]
+        with translating("Creating topics"):
+            answers = self._client.create_topics(new, request_timeout=_SECONDS)
+        refusals = list[ConnectError]()
+        for topic in topics:
+            try:
+                answers[topic.name].result()
+            except KafkaException as e:
+                error = e.args[0]
+                if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    refusals.append(_caused(_refusal(topic, error), e))
+            else:
+                log.info("Created topic '%s' by %s, with %d partitions", topic.name, topic.named_by, topic.partitions)
+        _raise_worst(refusals)
 
     def _undescribed(self, topic: str, error: KafkaError) -> str:
         """Why a topic that a rule may create cannot be described, in Kafka Connect's words."""
@@ -187,50 +230,52 @@ class Admin:
             )
         return f"Error while attempting to describe topics '{topic}': {error.str()} ({error.name()})"
 
-    def _create(
-        self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str,
-        *, wishes: Mapping[str, str] | None = None, words: Callable[[Any, KafkaError], str] | None = None,
-    ) -> None:  # fmt: skip
-        """Create a topic, unless it is there by now.
+    def _create_internal(self, topic: RequestedTopic, wishes: Mapping[str, str]) -> None:
+        """Create an internal topic, unless it is there by now.
 
-        `wishes` are settings that any of `settings` overrides, and without which the topic is created if the brokers refuse
-        them; `words` make the message of a refusal.
+        `wishes` are settings that its own override, and without which it is created if the brokers refuse them.
         """
-        config = {**(wishes or {}), **settings}
-        new: Any = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
+        config = {**wishes, **topic.settings}
+        new: Any = NewTopic(
+            topic.name, num_partitions=topic.partitions, replication_factor=topic.replication_factor, config=config
+        )
         try:
-            self._client.create_topics([new], request_timeout=_SECONDS)[topic].result()
+            self._client.create_topics([new], request_timeout=_SECONDS)[topic.name].result()
         except KafkaException as e:
             error = e.args[0]
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return
-            if config != settings and error.code() in _NOT_HERE:
-                log.info("Topic '%s' is made without %s: %s", topic, ", ".join(wishes or ()), error.str())
-                self._create(topic, partitions, replication_factor, settings, named_by)
+            if config != topic.settings and error.code() in _NOT_HERE:
+                log.info("Topic '%s' is made without %s: %s", topic.name, ", ".join(wishes), error.str())
+                self._create_internal(topic, {})
                 return
-            ours = translated(error, f"Creating topic '{topic}' (named by {named_by})")
-            if isinstance(ours, RetriableError):
-                raise ours from e
-            if _NO_BROKER in error.str():
-                raise RetriableError(str(ours)) from e
-            hint = ""
-            if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
-                hint = (
-                    f" {replication_factor} replicas were asked for; set {named_by.removesuffix('.name')}"
-                    f".replication.factor to what the cluster has, or -1 for its default."
-                )
-            raise ConnectError(f"{words(new, error) if words else ours}{hint}") from e
-        log.info("Created topic '%s' with %d partitions", topic, partitions)
+            raise _refusal(topic, error) from e
+        log.info("Created topic '%s' with %d partitions", topic.name, topic.partitions)
 
 
-def _refused_rule(topic: Any, error: KafkaError) -> str:
-    """Why a topic could not be created by its rule, in Kafka Connect's words."""
-    if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
-        settings = ", ".join(f"{name}={text}" for name, text in topic.config.items())
-        return (
-            f"Task failed to create new topic (name={topic.topic}, numPartitions={topic.num_partitions}, "
-            f"replicationFactor={topic.replication_factor}, replicasAssignments=null, configs={{{settings}}}). Ensure that "
-            f"the task is authorized to create topics or that the topic exists and restart the task. The right Create is "
-            f"needed on the topic or on the cluster."
-        )
-    return f"Unable to create topic(s) '{topic.topic}': {error.str()} ({error.name()})"
+def _refusal(topic: RequestedTopic, error: KafkaError) -> ConnectError:
+    """What it means for whoever asked that a topic was not created."""
+    ours = translated(error, f"Creating topic '{topic.name}' (named by {topic.named_by})")
+    if isinstance(ours, RetriableError):
+        return ours
+    if _NO_BROKER in error.str():
+        return RetriableError(str(ours))
+    if topic.words is not None:
+        return ConnectError(topic.words(error))
+    if error.code() != KafkaError.INVALID_REPLICATION_FACTOR:
+        return ConnectError(str(ours))
+    return ConnectError(
+        f"{ours} {topic.replication_factor} replicas were asked for; set {topic.named_by.removesuffix('.name')}"
+        f".replication.factor to what the cluster has, or -1 for its default."
+    )
+
+
+def _caused(error: ConnectError, cause: Exception) -> ConnectError:
+    error.__cause__ = cause
+    return error
+
+
+def _raise_worst(errors: Sequence[ConnectError]) -> None:
+    """Raise the first error that no retry changes, else the first."""
+    if errors:
+        raise next((e for e in errors if not isinstance(e, RetriableError)), errors[0])

@@ -1,12 +1,21 @@
-"""Creates the topics of a source by its rules, before the first record goes there (KIP-158)."""
+"""Creates the topics of a source by its rules and within limits, before the first record goes there (KIP-158)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Final
 
-from penstock_model.connect.topic_creation_rules import PREFIX, TopicRules
-from penstock_runtime.kafka.admin import Admin
+from confluent_kafka import KafkaError
+
+from penstock.errors import ConfigError, Problem
+from penstock_model.connect.topic_creation_rules import TopicGroup, TopicRules
+from penstock_model.connect.topic_limits import TopicLimits, violations
+from penstock_runtime.kafka.admin import Admin, RequestedTopic
 from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["TopicCreator"]
+
+_MOST_TOLD: Final = 10
+"""Forbidden topics that a message names."""
 
 
 class TopicCreator:
@@ -14,32 +23,75 @@ class TopicCreator:
 
     Args:
         settings: how to connect; topics are created on the cluster that producers write to.
-        rules: the source's `topic.creation.*`.
+        rules: of the source's `topic.creation.*`, or of a policy.
+        limits: of all policies that apply. They hold for topics that are created; one that exists is taken as it is.
     """
 
-    def __init__(self, settings: ClientSettings, rules: TopicRules) -> None:
+    def __init__(self, settings: ClientSettings, rules: TopicRules, limits: Sequence[TopicLimits] = ()) -> None:
         self._settings = settings
         self._rules = rules
+        self._limits = limits
         self._existing: set[str] = set()
 
+    @cached_property
+    def _cluster(self) -> Admin:
+        return Admin(self._settings, servers=self._settings.bootstrap)
+
     def ensure(self, topics: Iterable[str]) -> None:
-        """Create those of these topics that do not exist; existing ones stay as they are.
+        """Create those of these topics that do not exist, all in one request; existing ones stay as they are.
 
         Raises:
-            RetriableError: no broker answered.
-            ConnectError: a topic cannot be created, or the right is missing. `errors.tolerance` does not cover that.
+            RetriableError: no broker answered; another call creates what is still missing.
+            ConfigError: a limit forbids one of them, and then none is created. No retry helps.
+            ConnectError: a topic cannot be created, or the right is missing. `errors.tolerance` does not cover any of these.
         """
-        missing = sorted({*topics} - self._existing)
+        unchecked = sorted({*topics} - self._existing)
+        if not unchecked:
+            return
+        missing = self._cluster.missing(unchecked)
+        self._existing.update({*unchecked} - {*missing})
         if not missing:
             return
-        admin = Admin(self._settings, servers=self._settings.bootstrap)
-        for topic in missing:
-            group = self._rules.group_of(topic)
-            admin.ensure_described(
-                topic,
-                partitions=group.partitions,
-                replication_factor=group.replication_factor,
-                settings=group.settings,
-                named_by=f"{PREFIX}{group.name}",
+        rules = {topic: self._rules.group_of(topic) for topic in missing}
+        self._check_limits(rules)
+        self._cluster.create([_requested(topic, rule) for topic, rule in rules.items()])
+        self._existing.update(missing)
+
+    def _check_limits(self, rules: dict[str, TopicGroup]) -> None:
+        found = ((topic, violations(self._limits, topic, rule)) for topic, rule in rules.items())
+        forbidden = [(topic, texts) for topic, texts in found if texts]
+        if not forbidden:
+            return
+        problems = [
+            Problem("", f"Topic '{topic}' may not be created: {'; and '.join(texts)}")
+            for topic, texts in forbidden[:_MOST_TOLD]
+        ]
+        if (more := len(forbidden) - _MOST_TOLD) > 0:
+            problems.append(Problem("", f"and {more} more topics may not be created"))
+        raise ConfigError(problems)
+
+
+def _requested(topic: str, rule: TopicGroup) -> RequestedTopic:
+    def words(error: KafkaError) -> str:
+        hint = ""
+        if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+            hint = (
+                f" {rule.replication_factor} replicas were asked for; set {rule.factor_field} to what the cluster has, or "
+                f"-1 for its default."
             )
-            self._existing.add(topic)
+        return f"{_refused(topic, rule, error)}{hint}"
+
+    return RequestedTopic(topic, rule.partitions, rule.replication_factor, rule.settings, rule.where, words)
+
+
+def _refused(topic: str, rule: TopicGroup, error: KafkaError) -> str:
+    """Why a topic could not be created by its rule, in Kafka Connect's words."""
+    if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+        settings = ", ".join(f"{name}={text}" for name, text in rule.settings.items())
+        return (
+            f"Task failed to create new topic (name={topic}, numPartitions={rule.partitions}, "
+            f"replicationFactor={rule.replication_factor}, replicasAssignments=null, configs={{{settings}}}). Ensure that "
+            f"the task is authorized to create topics or that the topic exists and restart the task. The right Create is "
+            f"needed on the topic or on the cluster."
+        )
+    return f"Unable to create topic(s) '{topic}': {error.str()} ({error.name()}), by the rule {rule.where}."

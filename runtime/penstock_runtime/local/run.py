@@ -78,6 +78,26 @@ def plans(
     return planned_connectors, warnings
 
 
+def _check_policies(planned: Sequence[tuple[Plan, reader.Manifest]]) -> None:
+    """Refuse connectors that name a TopicCreationPolicy: without it their topics would be made by other rules, or none.
+
+    Raises:
+        ConfigError: names all of them.
+    """
+    named = [(m.where, m.connector.spec.topic_creation_policy) for _, m in planned]
+    problems = [
+        Problem(
+            f"{where}: spec.topicCreationPolicy",
+            f"{policy.name} is applied by the operator, and `penstock run` works without one; for a run on this machine "
+            f"remove it, and write topic.creation.* into spec.config or create the topics",
+        )
+        for where, policy in named
+        if policy is not None
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
 def worker_config(options: RunOptions) -> WorkerConfig:
     """The worker configuration of the command line, with the servers it names.
 
@@ -103,6 +123,7 @@ def run(options: RunOptions) -> ExitCode:
         worker = worker_config(options)
         planned, warnings = plans(options.files, worker, options.secrets)
         check_standard_input(planned, options.files)
+        _check_policies(planned)
         for warning in warnings:
             log.warning("%s", warning)
         if options.metrics_port:

@@ -21,6 +21,7 @@ def check_clients(
     *,
     exactly_once: bool,
     findings: Findings,
+    has_policy: bool = False,
 ) -> None:
     """Check overrides of the clients that this connector has, and a sink's group.
 
@@ -31,8 +32,9 @@ def check_clients(
         connector: the Connect name.
         exactly_once: the source's producers are transactional.
         findings: gets the problems.
+        has_policy: the connector names a TopicCreationPolicy, by which its topics are created.
     """
-    for client in used(kind, config):
+    for client in used(kind, config, has_policy=has_policy):
         prefix = OVERRIDES[client]
         overrides = _below(prefix, config)
         findings.problems += refused(worker.override_policy, worker.override_allowlist, overrides, prefix)
@@ -50,25 +52,27 @@ def check_clients(
             findings.warn(name, overruled.message)
     if kind == "sink":
         findings.problems += _group(config, worker, connector)
-    for name in unused_overrides(kind, config):
+    for name in unused_overrides(kind, config, has_policy=has_policy):
         findings.warn(name, f"has no effect: this {kind} has no such client{_allowed(kind, name, worker)}")
 
 
-def unused_overrides(kind: str, config: Mapping[str, str]) -> list[str]:
+def unused_overrides(kind: str, config: Mapping[str, str], *, has_policy: bool = False) -> list[str]:
     """Overrides of clients that the connector does not have; no policy was asked about them, and no task gets them."""
-    unused = [OVERRIDES[client] for client in CLIENT_KINDS if client not in used(kind, config)]
+    clients = used(kind, config, has_policy=has_policy)
+    unused = [OVERRIDES[client] for client in CLIENT_KINDS if client not in clients]
     return [name for name in config if name.startswith(tuple(unused))]
 
 
-def used(kind: str, config: Mapping[str, str]) -> tuple[ClientKind, ...]:
-    """The clients that carry a connector's overrides (Connect's rule)."""
+def used(kind: str, config: Mapping[str, str], *, has_policy: bool = False) -> tuple[ClientKind, ...]:
+    """The clients that carry a connector's overrides (Connect's rule); a policy has rules as `topic.creation.*` are."""
     dead_letters = bool(config.get("errors.deadletterqueue.topic.name", "").strip())
     if kind == "sink":
         return ("consumer", "producer", "admin") if dead_letters else ("consumer",)
     elsewhere = "offsets.storage.topic" in config or "producer.override.bootstrap.servers" in config
     if dead_letters or elsewhere:
         return ("producer", "consumer", "admin")
-    return ("producer", "admin") if any(name.startswith(PREFIX) for name in config) else ("producer",)
+    has_rules = has_policy or any(name.startswith(PREFIX) for name in config)
+    return ("producer", "admin") if has_rules else ("producer",)
 
 
 def _allowed(kind: str, name: str, worker: WorkerConfig) -> str:

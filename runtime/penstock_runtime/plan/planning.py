@@ -177,8 +177,11 @@ def _check_kind(
     once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
         check_delivery(framework, worker, connector, parsed, alias, findings)
-    check_topic_rules(kind, config, worker, findings)
-    check_clients(kind, config, worker, resource.connect_name, exactly_once=once, findings=findings)
+    has_policy = resource.spec.topic_creation_policy is not None
+    check_topic_rules(kind, config, worker, findings, has_policy=has_policy)
+    check_clients(
+        kind, config, worker, resource.connect_name, exactly_once=once, findings=findings, has_policy=has_policy
+    )
     if not (framework is None or framework.tasks_max_enforce):
         findings.warn("tasks.max.enforce", "has no effect: spec.tasksMax is always enforced")
     return once
@@ -209,7 +212,9 @@ def _tasks(
             findings.warn("", f"{alias} has nothing to do: it asks for no task")
         return ()
     # Overrides that no policy was asked about do not reach the task.
-    unused = set(unused_overrides(connector.kind, own.values))
+    unused = set(
+        unused_overrides(connector.kind, own.values, has_policy=resource.spec.topic_creation_policy is not None)
+    )
     kept = {n: t for n, t in resource.spec.config.items() if n not in mine and n not in unused}
     specs = findings.attempt(
         lambda: task_specs(resource, connector.kind, places, own, kept, tasks, worker.raw, secrets_dir)

@@ -9,7 +9,9 @@ from penstock_runtime.plan.problems import Findings
 __all__ = ["check_topic_rules"]
 
 
-def check_topic_rules(kind: str, config: Mapping[str, str], worker: WorkerConfig, findings: Findings) -> None:
+def check_topic_rules(
+    kind: str, config: Mapping[str, str], worker: WorkerConfig, findings: Findings, *, has_policy: bool = False
+) -> None:
     """Refuse rules that are wrong, as Kafka Connect does when the connector starts, and rules that have no effect.
 
     Args:
@@ -17,8 +19,11 @@ def check_topic_rules(kind: str, config: Mapping[str, str], worker: WorkerConfig
         config: the connector's properties, resolved.
         worker: resolved.
         findings: gets problems and warnings.
+        has_policy: the connector names a TopicCreationPolicy, which the operator reads.
     """
     if kind == "sink":
+        if has_policy:
+            findings.warn("spec.topicCreationPolicy", "has no effect: sinks create no topics")
         for name in config:
             if name.startswith(PREFIX):
                 findings.warn(name, "has no effect: sinks create no topics")
@@ -27,8 +32,8 @@ def check_topic_rules(kind: str, config: Mapping[str, str], worker: WorkerConfig
         findings.attempt(lambda: TopicRules.of(config, enabled=True))
         findings.warnings += ineffective_properties(config)
         return
-    for name in config:
-        if name.startswith(PREFIX):
+    for name in (*config, *(["spec.topicCreationPolicy"] if has_policy else [])):
+        if name.startswith((PREFIX, "spec.")):
             findings.refuse(
                 name, "would be ignored: topic.creation.enable is false in the worker configuration; remove one of them"
             )

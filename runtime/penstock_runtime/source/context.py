@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, cast
 
+from penstock.errors import ConfigError
 from penstock.source import PollingSource, Source, SourceConnector
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.topic_creation_rules import TopicRules
+from penstock_model.connect.topic_limits import TopicLimits
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.admin import cluster_id
@@ -103,10 +105,22 @@ class SourceContext(TaskContext):
         """Seconds after which the brokers end a transaction: `transaction.timeout.ms`."""
         return float(self.settings.producer.get("transaction.timeout.ms", 60_000)) / 1000
 
-    @cached_property
-    def topic_rules(self) -> TopicRules | None:
-        """How this source's topics are created; None leaves it to the brokers."""
-        return TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
+    def topic_creator(self) -> TopicCreator | None:
+        """Creates this source's topics; None leaves that to the brokers.
+
+        Raises:
+            ConfigError: the rules are wrong.
+        """
+        policy = self.spec.topic_policy
+        if policy is None:
+            rules = TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
+            return None if rules is None else TopicCreator(self.settings, rules)
+        try:
+            return TopicCreator(
+                self.settings, TopicRules.of_policy(policy.rules), [*map(TopicLimits.of, policy.limits)]
+            )
+        except ValueError as e:
+            raise ConfigError(f"The TopicCreationPolicy {policy.rules.policy} cannot be followed: {e}") from e
 
     def source(self) -> Source | PollingSource:
         """The driver half of the source."""
@@ -114,6 +128,7 @@ class SourceContext(TaskContext):
 
     def source_process(self, transactional_id: str | None, stopping: Callable[[], bool]) -> SourceProcess:
         """This process's end of a source task."""
+        creator = self.topic_creator()
         delivery = Delivery(
             connector=self.spec.connector,
             task=self.spec.task,
@@ -123,7 +138,7 @@ class SourceContext(TaskContext):
             forbidden=self.offsets_topic if self.exactly_once else None,
             stopping=stopping,
             redact=self.redactor,
-            create_topics=None if self.topic_rules is None else TopicCreator(self.settings, self.topic_rules).ensure,
+            create_topics=None if creator is None else creator.ensure,
             bury_alone=partial(
                 write_alone, self.settings, f"connector-dlq-producer-{self.spec.connector}-{self.spec.task}"
             ),

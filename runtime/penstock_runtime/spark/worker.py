@@ -19,7 +19,7 @@ from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock.errors import ConfigError, ConnectError, RetriableError, Superseded
 from penstock.offsets import OffsetUpdates, SourcePartition
 from penstock.sink import TopicPartition
 from penstock.source import InputPartition
@@ -103,7 +103,7 @@ class _Answer(msgspec.Struct):
 
 _KINDS: Final[dict[str, type[ConnectError]]] = {
     "superseded": Superseded, "fenced": Fenced, "expired": TransactionExpired, "aborted": TransactionAborted,
-    "retriable": RetriableError, "fatal": ConnectError,
+    "retriable": RetriableError, "config": ConfigError, "fatal": ConnectError,
 }  # fmt: skip
 
 

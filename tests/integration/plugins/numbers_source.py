@@ -37,6 +37,7 @@ class NumbersConfig(Config):
     count: int = prop("count", _ENDLESS, doc="How many records each of them has.")
     size: int = prop("size", 0, doc="Bytes that each record is padded to.")
     hold: str | None = prop("hold", None, doc="While this file names a partition, its reader waits at the end.")
+    astray: str | None = prop("astray", None, doc="A topic for what Spark's workers read.")
     dies_on_spark: bool = prop("dies.on.spark", False, doc="Workers of Spark are killed when they read.")
     own: list[str] = prop("own", [], doc="Set for each task.")
 
@@ -90,12 +91,15 @@ class NumbersReader(PartitionReader):
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         p, at, end = (int(partition.data[k]) for k in ("p", "start", "end"))
-        if self._config.dies_on_spark and TaskContext.get() is not None:
+        is_on_spark, topic = TaskContext.get() is not None, self._config.topic
+        if self._config.dies_on_spark and is_on_spark:
             os.kill(os.getpid(), signal.SIGKILL)
+        if self._config.astray is not None and is_on_spark:
+            topic = self._config.astray
         while at < end:
             to = min(end, at + _PORTION)
             yield RecordBatch(
-                length=to - at, topic=self._config.topic, partition=p % (self._config.spread or p + 1), value_schema=STRING,
+                length=to - at, topic=topic, partition=p % (self._config.spread or p + 1), value_schema=STRING,
                 value=[f"{p}:{n}".ljust(self._config.size) for n in range(at, to)],
             )  # fmt: skip
             at = to

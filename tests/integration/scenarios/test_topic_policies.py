@@ -1,0 +1,94 @@
+"""A source whose task spec holds a topic policy creates its topics by the policy's rules and within its limits (KIP-158)."""
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from penstock_model.contracts.topic_policy import PolicyGroup, PolicyLimits, PolicyRules, TopicPolicy
+
+from ..lab import Lab, failed
+from ..reading import read_all
+from ..running import manifest, new_name
+from .test_topics import created, topics
+
+TOLERANT = {"errors.tolerance": "all"}
+
+
+def policy(p: str, **limits: object) -> TopicPolicy:
+    """Three partitions, and one that is compacted for the tables of `p`."""
+    tables = PolicyGroup(
+        name="tables", partitions=1, replication_factor=-1, config={"cleanup.policy": "compact"},
+        include=(f"{p}\\.(a|b)", f"{p}\\.table\\..*"), exclude=(".*\\.tmp",),
+    )  # fmt: skip
+    default = PolicyGroup(name="default", partitions=3, replication_factor=1, config={"retention.ms": "1111"})
+    own = (PolicyLimits.model_validate({"policy": "shop-topics", **limits}),) if limits else ()
+    return TopicPolicy(rules=PolicyRules(policy="shop-topics", groups=(tables,), default=default), limits=own)
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_topics_are_created_by_the_rules_of_the_policy_and_what_exists_stays_as_it_is(lab: Lab, guarantee: str) -> None:
+    p, there = new_name("p"), lab.topic(retention_ms="4444")
+    names = [f"{p}.a", f"{p}.table.x", f"{p}.table.x.tmp", f"{p}.other", there]
+    batch = [{"value": "v", "key": "k", "topic": name} for name in names]
+    within = policy(p, topics=[f"{p}\\..*"], max_partitions=3, config=["cleanup.policy", "retention.ms"])
+    _, task = lab.source([batch], p, policy=within, **{"delivery.guarantee": guarantee})
+    lab.journal.count("commit", 1)
+    task.stop()
+    compacted, other = (1, {"cleanup.policy": "compact"}), (3, {"retention.ms": "1111"})
+    assert [created(lab, name) for name in names] == [compacted, compacted, other, other, (1, {"retention.ms": "4444"})]
+    for name in names:
+        assert [r.value for r in read_all(lab.servers, name)] == [b"v"]
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_a_forbidden_topic_fails_the_task_as_a_wrong_configuration_whatever_is_tolerated(
+    lab: Lab, guarantee: str
+) -> None:
+    p = new_name("p")
+    batch = [{"value": "v", "topic": f"{p}.{word}"} for word in ("good", "bad")]
+    within = policy(p, topics=[f"{p}\\.good"])
+    name, task = lab.source([batch], p, policy=within, **TOLERANT, **{"delivery.guarantee": guarantee})
+    told = failed(task)
+    assert task.await_exit() == 2
+    assert told.startswith(f"Topic '{p}.bad' may not be created: limits.topics of the TopicCreationPolicy shop-topics")
+    assert f"{p}.good" not in told.partition(" allows ")[0]
+    assert not topics(lab) & {f"{p}.good", f"{p}.bad"}
+    assert lab.offsets(name) == []
+    assert "Trying again" not in task.log_text()
+
+
+def test_every_limit_that_forbids_a_topic_is_told_with_the_rule_that_breaks_it(lab: Lab) -> None:
+    p = new_name("p")
+    within = policy(p, max_partitions=2, min_replication_factor=2, config=["retention.ms"])
+    _, task = lab.source([[{"value": "v", "topic": f"{p}.a"}, {"value": "v", "topic": f"{p}.c"}]], p, policy=within)
+    first, second = failed(task).splitlines()
+    assert "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 2, and group tables of" in first
+    assert "the broker's default, which cannot be known beforehand (-1)" in first
+    assert "limits.config of the TopicCreationPolicy shop-topics does not have cleanup.policy" in first
+    assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, and default of" in second
+
+
+def test_a_topic_that_a_worker_of_spark_may_not_create_fails_the_task_as_a_wrong_configuration(lab: Lab) -> None:
+    topic, astray = lab.topic("numbers", 4), new_name("astray")
+    config = {"value.converter": "StringConverter", **TOLERANT}
+    name, task = lab.start(
+        manifest(new_name(), "numbers_source:Numbers", config, topic=topic, partitions=4, astray=astray, spark="Eager"),
+        policy=policy("p", topics=["numbers-.*"]),
+    )
+    told = failed(task)
+    assert task.await_exit() == 2
+    assert told.startswith(f"Topic '{astray}' may not be created: limits.topics of the TopicCreationPolicy shop-topics")
+    assert astray not in topics(lab)
+    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
+
+
+def test_hundreds_of_new_topics_of_one_batch_arrive_in_one_transaction(lab: Lab) -> None:
+    p = new_name("many")
+    names = [f"{p}.{n}" for n in range(200)]
+    rules = PolicyRules(policy="q", default=PolicyGroup(name="default", partitions=1, replication_factor=1))
+    _, task = lab.source([[{"value": "v", "topic": n} for n in names]], p, policy=TopicPolicy(rules=rules))
+    lab.journal.count("commit", 1)
+    task.stop()
+    assert topics(lab) >= {*names}
+    ends = AdminClient({"bootstrap.servers": lab.servers}).list_topics(timeout=30).topics
+    assert {len(ends[n].partitions) for n in names} == {1}
+    assert "planning it again" not in task.log_text()

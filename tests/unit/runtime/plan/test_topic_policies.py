@@ -1,0 +1,34 @@
+"""What a plan says where the connector names a TopicCreationPolicy, which the operator reads and the plan does not."""
+
+from typing import Any
+
+from .planning import SINK, SOURCE, planned, problems
+
+NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+RULES = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
+
+
+def test_a_connector_that_names_a_policy_and_has_rules_of_its_own_is_refused_naming_both() -> None:
+    ((field, message),) = problems({**SOURCE, **RULES}, **NAMED)
+    assert field == "spec.topicCreationPolicy"
+    assert message.startswith("names shop-topics, and spec.config has topic.creation.default.partitions, ")
+
+
+def test_where_the_worker_creates_no_topics_a_policy_is_refused_as_rules_are() -> None:
+    off = {"topic.creation.enable": "false"}
+    ((field, message),) = problems(SOURCE, off, **NAMED)
+    assert field == "spec.topicCreationPolicy"
+    assert message.startswith("would be ignored: topic.creation.enable is false in the worker configuration")
+
+
+def test_a_sink_that_names_a_policy_is_warned_that_it_has_no_effect() -> None:
+    assert [w.property for w in planned(SINK, **NAMED).warnings] == ["spec.topicCreationPolicy"]
+
+
+def test_overrides_of_the_admin_client_reach_the_tasks_that_create_topics_by_a_policy() -> None:
+    override = {"admin.override.client.id": "the-teams-own"}
+    plan = planned({**SOURCE, **override}, **NAMED)
+    assert plan.warnings == ()
+    assert all(task.config.items() >= override.items() for task in plan.tasks)
+    forbidden = problems({**SOURCE, **override}, {"connector.client.config.override.policy": "None"}, **NAMED)
+    assert [field for field, _ in forbidden] == ["admin.override.client.id"]
