@@ -4,6 +4,7 @@
     ├── Conflict       the object was changed meanwhile: observe again, at once
     ├── NotYet         the server asks to wait: try again after `retry_after`
     ├── Unavailable    no answer, or a server error: try again with back-off
+    │   └── NoSuchKind the CRD of the object is not installed
     ├── Refused        the server does not accept the request: the message is for the user
     └── Unforeseen     a fault of the operator itself
 
@@ -13,7 +14,7 @@ All messages are sentences that may be shown: they begin with what was being don
 from penstock.errors import ConnectError
 from penstock_operator.reasons import Reason
 
-__all__ = ["Conflict", "NotYet", "OperatorError", "Refused", "Unavailable", "Unforeseen"]
+__all__ = ["Conflict", "NoSuchKind", "NotYet", "OperatorError", "Refused", "Unavailable", "Unforeseen"]
 
 
 class OperatorError(ConnectError):
@@ -48,6 +49,10 @@ class Unavailable(OperatorError):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class NoSuchKind(Unavailable):
+    """The API server knows no such kind of object: its CRD is not installed, or not served yet."""
 
 
 class Refused(OperatorError):

@@ -12,12 +12,11 @@ from functools import partial
 from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
-from penstock_operator import unsupported_kinds
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.observe.gather import living_job_pods
 from penstock_operator.connector.plan_hashes import release_hash
 from penstock_operator.context import Context, Reconcile
-from penstock_operator.errors import OperatorError
+from penstock_operator.errors import NoSuchKind, OperatorError
 from penstock_operator.executor import Pool
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
@@ -37,6 +36,8 @@ from penstock_operator.queue.resync import orphans, resync, spread
 from penstock_operator.queue.workqueue import WorkQueue
 from penstock_operator.rollout import RolloutLimiter, progress_of_all
 from penstock_operator.settings import Settings
+from penstock_operator.topic_policy_status import policy_status
+from penstock_operator.unsupported_kinds import unsupported_status
 
 __all__ = ["Operator", "identity"]
 
@@ -50,6 +51,8 @@ _KAFKA_STILL: Final = 120.0
 _KAFKA_FIRST: Final = 10.0
 _MANY: Final = 8
 _SOON: Final = 10.0
+_STATUS_DELAY: Final = 0.5
+"""Seconds from an event to the status of a policy, so that many Connectors that come at once are one write."""
 
 _LEASE, _FIRST_LIST, _STATUS = "lease", "first list", "status topic"
 
@@ -101,8 +104,8 @@ class Operator:
             self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
         )
         metrics.queue(self.queue.figures)
-        self._unused = {
-            kind: WorkQueue(partial(self._write_unsupported_status, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)
+        self._statuses = {
+            kind: WorkQueue(partial(self._write_status, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)
         }
 
     def stop(self) -> None:
@@ -197,7 +200,8 @@ class Operator:
             kinds, self._settings.watch_namespaces,
             on_gap=lambda: self._from_thread(self._all_soon), on_listed=lambda: self._from_thread(self._listed),
         )  # fmt: skip
-        self.queue.block(_FIRST_LIST)
+        for queue in (self.queue, *self._statuses.values()):  # statuses name Connectors, too
+            queue.block(_FIRST_LIST)
         self.queue.block(_STATUS)
         self._loop.call_later(_KAFKA_FIRST, self.queue.unblock, _STATUS)
         self._status = StatusTopic(
@@ -213,11 +217,11 @@ class Operator:
             hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, rollout=limiter,
             release=release_hash(self._settings), wake=self.queue.add_urgent, clock=time.time,
         )  # fmt: skip
-        for queue in (self.queue, *self._unused.values()):
+        for queue in (self.queue, *self._statuses.values()):
             queue.start()
         events = EventKeys(
             self._index, self.queue.add, self.queue.add_urgent, self._settings.plugins.shared_namespaces,
-            lambda kind, key: self._unused[kind].add(key),
+            lambda kind, key: self._statuses[kind].add(key, _STATUS_DELAY),
         )  # fmt: skip
         watching = KopfWatch(
             self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, health=self._watch_health,
@@ -244,10 +248,20 @@ class Operator:
             self.queue.forget(key)
         return again
 
-    async def _write_unsupported_status(self, kind: Kind, key: Key) -> None:
-        kube = self._kube.within(self._lease.check)
-        document = await self._pool(kube.get, kind, key.namespace, key.name)
-        if document is None or (status := unsupported_kinds.unsupported_status(document, time.time())) is None:
+    async def _write_status(self, kind: Kind, key: Key) -> None:
+        """Write the status of a TopicCreationPolicy or PluginVersion, where it says something else."""
+        kube, now = self._kube.within(self._lease.check), time.time()
+        try:
+            document = await self._pool(kube.get, kind, key.namespace, key.name)
+        except NoSuchKind:  # a Connector names a policy before there can be one
+            return
+        if document is None:
+            return
+        if kind is POLICY:
+            status = policy_status(document, [k.name for k in self._index.with_policy(*key)], now)
+        else:
+            status = unsupported_status(document, now)
+        if status is None:
             return
         await self._pool(
             kube.apply_status, kind, key.namespace, key.name, status, uid=document["metadata"]["uid"],
@@ -256,12 +270,12 @@ class Operator:
 
     def _hold(self) -> None:
         """Stop all work: another operator may have the Lease."""
-        for queue in (self.queue, *self._unused.values()):
+        for queue in (self.queue, *self._statuses.values()):
             queue.block(_LEASE)
             queue.interrupt()
 
     def _go_on(self) -> None:
-        for queue in (self.queue, *self._unused.values()):
+        for queue in (self.queue, *self._statuses.values()):
             queue.unblock(_LEASE)
 
     async def _live(self) -> None:
@@ -303,7 +317,8 @@ class Operator:
 
     def _listed(self) -> None:
         log.info("Watching; there are %d connectors", len(self._index.all()))
-        self.queue.unblock(_FIRST_LIST)
+        for queue in (self.queue, *self._statuses.values()):
+            queue.unblock(_FIRST_LIST)
         self._find_orphans()
 
     def _kafka_turned(self) -> None:
@@ -367,7 +382,7 @@ class Operator:
             optional = self._optional_kinds
             stopped = self._loop.run_in_executor(None, optional.stop) if optional is not None else None
             grace = _STOP_SECONDS if self._lease.is_held else 0.0
-            await asyncio.gather(*(queue.stop(grace) for queue in (self.queue, *self._unused.values())))
+            await asyncio.gather(*(queue.stop(grace) for queue in (self.queue, *self._statuses.values())))
             await ending
             if stopped is not None:
                 await stopped

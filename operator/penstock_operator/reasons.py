@@ -153,6 +153,19 @@ class Reason(StrEnum):
         "a Secret or key that the worker configuration names is not in this namespace",
         "create it; the connector starts by itself",
     )  # fmt: skip
+    POLICY_MISSING = (
+        "PolicyMissing", Use.UNDER_WAY | Use.UPDATE_PENDING,
+        "the TopicCreationPolicy that `spec.topicCreationPolicy` names is not in this namespace. At `UpdatePending`: it was "
+        "deleted, and tasks go on by its last good rules",
+        "create it; the connector follows by itself",
+    )  # fmt: skip
+    POLICY_INVALID = (
+        "PolicyInvalid", Use.STALLED | Use.UPDATE_PENDING,
+        "a TopicCreationPolicy cannot be applied; the message lists every problem. Of a Connector: that which it names. At "
+        "`UpdatePending`: tasks go on by its last good rules",
+        "correct the policy",
+    )  # fmt: skip
+    ACCEPTED = "Accepted", Use.READY, "of a TopicCreationPolicy: its rules and limits are good", "", _NORMAL
     NAME_CONFLICT = (
         "NameConflict", Use.STALLED | Use.UNDER_WAY,
         "another, older Connector has this name in Kafka; this one does nothing there, and has no finalizer",
@@ -241,7 +254,7 @@ class Reason(StrEnum):
         "take the namespace out of `watchNamespaces` of one of them",
     )  # fmt: skip
     NOT_IMPLEMENTED = (
-        "NotImplemented", Use.STALLED, "of a TopicCreationPolicy or PluginVersion: this release does nothing with it",
+        "NotImplemented", Use.STALLED, "of a PluginVersion: this release does nothing with it",
         "remove it",
     )  # fmt: skip
 

@@ -1,21 +1,19 @@
 """The status of resources whose kind is defined but not supported in this release. Pure.
 
 Without a status, kubectl wait or Flux would wait until their time-out. `Stalled=True` ends that at once, as a failure:
-nothing happens with the resource, and a connector that names it is refused.
+nothing happens with the resource.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["UNUSED", "unsupported_status"]
 
 UNUSED: Final[Mapping[str, str]] = {
-    POLICY.kind: "policies are not applied in this release; write topic.creation.* into spec.config of the connectors, or "
-    "create the topics",
     PLUGIN_VERSION.kind: "images of plugins are not used in this release; put the plugin into the runtime's image (Helm: "
     "images.runtime)",
 }

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_operator.connector.plans import Plan, Shape, digests_of
+from penstock_model.contracts.topic_policy import TopicPolicy
+from penstock_operator.connector.plans import Plan, Shape, digests_of, governed, policy_json
 from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.times import instant
 
@@ -23,6 +24,7 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
         "digests": list(plan.digests), "answersHealth": plan.answers_health,
         "earlierKinds": list(plan.earlier_kinds),
+        **({} if plan.policy is None else {"policy": policy_json(plan.policy)}),
     }  # fmt: skip
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
@@ -35,17 +37,22 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
-    """The plan in a ConfigMap; None: it cannot be read, or its hash is not that of its shape.
+    """The plan in a ConfigMap; None: it cannot be read, or its hash is not that of its shape and policy.
 
     Users who may write ConfigMaps may write one that looks like a plan. The hash, by which status and operator know a plan,
-    covers its shape, so that such a ConfigMap cannot give a pod an image, or rights, that the release did not give.
+    covers its shape and policy, so that such a ConfigMap cannot give a pod an image, or rights, that the release did not
+    give, and loosens no limit of a policy.
     """
     data = config_map.get("data") or {}
     try:
         header = json.loads(data[_PLAN_KEY])
-        if header.get("shape") is not None and header["hash"] != names.digest(header["asked"], header["shape"]):
+        parts = [header.get("shape"), *([header["policy"]] if "policy" in header else [])]
+        if parts != [None] and header["hash"] != names.digest(header["asked"], *parts):
             return None
+        policy = TopicPolicy.model_validate(header["policy"]) if "policy" in header else None
         tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(header["tasks"]))
+        if governed(tasks, policy) != tasks:
+            return None
         shape = header.get("shape")
         digests = tuple(header.get("digests") or ())
         return Plan(
@@ -54,7 +61,7 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
             # An earlier release named plans by what is `inputs_hash` now, and kept neither a shape nor digests.
             header.get("asked") or header["hash"], None if shape is None else Shape.from_json(shape),
             header.get("restarted", ""), digests if len(digests) == len(tasks) else digests_of(tasks),
-            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()),
+            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()), policy,
         )  # fmt: skip
     except (
         KeyError,

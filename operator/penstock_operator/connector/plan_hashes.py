@@ -36,6 +36,8 @@ def inputs_hash(
         spec.class_name, spec.version, dict(spec.config), spec.tasks_max, connector.connect_name, dict(worker),
         runtime_image, spec.spark.model_dump(mode="json"),
         secrets_hash(connector, secrets, last, restarted) or None, secrets.missing, restarted,
+        # The policy's name alone: the plan pod checks what else stands beside it. What it holds needs no plan pod.
+        *([] if spec.topic_creation_policy is None else [spec.topic_creation_policy.name]),
     )  # fmt: skip
 
 

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from penstock_model.contracts.job import PlanAnswer
 from penstock_model.contracts.task_spec import TaskSpec
+from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_operator.connector.render import names
 from penstock_operator.settings import Resources, Settings
 
-__all__ = ["Plan", "PodHashOf", "Shape", "digests_of", "plan_hash"]
+__all__ = ["Plan", "PodHashOf", "Shape", "digests_of", "governed", "plan_hash", "policy_json"]
 
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Where the offsets of each kind of connector are."""
@@ -91,6 +92,7 @@ class Plan:
         shape: of its tasks' pods; None: an earlier release kept it, which did not write that down.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
+        policy: the effective topic policy; the specs of a source's tasks hold it.
         earlier_kinds: other kinds of which this Connector was before, whose offsets are kept under its name.
         answers_health: whether the runtime that made it answers for its tasks' health; an earlier release's does not.
     """
@@ -109,24 +111,33 @@ class Plan:
     digests: tuple[str, ...] = ()
     answers_health: bool = False
     earlier_kinds: tuple[str, ...] = ()
+    policy: TopicPolicy | None = None
 
     @classmethod
     def of(
         cls, inputs_hash: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
-        restarted: str = "", last: "Plan | None" = None,
+        restarted: str = "", last: "Plan | None" = None, policy: TopicPolicy | None = None,
     ) -> "Plan":  # fmt: skip
-        """The plan in the answer of a job pod that had this shape; `last` is the plan before it."""
+        """The plan in the answer of a job pod that had this shape; `last` is the plan before it.
+
+        The policy is that of the operator, whatever the answer holds: a plugin has a hand in the answer.
+        """
         before = () if last is None else (*last.earlier_kinds, last.kind)
+        tasks = governed(answer.tasks, policy)
         return cls(
-            plan_hash(inputs_hash, shape), answer.kind, answer.class_name, answer.version, answer.tasks, warnings,
-            secrets or "", inputs_hash=inputs_hash, shape=shape, restarted=restarted, digests=digests_of(answer.tasks),
+            plan_hash(inputs_hash, shape, policy), answer.kind, answer.class_name, answer.version, tasks, warnings,
+            secrets or "", inputs_hash=inputs_hash, shape=shape, restarted=restarted, digests=digests_of(tasks),
             answers_health=answer.answers_health,
-            earlier_kinds=tuple(sorted({*before} - {answer.kind})),
+            earlier_kinds=tuple(sorted({*before} - {answer.kind})), policy=policy,
         )  # fmt: skip
 
-    def shaped(self, shape: Shape) -> "Plan":
-        """The same tasks in pods of another shape."""
-        return replace(self, hash=plan_hash(self.inputs_hash, shape), shape=shape, created=0.0)
+    def revised(self, shape: Shape, policy: TopicPolicy | None) -> "Plan":
+        """The same tasks in pods of another shape, or under another policy."""
+        tasks = governed(self.tasks, policy)
+        return replace(
+            self, hash=plan_hash(self.inputs_hash, shape, policy), shape=shape, policy=policy, tasks=tasks,
+            digests=self.digests if tasks == self.tasks else digests_of(tasks), created=0.0,
+        )  # fmt: skip
 
     def digest(self, task: int) -> str:
         """The digest of a task's spec."""
@@ -152,9 +163,19 @@ PodHashOf = Callable[[Plan, int], str]
 """The hash of everything that the pod of a plan's task is made from (`render.pod_hash`)."""
 
 
-def plan_hash(inputs_hash: str, shape: Shape) -> str:
+def plan_hash(inputs_hash: str, shape: Shape, policy: TopicPolicy | None = None) -> str:
     """The hash of all inputs of a connector's tasks but for its template: it names the plan."""
-    return names.digest(inputs_hash, shape.to_json())
+    return names.digest(inputs_hash, shape.to_json(), *([] if policy is None else [policy_json(policy)]))
+
+
+def policy_json(policy: TopicPolicy) -> dict[str, Any]:
+    """The form of the ConfigMap and of hashes. What has its default is left out, so that new fields change no hash."""
+    return policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def governed(tasks: Sequence[TaskSpec], policy: TopicPolicy | None) -> tuple[TaskSpec, ...]:
+    """These tasks under this policy and no other. Sinks create no topics."""
+    return tuple(t.model_copy(update={"topic_policy": policy if t.kind == "source" else None}) for t in tasks)
 
 
 def digests_of(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
+from penstock_operator.errors import Conflict, NoSuchKind, NotYet, OperatorError, Refused, Unavailable
 
 __all__ = ["Answer", "error_of", "status_of"]
 
@@ -50,9 +50,7 @@ def error_of(answer: Answer, doing: str) -> OperatorError:
         case 401:
             return Unavailable(f"{doing}: the API server does not accept our credentials: {text}")
         case 404 if not status:
-            return Unavailable(
-                f"{doing}: the API server knows no such kind of object; install the CRDs of this release"
-            )
+            return NoSuchKind(f"{doing}: the API server knows no such kind of object; install the CRDs of this release")
         case 410:
             return Unavailable(f"{doing}: {text}")
         case code if code in _SERVER_ERRORS or code >= 500 or code < 400:

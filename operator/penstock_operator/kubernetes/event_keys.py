@@ -22,29 +22,33 @@ class EventKeys:
         add: takes a key.
         hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
         shared: namespaces whose PluginVersions all namespaces may use.
-        unused: takes a resource of a kind that this release does nothing with.
+        status: takes a resource that has a status of its own to be written: a TopicCreationPolicy or PluginVersion.
     """
 
     def __init__(
         self, index: ConnectorIndex, add: AddKey, hurry: AddKey, shared: Collection[str] = (),
-        unused: Callable[[Kind, Key], None] = lambda kind, key: None,
+        status: Callable[[Kind, Key], None] = lambda kind, key: None,
     ) -> None:  # fmt: skip
         self._index = index
         self._add = add
         self._hurry = hurry
         self._shared = frozenset(shared)
-        self._unused = unused
+        self._status = status
         self._versions: dict[tuple[str, str, str], str] = {}
 
     def connector(self, event: Event) -> None:
         """Add the key of a Connector, unless only its status changed."""
         body = event["object"]
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
+        before = self._index.policy_of(key)
         if event["type"] == "DELETED":
             self._index.gone(key)
             self._hurry(key)
         elif self._index.seen(key, body):
             self._hurry(key)
+        now = self._index.policy_of(key)
+        for policy in {before, now} - {None} if before != now else ():
+            self._status(POLICY, Key(key.namespace, str(policy)))
 
     def pod(self, event: Event) -> None:
         """Add the key of the Connector of a pod."""
@@ -54,22 +58,15 @@ class EventKeys:
             self._hurry(Key(metadata["namespace"], name))
 
     def policy(self, event: Event) -> None:
-        """Add the Connectors that name a TopicCreationPolicy; all of its namespace where it has a selector."""
-        self._seen_unused(POLICY, event)
-        metadata, spec = event["object"]["metadata"], event["object"].get("spec") or {}
-        if self._is_new("policy", event, str(metadata.get("generation", ""))):
-            has_selector = spec.get("connectorSelector") is not None or event["type"] == "DELETED"
-            namespace = metadata["namespace"]
-            keys = (
-                self._index.of_namespace(namespace)
-                if has_selector
-                else self._index.with_policy(namespace, metadata["name"])
-            )
-            self._add_all(keys)
+        """Add the Connectors that name a TopicCreationPolicy. One that is listed may be new: its CRD came late."""
+        self._write_status(POLICY, event)
+        metadata = event["object"]["metadata"]
+        if self._is_new("policy", event, str(metadata.get("generation", "")), listed=True):
+            self._add_all(self._index.with_policy(metadata["namespace"], metadata["name"]))
 
     def plugin_version(self, event: Event) -> None:
         """Add the Connectors that may use a PluginVersion."""
-        self._seen_unused(PLUGIN_VERSION, event)
+        self._write_status(PLUGIN_VERSION, event)
         metadata = event["object"]["metadata"]
         if self._is_new("plugin", event, str(metadata.get("generation", ""))):
             is_shared = metadata["namespace"] in self._shared
@@ -82,13 +79,13 @@ class EventKeys:
         if keys and self._is_new("secret", event, str(metadata.get("resourceVersion", ""))):
             self._add_all(keys)
 
-    def _seen_unused(self, kind: Kind, event: Event) -> None:
+    def _write_status(self, kind: Kind, event: Event) -> None:
         metadata = event["object"]["metadata"]
         if event["type"] != "DELETED":
-            self._unused(kind, Key(metadata["namespace"], metadata["name"]))
+            self._status(kind, Key(metadata["namespace"], metadata["name"]))
 
-    def _is_new(self, what: str, event: Event, version: str) -> bool:
-        """Whether this is another version than the last one; what is listed at the start is not new."""
+    def _is_new(self, what: str, event: Event, version: str, *, listed: bool = False) -> bool:
+        """Whether this is another version than the last one; what is listed first is new only if `listed` says so."""
         metadata = event["object"]["metadata"]
         identity = (what, metadata["namespace"], metadata["name"])
         if event["type"] == "DELETED":
@@ -97,7 +94,7 @@ class EventKeys:
         before = self._versions.get(identity)
         self._versions[identity] = f"{metadata.get('uid')}/{version}"
         if before is None:
-            return event["type"] is not None
+            return listed or event["type"] is not None
         return before != self._versions[identity]
 
     def _add_all(self, keys: Collection[Key]) -> None:

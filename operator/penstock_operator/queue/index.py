@@ -97,6 +97,11 @@ class ConnectorIndex:
         """Those of a namespace that name the TopicCreationPolicy."""
         return self._by("policy", namespace, policy)
 
+    def policy_of(self, key: Key) -> str | None:
+        """The TopicCreationPolicy that a Connector names."""
+        known = self._known.get(key)
+        return None if known is None else known.policy
+
     def _by(self, *mark: str) -> Collection[Key]:
         return list(self._found_by.get(mark, ()))
 

@@ -9,7 +9,8 @@ import yaml
 
 from ..cluster_api.api import ApiRefused
 from ..cluster_api.conftest import ROOT
-from .world.site import Site
+from .test_topic_policies import RULES, policy, ready
+from .world.site import Site, condition
 from .world.unused_kinds import SPECS, manifest, observed
 
 pytestmark = pytest.mark.slow
@@ -44,12 +45,15 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
     operator = site.operator().start().ready()
     operator.until(lambda: all(not served(site, p) for p in PLURALS.values()), "they are gone")
     operator.until(lambda: operator.logged("knows no pluginversions: their CRD is not there"), "it is told")
+    site.create("orders", topicCreationPolicy={"name": "shop-topics"})
+    site.until("orders", lambda b: condition(b, "Ready").startswith("False PolicyMissing"), "waits for its policy")
     for kind, plural in PLURALS.items():
         site.api.apply(definitions[kind], manager="kubectl")
         operator.until(lambda p=plural: served(site, p), f"{plural} are served")  # type: ignore[misc]
-        site.api.create(manifest(site, kind))
-        observed(site, kind, 1)
-    site.create("orders")
+    site.api.create(manifest(site, "PluginVersion"))
+    observed(site, "PluginVersion", 1)
+    site.api.create(policy(site, RULES))
+    ready(site)
     site.settled("orders")
     site.api.delete(definitions["PluginVersion"])
     operator.until(
@@ -65,4 +69,5 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
     assert operator.starts == 1
     for kind in SPECS:
         site.api.delete(manifest(site, kind))
+    site.api.delete(policy(site, RULES))
     site.check()

@@ -4,8 +4,7 @@ from .world.site import Site
 from .world.unused_kinds import SPECS, manifest, observed
 
 
-def test_a_resource_of_an_unused_kind_is_stalled_at_once_and_follows_its_generation(site: Site) -> None:
-    site.api.create(manifest(site, "TopicCreationPolicy"))  # before there is an operator
+def test_a_resource_of_an_unused_kind_is_stalled_at_once(site: Site) -> None:
     site.operator().start()
     site.api.create(manifest(site, "PluginVersion"))
     for kind in SPECS:
@@ -13,10 +12,7 @@ def test_a_resource_of_an_unused_kind_is_stalled_at_once_and_follows_its_generat
         assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "NotImplemented")
         assert conditions["Stalled"]["status"] == "True"
         assert "in this release; " in conditions["Ready"]["message"]
-    site.api.merge(
-        manifest(site, "TopicCreationPolicy"), {"spec": {"default": {"replicationFactor": 1, "partitions": 6}}}
-    )
-    before = observed(site, "TopicCreationPolicy", 2)
+    before = observed(site, "PluginVersion", 1)
     site.create("orders")  # something that is looked at after it
     site.settled("orders")
     assert site.api.get(before)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -25,14 +21,14 @@ def test_a_resource_of_an_unused_kind_is_stalled_at_once_and_follows_its_generat
     site.check()
 
 
-def test_a_wait_for_a_connector_that_names_a_policy_ends_with_the_reason(site: Site) -> None:
+def test_a_wait_for_a_connector_that_asks_for_what_is_not_there_yet_ends_with_the_reason(site: Site) -> None:
     site.operator().start()
-    site.create("orders", topicCreationPolicy={"name": "any"}, rollout={"canary": 2}, offsets={"configMap": "x"})
+    site.create("orders", rollout={"canary": 2}, offsets={"configMap": "x"})
     body = site.until(
         "orders", lambda b: [c for c in b.get("status", {}).get("conditions", ()) if c["type"] == "Stalled"], "refused"
     )
     told = next(c["message"] for c in body["status"]["conditions"] if c["type"] == "ConfigValid")
-    for field in ("topicCreationPolicy", "rollout", "offsets"):
+    for field in ("rollout", "offsets"):
         assert f"spec.{field}: " in told
     site.check()
 

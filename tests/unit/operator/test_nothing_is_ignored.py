@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "connector_status.py", "settings.py")
 """Where fields are declared, which is not yet reading them."""
 SAMPLES: Mapping[str, Any] = {
-    "topicCreationPolicy.name": "shop", "rollout.canary": 2, "rollout.timeout": "1m", "offsets.configMap": "x",
+    "rollout.canary": 2, "rollout.timeout": "1m", "offsets.configMap": "x",
     "spark.executors": 2,
 }  # fmt: skip
 """Fields that are refused, with a value each."""

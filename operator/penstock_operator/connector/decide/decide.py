@@ -26,7 +26,7 @@ from penstock_operator.connector.decide.teardown import deleting, stopped, witho
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.persisted_state import JobMemory
 from penstock_operator.connector.plans import PodHashOf
-from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.connector.render.conditions import Kind, Pending, Verdict
 from penstock_operator.reasons import Reason
 
 __all__ = ["decide"]
@@ -117,9 +117,18 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome
         outcomes.insert(0, planning.then(save=(earlier_plan,)))
     if restarts.all:  # the next run asks for another plan: no pod is created for this one
         outcomes = [replace(o, create=()) for o in outcomes]
+    outcomes[-1] = _with_policy_problem(observed, outcomes[-1])
     if restarts.handled:  # planning goes by restarts that status has
         outcomes[-1] = replace(outcomes[-1], requeue_after=0.0)
     return outcomes
+
+
+def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOutcome:
+    """The outcome, which tells that an edit of its policy has not reached the Connector: the last good rules go on."""
+    problem = observed.policy.problem
+    if problem is None or observed.policy.blocks or outcome.pending is not None:
+        return outcome
+    return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules go on"))
 
 
 def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:

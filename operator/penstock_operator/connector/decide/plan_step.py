@@ -20,6 +20,7 @@ from penstock_operator.reasons import Reason
 
 __all__ = ["plan_tasks"]
 
+_POLICY_FIELD: Final = "spec.topicCreationPolicy"
 _UNWATCHED_AGAIN: Final = 60.0
 """Seconds. Where Secrets are not watched, no event says that one has come which a refused configuration names."""
 
@@ -29,6 +30,13 @@ def plan_tasks(observed: Observation) -> StepOutcome:
     if problems := known_problems(observed):
         memory = replace(observed.memory, refused="", refusal=())
         return _refused(observed, memory, problems, delete=_plan_jobs(observed))
+    if (problem := observed.policy.problem) is not None and observed.policy.blocks:
+        kind = Kind.UNDER_WAY if problem.reason == Reason.POLICY_MISSING else Kind.STALLED
+        return StepOutcome(
+            memory=observed.memory, verdict=Verdict(kind, problem.reason, problem.message),
+            config=unchecked("is checked once its TopicCreationPolicy can be applied"),
+            state="Pending" if kind is Kind.UNDER_WAY else "Failed", delete=_plan_jobs(observed),
+        )  # fmt: skip
     stored = observed.plan(observed.due)
     if stored is not None:
         return _planned(observed, _accepted(observed.memory), stored)
@@ -37,8 +45,8 @@ def plan_tasks(observed: Observation) -> StepOutcome:
         return replace(
             waiting(observed, refusal.reason, refusal.message, requeue_after=left), delete=_plan_jobs(observed)
         )
-    if (split := observed.split()) is not None:  # the same tasks in pods of another shape: the plugin need not be asked
-        plan = split.shaped(observed.shape)
+    if (split := observed.split()) is not None:  # the same tasks, in other pods or by another policy
+        plan = split.revised(observed.shape, observed.policy.effective)
         return _planned(observed, _accepted(observed.memory), plan, save=(plan,))
     if observed.memory.refused == observed.due:
         requeue_after = _UNWATCHED_AGAIN if observed.secrets.names and observed.secrets.hash is None else None
@@ -97,6 +105,8 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
         return _job_under_way(observed, memory, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
+        if any(p.property == _POLICY_FIELD for p in answer.problems) and observed.policy.effective is not None:
+            problems = (*problems, f"the runtime image {observed.shape.image} may be too old to apply policies")
         memory = replace(memory, refused=observed.due, refusal=problems)
         return _refused(observed, memory, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
@@ -135,6 +145,7 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
         observed.secrets_in_force,
         observed.memory.restarted,
         last,
+        observed.policy.effective,
     )
 
 

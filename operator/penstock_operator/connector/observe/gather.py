@@ -10,7 +10,7 @@ from penstock_model.contracts.job_answer import RequestTexts, read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector import plan_hashes
-from penstock_operator.connector.decide import name_ownership
+from penstock_operator.connector.decide import name_ownership, topic_policy
 from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS, asks_for_list, offsets_requests
 from penstock_operator.connector.decide.refused_pods import present
 from penstock_operator.connector.observe import secrets
@@ -25,10 +25,10 @@ from penstock_operator.connector.plan_cache import PlanCache
 from penstock_operator.connector.plans import Shape, plan_hash
 from penstock_operator.connector.render import names
 from penstock_operator.context import Context
-from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.errors import NoSuchKind, OperatorError, Refused
 from penstock_operator.kafka import ActiveTopic as KafkaTopic
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, SECRET
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, POLICY, SECRET
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
@@ -91,7 +91,8 @@ async def observe(
     )
     own_secrets = secrets.examine((r for r in references if not r.worker), by_name, context.hmac_key)
     shape = Shape.of(settings, every_secret.names)
-    due = plan_hash(inputs_hash, shape)
+    policy = topic_policy.resolve(connector, await _policy(context, key, connector), last)
+    due = plan_hash(inputs_hash, shape, policy.effective)
     stored_maps = await readable_maps(maps, (memory.plan, due), own.uid or "", key, context, cached)
     name, status = connector.connect_name, context.status
     refusal = await name_refusal(connector, document, key, context, memory, cached)
@@ -129,6 +130,7 @@ async def observe(
         topics=() if refusal is not None else _topics(status.active_topics(name)),
         control=control if control is not None and control.connector_uid == own.uid else None,
         secrets=every_secret,
+        policy=policy,
         name_refusal=refusal,
         name_unseen="" if memory.has_run else unseen,
         has_claimed=claim is not None and claim.connector_uid == own.uid,
@@ -195,6 +197,17 @@ async def _secrets(
         name: await context.run(context.kube.get, SECRET, key.namespace, name)
         for name in sorted({r.name for r in references})
     }
+
+
+async def _policy(context: Context, key: Key, connector: Connector) -> dict[str, Any] | None:
+    """The TopicCreationPolicy that it names; None: there is none, or their CRD is not installed."""
+    named = connector.spec.topic_creation_policy
+    if named is None:
+        return None
+    try:
+        return await context.run(context.kube.get, POLICY, key.namespace, named.name)
+    except NoSuchKind:
+        return None
 
 
 async def _list_map(context: Context, key: Key, connector: Connector, memory: Memory) -> ListMap | None:

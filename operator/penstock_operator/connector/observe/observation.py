@@ -9,6 +9,7 @@ from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.name_ownership import NameRefusal
 from penstock_operator.connector.decide.refused_pods import Refusal
+from penstock_operator.connector.decide.topic_policy import NO_POLICY, PolicyResolution
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
 from penstock_operator.connector.observe.secrets import Secrets
 from penstock_operator.connector.offsets_list_map import ListMap
@@ -62,6 +63,7 @@ class Observation:
         topics: active ones.
         control: its last control record; of this uid only.
         secrets: what is known of the Secrets in its configuration.
+        policy: what the TopicCreationPolicy that it names comes to.
         name_refusal: why it does not own its Connect name; None: it does.
         name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
@@ -106,6 +108,7 @@ class Observation:
     topics: Sequence[ActiveTopic] = ()
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
+    policy: PolicyResolution = NO_POLICY
     name_refusal: NameRefusal | None = None
     name_unseen: str = ""
     has_claimed: bool = False

@@ -17,6 +17,9 @@ from typing import Any, Final
 
 import urllib3
 
+from penstock_model.connect.topic_creation_rules import TopicRules
+from penstock_model.connect.topic_limits import TopicLimits, violations
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import RequestTexts, answer_line
 from penstock_model.contracts.pod_identity import PodIdentity
@@ -323,6 +326,8 @@ class Kubelet:
         self.records.report(self._report(task, task.state.upper()))
         if pod["spec"]["containers"][0]["image"] in self._broken:
             self.fail(key_of(pod), 1, "cannot work")
+        if forbidden := _forbidden(spec):
+            self.fail(key_of(pod), ExitCode.CONFIG_INVALID, forbidden)
 
     def _end(self, pod: Json) -> None:
         uid, meta = pod["metadata"]["uid"], pod["metadata"]
@@ -385,6 +390,15 @@ class Kubelet:
         status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
                   "daemonEndpoints": {"kubeletEndpoint": {"Port": self._server.port}}}  # fmt: skip
         self.api.merge(node, {"status": status}, "status")
+
+
+def _forbidden(spec: TaskSpec) -> str:
+    """Why a task that meets a new topic, as each does here, may not create it."""
+    policy, topic = spec.topic_policy, spec.config.get("topic", "")
+    if policy is None:
+        return ""
+    rule = TopicRules.of_policy(policy.rules).group_of(topic)
+    return "; ".join(violations([*map(TopicLimits.of, policy.limits)], topic, rule))
 
 
 def _line(request: JobRequest, answer: JobAnswer) -> str:

@@ -1,4 +1,4 @@
-"""Resources of kinds that this release does nothing with."""
+"""Resources of kinds that this release does nothing with; and how any resource is waited for."""
 
 import time
 from typing import Any
@@ -10,7 +10,6 @@ from .site import Site
 __all__ = ["SPECS", "manifest", "observed"]
 
 SPECS: dict[str, dict[str, Any]] = {
-    "TopicCreationPolicy": {"default": {"replicationFactor": 1, "partitions": 5}},
     "PluginVersion": {"plugin": "files", "version": "1.4.2", "image": f"r.example/f@sha256:{'0' * 64}", "path": "/plugin"},
 }  # fmt: skip
 

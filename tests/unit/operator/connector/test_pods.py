@@ -273,7 +273,7 @@ def test_a_pod_with_our_labels_and_another_name_is_no_life_of_a_task() -> None:
 
 @pytest.mark.parametrize("field", ["image", "securityContext", "podSecurityContext", "secrets", "resources"])
 def test_a_plan_whose_shape_is_not_that_of_its_hash_is_none(field: str) -> None:
-    made = plan().shaped(Shape.of(SETTINGS, ("db",)))
+    made = plan().revised(Shape.of(SETTINGS, ("db",)), None)
     kept = config_map_of(made, manifests().plan_metadata(made))
     assert plan_of(kept) is not None
     about = json.loads(kept["data"]["plan.json"])

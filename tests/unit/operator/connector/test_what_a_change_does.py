@@ -38,6 +38,7 @@ CHANGES = {
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
     "onSecretChange, back": Change(False, 0, {"onSecretChange": "Restart"}, {"onSecretChange": "Ignore"}),
     "spark": Change(True, 0, {"spark": {"start": "OnDemand"}}),  # where its tasks come to the same
+    "topicCreationPolicy": Change(True, 1, {"topicCreationPolicy": {"name": "shop-topics"}}),
     "template": Change(False, 1, {"template": {"nodeSelector": {"disk": "ssd"}}}),
     "template, empty": Change(False, 0, {"template": {}}),
     "template, as the release has it": Change(False, 0, {"template": {"resources": {}}}),
@@ -45,15 +46,21 @@ CHANGES = {
                                             "config": {**CONFIG, "topic": "others"}}),
     "template and tasksMax": Change(True, 1, {"template": {"nodeSelector": {"disk": "ssd"}}, "tasksMax": 2}),
 }  # fmt: skip
-REFUSED = {"topicCreationPolicy", "rollout", "offsets"}
+REFUSED = {"rollout", "offsets"}
 """By `not_yet`: the tasks go on with the last good configuration."""
 FIXED = {"connectName"}
 """By a rule of the definition, once the Connector is there."""
+POLICY: dict[str, Any] = {
+    "apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy",
+    "metadata": {"name": "shop-topics", "namespace": "shop"},
+    "spec": {"default": {"replicationFactor": 1, "partitions": 2}},
+}  # fmt: skip
 SECRETS, CHANGED = {"db": {"password": "1"}}, {"db": {"password": "2"}}
 
 
 def running(**spec: Any) -> World:
     world = World(spec={"config": CONFIG, **spec}, secrets=SECRETS)
+    world.server.add(POLICY)
     world.settle()
     return world
 

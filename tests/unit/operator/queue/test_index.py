@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_operator.kubernetes.event_keys import EventKeys
+from penstock_operator.kubernetes.kinds import POLICY
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
 
@@ -30,7 +31,12 @@ class Told:
         self.keys: list[Key] = []
         self.hurried: list[Key] = []
         self.index = ConnectorIndex(worker or {})
-        self.events = EventKeys(self.index, self.keys.append, self._hurry, shared)
+        self.statuses: list[Key] = []
+        """Of policies whose status is to be looked at."""
+        self.events = EventKeys(
+            self.index, self.keys.append, self._hurry, shared,
+            lambda kind, key: self.statuses.append(key) if kind is POLICY else None,
+        )  # fmt: skip
 
     def _hurry(self, key: Key) -> None:
         self.keys.append(key)
@@ -133,16 +139,36 @@ def test_a_secret_that_is_no_longer_named_wakes_nobody() -> None:
     assert told.secret("MODIFIED", other("shop", "db2")) == [IN]
 
 
-def test_a_policy_wakes_those_that_name_it_and_one_that_chooses_all_of_its_namespace() -> None:
+def test_a_policy_wakes_those_that_name_it() -> None:
     told = Told()
     told.connector(IN, topicCreationPolicy={"name": "shop-topics"})
     told.connector(OUT)
     told.connector(ELSEWHERE, topicCreationPolicy={"name": "shop-topics"})
     assert told.policy("ADDED", other("shop", "shop-topics")) == [IN]
     assert told.policy("MODIFIED", other("shop", "shop-topics", version="2")) == []  # its status
-    chooses = other("shop", "by-label", spec={"connectorSelector": {}})
-    assert told.policy("ADDED", chooses) == [IN, OUT]
-    assert told.policy("DELETED", other("shop", "shop-topics")) == [IN, OUT]
+    assert told.policy("DELETED", other("shop", "shop-topics")) == [IN]
+
+
+def test_a_policy_that_is_listed_for_the_first_time_wakes_too_since_its_definition_may_have_come_late() -> None:
+    told = Told()
+    told.connector(IN, topicCreationPolicy={"name": "shop-topics"})
+    assert told.policy(None, other("shop", "shop-topics")) == [IN]
+    assert told.policy(None, other("shop", "shop-topics")) == []
+
+
+def test_the_status_of_a_policy_is_looked_at_when_it_changes_and_when_connectors_begin_or_cease_to_name_it() -> None:
+    told, first, second = Told(), Key("shop", "shop-topics"), Key("shop", "others")
+    told.policy("ADDED", other("shop", "shop-topics"))
+    assert told.statuses == [first]
+    told.connector(IN, topicCreationPolicy={"name": "shop-topics"})
+    told.connector(OUT)
+    assert told.statuses == [first, first]
+    told.connector(IN, "MODIFIED", generation=2, topicCreationPolicy={"name": "shop-topics"})
+    assert told.statuses == [first, first]
+    told.connector(IN, "MODIFIED", generation=3, topicCreationPolicy={"name": "others"})
+    assert sorted(told.statuses[2:]) == [second, first]
+    told.connector(IN, "DELETED", topicCreationPolicy={"name": "others"})
+    assert told.statuses[4:] == [second]
 
 
 def test_a_plugin_version_wakes_its_namespace_and_a_shared_one_everybody() -> None:

@@ -1,0 +1,123 @@
+"""TopicCreationPolicies on a real API server: connectors wait for them, follow them, and outlive them (KIP-158)."""
+
+from typing import Any
+
+import pytest
+
+from penstock_model.resources.connector import API_VERSION
+
+from ..running import until
+from .test_upgrades import FAST, pending
+from .world.site import Site, condition
+from .world.watched import Json
+
+RULES: Json = {"default": {"replicationFactor": 1, "partitions": 2}}
+NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+
+
+def policy(site: Site, spec: Json) -> Json:
+    meta = {"name": "shop-topics", "namespace": site.namespace}
+    return {"apiVersion": API_VERSION, "kind": "TopicCreationPolicy", "metadata": meta, "spec": spec}
+
+
+def limited(*topics: str) -> Json:
+    return {**RULES, "limits": {"topics": [*topics]}}
+
+
+def ready(site: Site, status: str = "True", *, generation: int = 1, connectors: list[str] | None = None) -> str:
+    """The policy's condition Ready, once it is of that generation, has that status, and names these Connectors."""
+
+    def found() -> str | None:
+        body = site.api.get(policy(site, RULES))
+        says = condition(body, "Ready")
+        seen = body["status"]
+        is_new = seen["observedGeneration"] == generation
+        names_them = connectors is None or (seen["connectors"], seen["connectorCount"]) == (connectors, len(connectors))
+        return says if is_new and names_them and says.startswith(status) else None
+
+    return until(found, what=lambda: str(site.api.get(policy(site, RULES))["status"]))
+
+
+def partitions(site: Site, name: str) -> set[int]:
+    """Of topics that the tasks of this Connector that live would create."""
+    specs = [t.spec for t in site.kubelet.tasks.values() if t.spec.connector == f"{site.namespace}.{name}"]
+    return {0 if s.topic_policy is None else s.topic_policy.rules.default.partitions for s in specs}
+
+
+def test_a_connector_waits_for_its_policy_follows_its_edits_and_outlives_it(site: Site) -> None:
+    operator = site.operator().start().ready()
+    site.create("orders", **NAMED)
+    site.until("orders", lambda b: condition(b, "Ready").startswith("False PolicyMissing"), "waits")
+    assert condition(site.get("orders"), "Stalled") == "absent"
+    site.api.create(policy(site, RULES))
+    site.settled("orders")
+    assert ready(site, connectors=["orders"]).startswith("True Accepted")
+    assert partitions(site, "orders") == {2}
+    jobs = list(site.kubelet.jobs)
+
+    site.api.merge(policy(site, RULES), {"spec": {"default": {"partitions": 6}}})
+    until(lambda: partitions(site, "orders") == {6}, what="the edit reaches its task")
+    site.settled("orders")
+    ready(site, generation=2)
+    assert site.kubelet.jobs == jobs  # no plan pod
+
+    site.api.merge(policy(site, RULES), {"spec": {"limits": {"topics": ["a("]}}})
+    assert "spec.limits.topics.0" in ready(site, "False", generation=3)
+    assert "the last good rules go on" in pending(site, "orders", "PolicyInvalid")
+    operator.kill()  # the next one finds the last good rules in the plan
+    operator.ended()
+    operator.start().ready()
+    site.kubelet.vanish(f"{site.namespace}/{site.kubelet.alive(site.key('orders'))[0]['metadata']['name']}")
+    site.settled("orders")
+    until(lambda: partitions(site, "orders") == {6}, what="the lost task is back by the last good rules")
+
+    site.api.delete(policy(site, RULES))
+    pending(site, "orders", "PolicyMissing")
+    assert condition(site.get("orders"), "Ready").startswith("True Running")
+    site.api.create(policy(site, RULES))
+    until(lambda: partitions(site, "orders") == {2}, what="it follows the policy that is there again")
+    site.settled("orders")
+    site.create("others", **NAMED)
+    ready(site, connectors=["orders", "others"])
+    site.change("orders", topicCreationPolicy=None)
+    ready(site, connectors=["others"])
+    until(lambda: partitions(site, "orders") == {0}, what="it follows no policy")
+    site.delete("others")
+    ready(site, connectors=[])
+    site.api.delete(policy(site, RULES))
+    site.check()
+
+
+@pytest.mark.slow
+def test_an_edit_under_which_two_connectors_fail_stops_there_and_a_correction_gets_past_it(site: Site) -> None:
+    operator = site.operator(rollout=FAST).start().ready()
+    site.api.create(policy(site, limited("orders")))
+    connectors = [f"c{n}" for n in range(5)]
+    for name in connectors:
+        site.create(name, **NAMED)
+    for name in connectors:
+        site.settled(name)
+    site.api.merge(policy(site, RULES), {"spec": limited("other")})
+    site.connectors.until(
+        lambda all_: sum(condition(b, "UpdatePending").startswith("True RolloutStopped") for b in all_.values()) == 3,
+        "it stops", 120,
+    )  # fmt: skip
+    failed = [n for n in connectors if not condition(site.get(n), "Ready").startswith("True Running")]
+    assert len(failed) == 2
+    for name in failed:
+        says = condition(site.get(name), "Ready")
+        assert says.startswith("False TasksFailed: "), says
+        assert "limits.topics of the TopicCreationPolicy shop-topics allows other" in says
+    operator.kill()
+    operator.ended()
+    operator.start().ready()
+    site.api.merge(policy(site, RULES), {"spec": limited("other", "orders")})
+
+    def follows(body: Json) -> bool:
+        return condition(body, "Ready").startswith("True Running") and condition(body, "UpdatePending") == "absent"
+
+    for name in connectors:
+        site.until(name, follows, "follows the correction")
+    allowed = [t.spec.topic_policy for t in site.kubelet.tasks.values()]
+    assert [p.limits[0].topics if p is not None else None for p in allowed] == [("other", "orders")] * 5
+    site.check()

@@ -1,0 +1,290 @@
+"""A Connector whose topics are created by a TopicCreationPolicy (KIP-158): what it waits for, and what an edit does."""
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
+from penstock_model.contracts.topic_policy import TopicPolicy
+from penstock_model.resources.connector import Connector
+from penstock_model.resources.effective_policy import effective_policy
+from penstock_operator.connector.observe.pod_status import TaskPod
+from penstock_operator.connector.observe.secrets import Secrets
+from penstock_operator.connector.plan_config_map import config_map_of, plan_of
+from penstock_operator.connector.plan_hashes import inputs_hash, own_hash, release_hash
+from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.render.names import plan_name
+from penstock_operator.connector.render.pod_manifests import PodManifests
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, POLICY
+from penstock_operator.rollout.progress import Permission
+from penstock_operator.settings import Settings
+
+from .world.cluster import KEY
+from .world.plugins import invalid, tasks_of
+from .world.world import Killed, World
+
+NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+SPEC: dict[str, Any] = {"default": {"replicationFactor": 1, "partitions": 2}}
+WIDER: dict[str, Any] = {**SPEC, "limits": {"topics": [".*"]}}
+BAD: dict[str, Any] = {**SPEC, "limits": {"topics": ["a("]}}
+
+
+def document(spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": POLICY.api_version, "kind": POLICY.kind, "spec": spec,
+            "metadata": {"name": "shop-topics", "namespace": KEY.namespace}}  # fmt: skip
+
+
+def apply(world: World, spec: dict[str, Any]) -> None:
+    if world.server.get(POLICY, KEY.namespace, "shop-topics") is None:
+        world.server.add(document(spec))
+    else:
+        world.server.edit(POLICY, KEY.namespace, "shop-topics", lambda d: d.update(spec=spec))
+
+
+def governed(policy: dict[str, Any] = SPEC, **spec: Any) -> World:
+    world = World(spec={**NAMED, "tasksMax": 2, **spec})
+    apply(world, policy)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running"), world.status
+    return world
+
+
+def stamped(world: World) -> list[TopicPolicy | None]:
+    """The policies in the specs of the tasks that run, as their pods have them."""
+    kept = world.server.get(CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["plan"]["hash"]))
+    assert kept is not None
+    specs = [json.loads(text) for name, text in sorted(kept["data"].items()) if name.startswith("task-")]
+    return [TopicPolicy.model_validate(s["topicPolicy"]) if "topicPolicy" in s else None for s in specs]
+
+
+def test_a_connector_that_comes_before_its_policy_is_under_way_and_follows_by_itself() -> None:
+    world = World(spec=NAMED)
+    world.settle()
+    assert world.condition("Ready").startswith(
+        "False PolicyMissing: the TopicCreationPolicy shop-topics is not in this "
+    )
+    assert world.condition("Stalled") == "absent"
+    assert world.condition("Reconciling").startswith("True PolicyMissing")
+    assert world.condition("ConfigValid").startswith("Unknown NotChecked")
+    assert not world.pods
+    apply(world, SPEC)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    assert stamped(world) == [effective_policy(document(SPEC))]
+
+
+def test_a_connector_whose_policy_was_never_good_needs_a_person() -> None:
+    world = World(spec=NAMED)
+    apply(world, BAD)
+    world.settle()
+    assert world.condition("Stalled").startswith(
+        "True PolicyInvalid: the TopicCreationPolicy shop-topics cannot be applied"
+    )
+    assert "spec.limits.topics.0" in world.condition("Ready")
+    apply(world, SPEC)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_every_task_of_a_source_has_the_policy_and_an_edit_restarts_them_without_a_plan_pod() -> None:
+    world = governed()
+    lives = len(world.lives)
+    before = stamped(world)
+    assert before == [effective_policy(document(SPEC))] * 2
+    jobs = list(world.requests)
+    apply(world, WIDER)
+    world.settle()
+    assert stamped(world) == [effective_policy(document(WIDER))] * 2
+    assert len(world.lives) == lives + 2
+    assert list(world.requests) == jobs
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_an_edit_that_changes_nothing_of_rules_and_limits_restarts_nothing() -> None:
+    world = governed()
+    lives, plan = list(world.lives), world.status["plan"]["hash"]
+    apply(world, {**SPEC, "allowOverrides": False, "groups": []})
+    world.settle()
+    assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
+
+
+def test_an_edit_waits_for_its_turn_and_lost_tasks_come_back_by_the_old_rules_meanwhile() -> None:
+    world = governed()
+    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    apply(world, WIDER)
+    world.settle()
+    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    world.vanish("orders-in-1-1")
+    world.settle()
+    assert stamped(world) == [effective_policy(document(SPEC))] * 2
+    world.permission = None
+    world.settle()
+    assert stamped(world) == [effective_policy(document(WIDER))] * 2
+    assert world.condition("UpdatePending") == "absent"
+
+
+def test_naming_another_policy_is_a_change_of_the_connector_and_waits_for_nobody() -> None:
+    world = governed()
+    other = document(WIDER)
+    other["metadata"]["name"] = "other"
+    world.server.add(other)
+    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.change(topicCreationPolicy={"name": "other"})
+    world.settle()
+    (first, _) = stamped(world)
+    assert first is not None
+    assert first.rules.policy == "other"
+    world.spec.pop("topicCreationPolicy")
+    world.settle()
+    assert stamped(world) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"), [(None, "PolicyMissing"), (BAD, "PolicyInvalid")], ids=["deleted", "a bad edit"]
+)
+def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rules_go_on(
+    spec: dict[str, Any] | None, reason: str
+) -> None:
+    world = governed()
+    lives = list(world.lives)
+    if spec is None:
+        world.server.remove(POLICY, KEY.namespace, "shop-topics")
+    else:
+        apply(world, spec)
+    world.settle()
+    assert world.lives == lives
+    assert world.condition("Ready").startswith("True Running")
+    assert world.condition("UpdatePending").startswith(f"True {reason}: the TopicCreationPolicy shop-topics ")
+    assert world.condition("UpdatePending").endswith("the last good rules go on")
+    world.vanish("orders-in-0-1")
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    world.change(config={"file": "/data/b", "topic": "orders"})  # other changes reach it all the same
+    world.settle()
+    assert stamped(world) == [effective_policy(document(SPEC))] * 2
+    apply(world, SPEC)
+    lives = list(world.lives)
+    world.settle()
+    assert world.condition("UpdatePending") == "absent"
+    assert world.lives == lives
+
+
+def test_rules_of_another_policy_never_stand_in_for_one_that_is_missing() -> None:
+    world = governed()
+    world.change(topicCreationPolicy={"name": "missing"})
+    lives = list(world.lives)
+    world.settle()
+    assert world.condition("Ready").startswith("False PolicyMissing: the TopicCreationPolicy missing")
+    assert world.lives == lives
+    assert stamped(world) == [effective_policy(document(SPEC))] * 2
+
+
+def test_a_plugin_that_answers_with_a_policy_of_its_own_is_overruled() -> None:
+    lax = effective_policy(document(WIDER))
+
+    def forging(connector: Connector) -> JobAnswer:
+        answer = tasks_of(2)
+        forged = tuple(t.model_copy(update={"topic_policy": lax}) for t in answer.tasks)
+        return JobAnswer(
+            id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer.model_copy(update={"tasks": forged})
+        )
+
+    world = World(spec={**NAMED, "tasksMax": 2}, plugin=forging)
+    apply(world, SPEC)
+    world.settle()
+    assert stamped(world) == [effective_policy(document(SPEC))] * 2
+    world = World(spec={"tasksMax": 2}, plugin=forging)
+    world.settle()
+    assert stamped(world) == [None, None]
+
+
+def test_a_sink_is_planned_with_its_policy_and_not_restarted_for_an_edit() -> None:
+    def sink(connector: Connector) -> JobAnswer:
+        answer = tasks_of(1)
+        tasks = tuple(t.model_copy(update={"kind": "sink"}) for t in answer.tasks)
+        plan = answer.model_copy(update={"kind": "sink", "tasks": tasks})
+        return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=plan)
+
+    world = World(spec=NAMED, plugin=sink)
+    apply(world, SPEC)
+    world.settle()
+    lives = list(world.lives)
+    assert stamped(world) == [None]
+    apply(world, WIDER)
+    world.settle()
+    assert world.lives == lives
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_runtime_that_is_too_old_to_know_policies_is_refused_and_named() -> None:
+    old = invalid(JobProblem(property="spec.topicCreationPolicy", message="policies are not applied in this release"))
+    world = World(spec=NAMED, plugin=lambda _: old)
+    apply(world, SPEC)
+    world.settle()
+    assert world.condition("ConfigValid").startswith("False ConfigInvalid")
+    assert "the runtime image runtime:1 may be too old to apply policies" in world.condition("ConfigValid")
+    assert not [p for p in world.pods.values() if isinstance(p, TaskPod)]
+
+
+def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
+    world = World(spec={**NAMED, "config": {"topic": "t", "topic.creation.default.partitions": "1"}})
+    apply(world, SPEC)
+    world.settle()
+    assert "names shop-topics, and spec.config has topic.creation.default.partitions" in world.condition("ConfigValid")
+    assert not world.pods
+
+
+@pytest.mark.parametrize("writes", range(12))
+def test_an_operator_that_is_killed_anywhere_under_an_edit_ends_at_the_same_tasks(writes: int) -> None:
+    world = governed()
+    apply(world, WIDER)
+    world.kill_after = world.writes + writes
+    for _ in range(50):
+        try:
+            world.settle()
+        except Killed:
+            continue
+        break
+    assert stamped(world) == [effective_policy(document(WIDER))] * 2
+    assert len({name.rpartition("-")[0] for name in world.lives}) == 2
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_config_map_that_loosens_a_policy_is_no_plan() -> None:
+    policy, lax = effective_policy(document(BAD | {"limits": {"topics": ["t"]}})), effective_policy(document(WIDER))
+    answer = tasks_of(1)
+    plan = Plan.of("inputs", Shape("runtime:1"), answer, (), "", policy=policy)
+    kept = config_map_of(plan, {"name": "p", "creationTimestamp": "2026-01-01T00:00:00Z"})
+    found = plan_of(kept)
+    assert found is not None
+    assert (found.policy, found.tasks, found.hash) == (policy, plan.tasks, plan.hash)
+    task = plan.tasks[0].model_copy(update={"topic_policy": lax}).to_json()
+    assert plan_of({**kept, "data": {**kept["data"], "task-0.json": task}}) is None
+    header = json.loads(kept["data"]["plan.json"])
+    for forged in ({**header, "policy": lax.model_dump(mode="json", by_alias=True)}, {**header, "policy": None}):
+        assert plan_of({**kept, "data": {"plan.json": json.dumps(forged), "task-0.json": task}}) is None
+    header.pop("policy")
+    assert plan_of({**kept, "data": {"plan.json": json.dumps(header), "task-0.json": task}}) is None
+
+
+def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_operator_restarts_nothing() -> None:
+    """The hashes of the release before policies, written down then."""
+    connector = Connector.read(
+        {"metadata": {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7},
+         "spec": {"class": "FileStreamSource", "tasksMax": 2, "config": {"file": "/data/orders", "topic": "orders"}}}
+    )  # fmt: skip
+    settings = Settings.of(
+        {"release": {"name": "penstock", "namespace": "penstock-system"}, "worker": {"bootstrap.servers": "kafka:9092"},
+         "images": {"runtime": "runtime:1"}}
+    )  # fmt: skip
+    shape, inputs = Shape.of(settings, ()), inputs_hash(connector, settings.worker, "runtime:1", Secrets())
+    assert (inputs, own_hash(connector, Secrets())) == ("2a31adcc7632b5fe", "0ca1f5fc0c622fd9:unseen")
+    answer = tasks_of(2)
+    tasks = tuple(
+        t.model_copy(update={"config": {"topic": "orders"}, "connector": "shop.orders-in"}) for t in answer.tasks
+    )
+    plan = Plan.of(inputs, shape, answer.model_copy(update={"tasks": tasks}), (), "")
+    assert (plan.hash, plan.digests) == ("5a07bdff275891fa", ("f655910fa26cab00", "34a4f519d198a7d2"))
+    assert PodManifests(connector, settings, shape).pod_hash(plan, 1) == "2.fa5abdce50ce3e79"
+    assert release_hash(settings) == "cf115a234da01408"
