@@ -93,6 +93,7 @@ def _next_steps(cluster: Cluster) -> str:
         *(f"  {line}" for line in cluster.way()),
         "  kubectl get connectors --namespace demo --watch",
         "  kubectl describe connector orders-in --namespace demo      # conditions, tasks, Events",
+        "  kubectl get topiccreationpolicies --namespace demo          # by which rules its topics are created",
         "  kubectl logs --namespace demo --selector penstock.dev/connector=orders-in --follow",
         "  kubectl patch connector orders-in --namespace demo --type merge --patch '{\"spec\":{\"state\":\"Paused\"}}'",
         "  kubectl delete pods --namespace demo --selector penstock.dev/role=task      # all at once",

@@ -1,4 +1,4 @@
-"""What the demo puts onto a cluster, and takes away again: images, Kafka, Penstock, two connectors and who counts."""
+"""What the demo puts onto a cluster, and takes away again: images, Kafka, Penstock, its connectors, and who counts."""
 
 import hashlib
 import json
@@ -138,7 +138,7 @@ class Installation:
 
     def _at_rate(self, manifest: str) -> str:
         connector = yaml.safe_load(manifest)
-        if self.rate is not None and connector["spec"]["class"] == "Datagen":
+        if self.rate is not None and connector["spec"].get("class") == "Datagen":
             connector["spec"]["config"]["rate"] = self.rate
         return json.dumps(connector)
 

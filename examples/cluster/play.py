@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from command import Failed, Kube
-from scene import FILE, SINK, SOURCE, TOPIC, Scene, count_lines, look, moved, table
+from scene import FILE, POLICY, SINK, SOURCE, TOPIC, Scene, count_lines, look, moved, table, topic_as_created
 from screen import Screen
 
 __all__ = ["Play"]
@@ -72,6 +72,7 @@ class Play:
         say(
             f"  topic {TOPIC} (read_committed): {topic.records:,} records, {topic.missing} missing, {topic.doubled} doubled"
         )
+        say(f"  created by TopicCreationPolicy {POLICY}: {topic_as_created(self._kube)}")
         say(f"  {FILE} in pod {pod}: {len(orders):,} lines, {absent} missing, {again} written again")
         say(f"  the last line: {scene.lines.text}", "dim")
         return topic.missing == topic.doubled == absent == 0

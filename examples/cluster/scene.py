@@ -12,6 +12,7 @@ from rich.text import Text
 
 __all__ = [
     "FILE",
+    "POLICY",
     "SINK",
     "SOURCE",
     "TOPIC",
@@ -23,9 +24,21 @@ __all__ = [
     "look",
     "moved",
     "table",
+    "topic_as_created",
 ]
 
 SOURCE, SINK, TOPIC, FILE = "orders-in", "orders-out", "shop-orders", "/data/orders.txt"
+POLICY = "shop-topics"
+_DESCRIBE = """
+import os, sys
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, ResourceType
+admin = AdminClient({"bootstrap.servers": os.environ["BOOTSTRAP_SERVERS"]})
+resource = ConfigResource(ResourceType.TOPIC, sys.argv[1])
+settings = admin.describe_configs([resource])[resource].result(30)
+own = [f"{n}={s.value}" for n, s in settings.items() if s.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value]
+parts = len(admin.list_topics(sys.argv[1], timeout=30).topics[sys.argv[1]].partitions)
+print(f"{parts} partition{'s' * (parts > 1)}", *own, sep=", ")
+"""
 _ORDER = re.compile(r"order_id=(\d+)")
 
 
@@ -113,6 +126,14 @@ def look(kube: Kube) -> Scene:
     connectors = {c.name: c for c in map(Connector.of, resources)}
     sink = connectors.get(SINK)
     return Scene(time.monotonic(), connectors, _found(kube), _lines(kube, sink.pod) if sink and sink.pod else Lines())
+
+
+def topic_as_created(kube: Kube) -> str:
+    """What Kafka says of the topic: its partitions, and the settings that are its own."""
+    try:
+        return kube.kubectl("exec", "--namespace=demo", "witness", "--", "python3", "-c", _DESCRIBE, TOPIC).strip()
+    except Failed as e:
+        return f"cannot be described: {e}"
 
 
 def count_lines(kube: Kube, pod: str) -> list[int]:

@@ -101,6 +101,18 @@ for future in admin.create_topics([NewTopic(asked["topic"], asked["partitions"],
 """
 
 
+_DESCRIBE: Final = """
+import json, sys
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, ResourceType
+asked = json.loads(sys.argv[1])
+admin = AdminClient({"bootstrap.servers": asked["servers"]})
+resource = ConfigResource(ResourceType.TOPIC, asked["topic"])
+own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+settings = {n: s.value for n, s in admin.describe_configs([resource])[resource].result(30).items() if s.source == own}
+print(json.dumps([len(admin.list_topics(asked["topic"], timeout=30).topics[asked["topic"]].partitions), settings]))
+"""
+
+
 @dataclass(frozen=True)
 class Record:
     """A committed record."""
@@ -162,6 +174,11 @@ class Kafka:
     def create(self, topic: str, partitions: int = 1) -> None:
         """Make a topic."""
         self._run(_MAKE, {"topic": topic, "partitions": partitions})
+
+    def describe(self, topic: str) -> tuple[int, dict[str, str]]:
+        """How many partitions a topic has, and the settings that are its own."""
+        partitions, settings = json.loads(self._run(_DESCRIBE, {"topic": topic}))
+        return partitions, settings
 
     def _read(self, topic: str, *, seconds: float, **more: Any) -> list[str]:
         asked = {

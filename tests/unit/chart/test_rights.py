@@ -111,11 +111,15 @@ def test_without_rbac_there_are_only_the_roles_of_users(helm: Helm) -> None:
         kinds = ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
         return [d for d in rendered.documents if d["kind"] in kinds]
 
-    assert {r["metadata"]["name"].rpartition(":")[2] for r in roles(rbac={"create": False})} == {"view", "edit"}
+    assert {r["metadata"]["name"].rpartition(":")[2] for r in roles(rbac={"create": False})} == {
+        "view", "edit", "topic-policies"
+    }  # fmt: skip
     assert roles(rbac={"create": False, "aggregate": False}) == []
 
 
-@pytest.mark.parametrize(("role", "into"), [("view", {"view", "edit", "admin"}), ("edit", {"edit", "admin"})])
+@pytest.mark.parametrize(
+    ("role", "into"), [("view", {"view", "edit", "admin"}), ("edit", {"edit", "admin"}), ("topic-policies", set())]
+)
 def test_kubernetes_own_roles_learn_of_the_resources(rendered: Rendered, role: str, into: set[str]) -> None:
     found = rendered.one("ClusterRole", f"penstock:{NAMESPACE}:penstock:{role}")
     prefix = "rbac.authorization.k8s.io/aggregate-to-"

@@ -1,0 +1,52 @@
+"""The platform engineer sets the rules and rails for topics, the data engineer meets them (KIP-158). With kubectl alone."""
+
+from typing import Any
+
+from .api import Object
+from .place import Connector, Place, task
+
+RULES: dict[str, Any] = {"partitions": 2, "replicationFactor": -1, "config": {"retention.ms": 86400000}}
+
+
+def apply_policy(place: Place, *topics: str) -> None:
+    place.apply(
+        {"apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy", "metadata": {"name": "shop-topics"},
+         "spec": {"default": RULES, "limits": {"topics": [*topics]}}}
+    )  # fmt: skip
+
+
+def is_missing_its_policy(found: Object) -> bool:
+    conditions = {c["type"]: c for c in (found.get("status") or {}).get("conditions", ())}
+    return conditions.get("Reconciling", {}).get("reason") == "PolicyMissing" and "Stalled" not in conditions
+
+
+def test_connectors_wait_for_their_policy_create_by_its_rules_and_fail_at_its_limits_until_it_is_widened(
+    place: Place,
+) -> None:
+    named: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+    good: Connector = place.datagen("orders", **named)
+    bad: Connector = place.datagen("astray", **named)
+    good.until(is_missing_its_policy, "it waits for its policy, and is not stalled")
+    apply_policy(place, good.topic.replace(".", r"\."))
+    good.kubectl(
+        "wait", "--for=condition=Ready", "topiccreationpolicy/shop-topics", "connector/orders", "--timeout=90s"
+    )
+    place.kafka.records(good.topic, least=10)
+    as_created = (2, {"retention.ms": "86400000"})
+    assert place.kafka.describe(good.topic) == as_created
+
+    said = bad.says("TasksFailed", "limits.topics of the TopicCreationPolicy shop-topics", f"'{bad.topic}'")
+    assert said.count(bad.topic) == 1
+    described = bad.kubectl("describe", "connector", bad.name)
+    assert f"Topic '{bad.topic}' may not be created: limits.topics of the TopicCreationPolicy shop-topics" in described
+    assert task(bad.get(), 0)["restarts"] == 0
+
+    apply_policy(place, r".*\.(orders|astray)")
+    bad.reaches("Running")
+    place.kafka.records(bad.topic, least=10)
+    assert place.kafka.describe(bad.topic) == as_created
+    good.reaches("Running")
+    before = place.kafka.values(good.topic)
+    after = place.kafka.values(good.topic, least=len(before) + 50)
+    assert sorted(after) == list(range(len(after)))  # its restart for the edit lost nothing and doubled nothing
+    assert place.kafka.describe(good.topic) == as_created
