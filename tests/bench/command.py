@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from tests.bench import data, report, results
 from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
+from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.peer import connect_jars
 from tests.bench.results import Measure
@@ -33,7 +34,7 @@ __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _MEASURES: Final = ("source", "sink", "trickle", "on-demand", "broker-away", "operator")
-_ASKED_FOR: Final = ("transforms", "source-transforms", "transform-cost")
+_ASKED_FOR: Final = ("transforms", "source-transforms", "transform-cost", "new-topics")
 """Measured only where `--only` names them."""
 
 _TRANSFORMED: Final = 400_000
@@ -138,6 +139,8 @@ class Bench:
                     source_points(self.transforms),
                     lambda s, f, p: run_at_source(s, self.servers, lines, p, self.records, f),
                 )
+            case "new-topics":
+                return new_topics_rows([create_topics(self.servers) for _ in range(self.runs)])
             case "transform-cost":
                 return cost_rows(transform_costs(times=10 if quick else 40))
             case "broker-away":

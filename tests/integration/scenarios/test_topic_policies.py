@@ -67,6 +67,7 @@ def test_every_limit_that_forbids_a_topic_is_told_with_the_rule_that_breaks_it(l
     assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, and default of" in second
 
 
+@pytest.mark.slow
 def test_a_topic_that_a_worker_of_spark_may_not_create_fails_the_task_as_a_wrong_configuration(lab: Lab) -> None:
     topic, astray = lab.topic("numbers", 4), new_name("astray")
     config = {"value.converter": "StringConverter", **TOLERANT}
@@ -81,9 +82,10 @@ def test_a_topic_that_a_worker_of_spark_may_not_create_fails_the_task_as_a_wrong
     assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
 
 
-def test_hundreds_of_new_topics_of_one_batch_arrive_in_one_transaction(lab: Lab) -> None:
+@pytest.mark.slow
+def test_a_thousand_new_topics_of_one_batch_arrive_in_one_transaction(lab: Lab) -> None:
     p = new_name("many")
-    names = [f"{p}.{n}" for n in range(200)]
+    names = [f"{p}.{n}" for n in range(1_000)]
     rules = PolicyRules(policy="q", default=PolicyGroup(name="default", partitions=1, replication_factor=1))
     _, task = lab.source([[{"value": "v", "topic": n} for n in names]], p, policy=TopicPolicy(rules=rules))
     lab.journal.count("commit", 1)
