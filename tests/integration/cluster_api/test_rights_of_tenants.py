@@ -36,7 +36,7 @@ def rendered(api_server: ApiServer, folder: Path, namespace: str, **values: Any)
 
 @dataclass(frozen=True)
 class Tenants:
-    """A release, and ann with `edit` and vic with `view` in one namespace of two."""
+    """A release, and ann with `edit`, vic with `view` and pat with the role for policies in one namespace of two."""
 
     api: Api
     release: str
@@ -86,6 +86,12 @@ def tenants(api_server: ApiServer, api: Api, tmp_path: Path) -> Iterator[Tenants
                  "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
                  "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]}
             )  # fmt: skip
+    api.apply(
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "pat", "namespace": own},
+         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                     "name": f"penstock:{release}:penstock:topic-policies"},
+         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "pat"}]}
+    )  # fmt: skip
     yield Tenants(api, release, own, other)
     for role in roles:
         if role["kind"] == "ClusterRole":
@@ -95,11 +101,19 @@ def tenants(api_server: ApiServer, api: Api, tmp_path: Path) -> Iterator[Tenants
 def test_who_edits_a_namespace_writes_our_resources_there_and_nothing_of_ours_elsewhere(tenants: Tenants) -> None:
     for resource in RESOURCES:
         for verb in (*READ, *WRITE):
-            assert tenants.may("ann", verb, resource, tenants.own)
+            is_allowed = verb in READ or resource != "topiccreationpolicies"
+            assert tenants.may("ann", verb, resource, tenants.own) is is_allowed
             assert not tenants.may("ann", verb, resource, tenants.other)
             assert not tenants.may("ann", verb, resource, tenants.release)
     assert tenants.may("ann", "patch", "connectors/scale", tenants.own)
     assert not tenants.may("ann", "patch", "connectors/scale", tenants.other)
+
+
+def test_policies_are_written_by_those_alone_who_were_given_their_role(tenants: Tenants) -> None:
+    for verb in WRITE:
+        assert tenants.may("pat", verb, "topiccreationpolicies", tenants.own)
+        assert not tenants.may("pat", verb, "topiccreationpolicies", tenants.other)
+        assert not tenants.may("pat", verb, "connectors", tenants.own)
 
 
 def test_who_views_a_namespace_writes_nothing(tenants: Tenants) -> None:

@@ -20,6 +20,15 @@ def penstock(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     )  # fmt: skip
 
 
+def test_a_policy_is_valid_and_yet_nothing_is_run_without_the_operator_that_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(MANIFEST.replace("NAME", "a").replace("{class:", "{topicCreationPolicy: {name: shop}, class:"))
+    assert penstock("validate", file).returncode == 0
+    done = penstock("run", file)
+    assert done.returncode == 2
+    assert "spec.topicCreationPolicy: shop is applied by the operator" in done.stderr
+
+
 @pytest.mark.parametrize("port", ["99999", "-3", "http"])
 @pytest.mark.parametrize("command", [("run", "a.yaml", "--metrics-port"), ("kafka", "--port")])
 def test_a_number_that_is_no_port_is_refused(command: tuple[str, ...], port: str) -> None:
