@@ -230,7 +230,9 @@ class Operator:
         watching.start(lambda: self._from_thread(self._watching_ended, watching))
 
         def watch(kind: Kind) -> KopfWatch:
-            health = WatchHealth([kind], self._settings.watch_namespaces)
+            health = WatchHealth(
+                [kind], self._settings.watch_namespaces, on_gap=lambda: self._from_thread(self._all_soon)
+            )
             return KopfWatch(
                 self._kube.server, self._settings, events, deliver=self._from_thread, kinds=[kind], health=health,
                 is_optional=True,

@@ -180,6 +180,7 @@ class Reconciler:
 
     async def _gone(self, key: Key, context: Context) -> float | None:
         """The Connector is no more: its pods go with it; then its records are removed."""
+        context.connectors.gone(key)  # also where the event of its end was lost
         context.job_slots.living(key, frozenset())
         context.rollout.forget(key)
         context.metrics.forget(key)

@@ -1,15 +1,18 @@
 """What a TopicCreationPolicy comes to for the connectors that name it: the effective topic policy of their tasks. Pure."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.contracts.topic_policy import PolicyGroup, PolicyLimits, PolicyRules, TopicPolicy
-from penstock_model.resources.topic_creation_policy import TopicCreationPolicy, TopicCreationPolicySpec
+from penstock_model.resources.topic_creation_policy import TopicCreationPolicy, TopicCreationPolicySpec, TopicLimits
 
 __all__ = ["MOST_BYTES", "effective_policy", "refused_policy_fields"]
 
+_PARTS: Final = ("apiVersion", "kind", "spec")
+_MOST_KEPT: Final = 256
 MOST_BYTES: Final = 16 << 10
 """Bytes of a policy's spec as JSON: a copy of it stands in the spec of every task that it applies to."""
 
@@ -23,27 +26,47 @@ def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
     Raises:
         ConfigError: everything that keeps it from being applied, by field (`spec.groups.0.include`).
     """
-    policy = TopicCreationPolicy.read(document)
-    spec = policy.spec
-    size = len(json.dumps(document["spec"], ensure_ascii=False, separators=(",", ":")).encode())
-    problems = [*refused_policy_fields(spec)]
-    if size > MOST_BYTES:
-        problems.append(
-            Problem("spec", f"has {size:,} bytes as JSON, and at most {MOST_BYTES:,} are taken; divide the policy")
-        )
-    if problems:
-        raise ConfigError(problems)
-    name, default = policy.metadata.name, spec.default
+    metadata = document.get("metadata") or {}
+    own = {n: metadata.get(n) for n in ("name", "namespace") if n in metadata}  # the rest changes with every write
+    parts = {n: document[n] for n in _PARTS if n in document} | {"metadata": own}
+    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
+    size = len(json.dumps(document.get("spec"), ensure_ascii=False, separators=(",", ":"), default=str).encode())
+    if size > MOST_BYTES:  # before anything in it is read, which may take long
+        message = f"has {size:,} bytes as JSON, and at most {MOST_BYTES:,} are taken; divide the policy"
+        raise ConfigError(Problem("spec", message))
+    found = _read(text)
+    if not isinstance(found, TopicPolicy):
+        raise ConfigError(found)
+    return found
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
+    """The policy in the text of a resource, or what is wrong with it. Hundreds of patterns take a quarter of a second."""
+    try:
+        policy = TopicCreationPolicy.read(json.loads(text))
+    except ConfigError as e:
+        return e.problems
+    except (RecursionError, MemoryError, OverflowError):
+        return (Problem("spec", "holds a pattern that cannot be compiled; write it simpler"),)
+    if problems := tuple(refused_policy_fields(policy.spec)):
+        return problems
+    return _effective(policy)
+
+
+def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
+    """The order of patterns and of names has no meaning, so that another one is no edit."""
+    name, spec = policy.metadata.name, policy.spec
+    default, given = spec.default, spec.limits
     limits: tuple[PolicyLimits, ...] = ()
-    if spec.limits is not None:
-        given = spec.limits
+    if given is not None and given != TopicLimits():
         limits = (
             PolicyLimits(
                 policy=name,
                 max_partitions=given.max_partitions,
                 min_replication_factor=given.min_replication_factor,
-                topics=None if given.topics is None else tuple(given.topics),
-                config=None if given.config is None else tuple(given.config),
+                topics=None if given.topics is None else _ordered(given.topics),
+                config=None if given.config is None else _ordered(given.config),
             ),
         )
     groups = tuple(
@@ -54,8 +77,8 @@ def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
                 default.replication_factor if group.replication_factor is None else group.replication_factor
             ),
             config=dict(group.config),
-            include=tuple(group.include),
-            exclude=tuple(group.exclude),
+            include=_ordered(group.include),
+            exclude=_ordered(group.exclude),
         )
         for group in spec.groups
     )
@@ -66,6 +89,10 @@ def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
         config=dict(default.config),
     )
     return TopicPolicy(rules=PolicyRules(policy=name, groups=groups, default=rest), limits=limits)
+
+
+def _ordered(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({*texts}))
 
 
 def refused_policy_fields(spec: TopicCreationPolicySpec) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_v
 
 from penstock.errors import ConfigError
 from penstock.rules import java_regex
+from penstock_java.regex.cost import too_costly
 from penstock_model.resources.base import API_VERSION, ConfigMapping, Flag, ObjectMeta, Part, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
@@ -37,7 +38,15 @@ def _not_zero(number: int) -> int:
 _COUNT: Final = Mark(**ruled(rule("self != 0", _NONE_OR_POSITIVE)))
 Partitions = Annotated[int, Field(ge=-1, le=_MOST, strict=True), AfterValidator(_not_zero), _COUNT]
 Replicas = Annotated[int, Field(ge=-1, le=_MOST_REPLICAS, strict=True), AfterValidator(_not_zero), _COUNT]
-TopicPattern = Annotated[str, AtMost(1024, least=1), java_regex]
+
+
+def _is_affordable(pattern: str) -> str:
+    if (why := too_costly(pattern)) is not None:
+        raise ValueError(f"{why}; write it simpler")
+    return pattern
+
+
+TopicPattern = Annotated[str, AtMost(1024, least=1), AfterValidator(_is_affordable), java_regex]
 """A Java regular expression, or a plain name. It must match the whole name of a topic."""
 
 _PATTERN: Final = "Java regular expressions (or plain names) that a topic's whole name is matched with"

@@ -1,7 +1,7 @@
 """Asks for topics and their settings, and creates internal topics, dead letter queues and topics of sources."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,12 +13,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import ConfigError, ConnectError, RetriableError
 from penstock_kafka.errors import translated, translating
 from penstock_runtime.kafka.connectivity import connection_properties
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Admin", "RequestedTopic", "batch_limits", "cluster_id", "topic_ids"]
+__all__ = ["Admin", "RequestedTopic", "batch_limits", "cluster_id", "requests", "topic_ids"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
@@ -27,6 +27,9 @@ _SHORTLY: Final = 5.0
 _COMPACTED: Final = {"segment.bytes": str(50 << 20)}
 """Kafka compacts closed segments only, which close at 1 GiB or after a week: offsets that are written many times a second
 would make every start of a task read gigabytes. Some providers of Kafka refuse smaller segments."""
+_PARTITIONS_OF_REQUEST: Final = 5_000
+_BROKERS_OWN: Final = 50
+"""Partitions that the broker's own number is taken to be, where nobody says a number."""
 _NOT_HERE: Final = (KafkaError.POLICY_VIOLATION, KafkaError.INVALID_CONFIG)
 _NO_BROKER: Final = "All brokers are currently fenced"
 """Kafka's words while its brokers start or leave. The code beside them, INVALID_REPLICATION_FACTOR, is also that of a factor
@@ -177,8 +180,11 @@ class Admin:
             RetriableError: no broker answered.
             ConnectError: one of them may not be described, or cannot exist.
         """
-        with translating("Describing topics"):
-            answers = self._client.describe_topics(TopicCollection([*topics]), request_timeout=_SECONDS)
+        try:
+            with translating("Describing topics"):
+                answers = self._client.describe_topics(TopicCollection([*topics]), request_timeout=_SECONDS)
+        except ValueError as e:  # a name that the client does not send
+            raise ConnectError(f"Error while attempting to describe topics {topics[:3]}: {e}") from e
         found, refusals = list[str](), list[ConnectError]()
         for topic in topics:
             try:
@@ -195,20 +201,24 @@ class Admin:
         return found
 
     def create(self, topics: Sequence[RequestedTopic]) -> None:
-        """Create these topics in one request; one that is there by now is taken as it is.
+        """Create these topics in as few requests as Kafka allows; one that is there by now is taken as it is.
 
         Raises:
             RetriableError: no broker answered.
+            ConfigError: a number is none that the client sends.
             ConnectError: one of them cannot be created so, or may not be. Others may have been.
         """
-        new: list[Any] = [
-            NewTopic(
-                t.name, num_partitions=t.partitions, replication_factor=t.replication_factor, config={**t.settings}
-            )
-            for t in topics
-        ]
-        with translating("Creating topics"):
-            answers = self._client.create_topics(new, request_timeout=_SECONDS)
+        for some in requests(topics):
+            self._create_together(some)
+
+    def _create_together(self, topics: Sequence[RequestedTopic]) -> None:
+        new: list[Any] = [NewTopic(t.name, t.partitions, t.replication_factor, config={**t.settings}) for t in topics]
+        try:
+            with translating("Creating topics"):
+                answers = self._client.create_topics(new, request_timeout=_SECONDS)
+        except ValueError as e:  # a number that the client does not send; it names the topic
+            wrong = next((t for t in topics if f"NewTopic({t.name})" in str(e)), topics[0])
+            raise ConfigError(f"Topic '{wrong.name}' cannot be created by {wrong.named_by}: {e}") from e
         refusals = list[ConnectError]()
         for topic in topics:
             try:
@@ -251,6 +261,19 @@ class Admin:
                 return
             raise _refusal(topic, error) from e
         log.info("Created topic '%s' with %d partitions", topic.name, topic.partitions)
+
+
+def requests(topics: Sequence[RequestedTopic]) -> Iterator[list[RequestedTopic]]:
+    """The topics of each request: Kafka refuses one that makes more than 10,000 partitions."""
+    some, partitions = list[RequestedTopic](), 0
+    for topic in topics:
+        own = topic.partitions if topic.partitions > 0 else _BROKERS_OWN
+        if some and partitions + own > _PARTITIONS_OF_REQUEST:
+            yield some
+            some, partitions = [], 0
+        some.append(topic)
+        partitions += own
+    yield some
 
 
 def _refusal(topic: RequestedTopic, error: KafkaError) -> ConnectError:

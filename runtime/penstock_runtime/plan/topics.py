@@ -32,8 +32,8 @@ def check_topic_rules(
         findings.attempt(lambda: TopicRules.of(config, enabled=True))
         findings.warnings += ineffective_properties(config)
         return
-    for name in (*config, *(["spec.topicCreationPolicy"] if has_policy else [])):
-        if name.startswith((PREFIX, "spec.")):
-            findings.refuse(
-                name, "would be ignored: topic.creation.enable is false in the worker configuration; remove one of them"
-            )
+    named = ["spec.topicCreationPolicy"] if has_policy else []
+    for name in (*(n for n in config if n.startswith(PREFIX)), *named):
+        findings.refuse(
+            name, "would be ignored: topic.creation.enable is false in the worker configuration; remove one of them"
+        )

@@ -67,6 +67,15 @@ def test_every_limit_that_forbids_a_topic_is_told_with_the_rule_that_breaks_it(l
     assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, and default of" in second
 
 
+def test_a_number_that_no_client_sends_fails_the_task_as_a_wrong_configuration_that_names_the_rule(lab: Lab) -> None:
+    p = new_name("p")
+    rules = PolicyRules(policy="vast", default=PolicyGroup(name="default", partitions=200_000, replication_factor=1))
+    _, task = lab.source([[{"value": "v", "topic": p}]], p, policy=TopicPolicy(rules=rules))
+    told = failed(task)
+    assert task.await_exit() == 2
+    assert told.startswith(f"Topic '{p}' cannot be created by default of the TopicCreationPolicy vast: ")
+
+
 @pytest.mark.slow
 def test_a_topic_that_a_worker_of_spark_may_not_create_fails_the_task_as_a_wrong_configuration(lab: Lab) -> None:
     topic, astray = lab.topic("numbers", 4), new_name("astray")

@@ -111,8 +111,40 @@ def test_a_policy_that_cannot_be_applied_says_why_by_field(spec: dict[str, Any],
 
 def test_all_that_is_wrong_with_a_policy_is_told_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
-        effective_policy(document(connectorSelector={}, allowOverrides=True, limits={"topics": ["x" * 1000] * 17}))
-    assert len(caught.value.problems) == 3
+        effective_policy(document(connectorSelector={}, allowOverrides=True))
+    assert len(caught.value.problems) == 2
+    with pytest.raises(ConfigError) as caught:
+        effective_policy(document(groups=[{"name": "a", "include": ["a("]}, {"name": "b", "include": ["b["]}]))
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a{1000000000}", "(?:a{900}){900}", "(" * 400 + "a" + ")" * 400, "[" * 200 + "a" + "]" * 200, "(a|" * 300],
+)
+def test_a_pattern_that_would_take_the_operators_memory_is_refused_unread(pattern: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        effective_policy(document(limits={"topics": [pattern]}))
+    assert [p.property for p in caught.value.problems] == ["spec.limits.topics.0"]
+    assert "; write it simpler" in caught.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"[a-z]{1,63}\.[a-z0-9-]{1,63}\.[a-z]{1,63}", r"(?:shop|depot)\.(?:\w{1,40}\.)+v\d{1,3}", r"\Q{900}{900}{900}\E"],
+)
+def test_patterns_as_people_write_them_are_taken(pattern: str) -> None:
+    assert effective_policy(document(limits={"topics": [pattern]})).limits[0].topics == (pattern,)
+
+
+def test_another_order_of_patterns_or_names_and_limits_of_nothing_are_no_edit() -> None:
+    limits = {"topics": ["a", "b"], "config": ["x", "y"]}
+    first = effective_policy(document(groups=[COMPACTED], limits=limits))
+    swapped = {**COMPACTED, "include": ["a|b", r"orders\..*", "a|b"]}
+    again = document(groups=[swapped], limits={"topics": ["b", "a"], "config": ["y", "x"]})
+    again["metadata"] |= {"resourceVersion": "7", "labels": {"a": "b"}}
+    assert effective_policy(again) == first
+    assert effective_policy(document(limits={})) == effective_policy(document())
 
 
 def test_a_policy_of_the_greatest_size_is_taken() -> None:

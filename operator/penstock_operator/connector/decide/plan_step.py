@@ -14,13 +14,17 @@ from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import JobPod
 from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.connector.render.conditions import Kind, Pending, Verdict
 from penstock_operator.connector.render.names import plan_name
 from penstock_operator.reasons import Reason
 
 __all__ = ["plan_tasks"]
 
 _POLICY_FIELD: Final = "spec.topicCreationPolicy"
+_NO_POLICIES: Final = "policies are not applied"
+"""What runtimes of earlier releases say of that field."""
+_MISSING_AGAIN: Final = 60.0
+"""Seconds until a missing policy is looked for again, should the event of its coming be lost."""
 _UNWATCHED_AGAIN: Final = 60.0
 """Seconds. Where Secrets are not watched, no event says that one has come which a refused configuration names."""
 
@@ -36,15 +40,19 @@ def plan_tasks(observed: Observation) -> StepOutcome:
             memory=observed.memory, verdict=Verdict(kind, problem.reason, problem.message),
             config=unchecked("is checked once its TopicCreationPolicy can be applied"),
             state="Pending" if kind is Kind.UNDER_WAY else "Failed", delete=_plan_jobs(observed),
+            requeue_after=_MISSING_AGAIN if kind is Kind.UNDER_WAY else None,
         )  # fmt: skip
     stored = observed.plan(observed.due)
     if stored is not None:
         return _planned(observed, _accepted(observed.memory), stored)
     refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
+        goes_on = observed.plan(observed.memory.plan) is not None
+        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration goes on", planning=True)
         return replace(
-            waiting(observed, refusal.reason, refusal.message, requeue_after=left), delete=_plan_jobs(observed)
-        )
+            waiting(observed, refusal.reason, refusal.message, requeue_after=left), delete=_plan_jobs(observed),
+            pending=told if goes_on else None,
+        )  # fmt: skip
     if (split := observed.split()) is not None:  # the same tasks, in other pods or by another policy
         plan = split.revised(observed.shape, observed.policy.effective)
         return _planned(observed, _accepted(observed.memory), plan, save=(plan,))
@@ -105,8 +113,8 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
         return _job_under_way(observed, memory, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
-        if any(p.property == _POLICY_FIELD for p in answer.problems) and observed.policy.effective is not None:
-            problems = (*problems, f"the runtime image {observed.shape.image} may be too old to apply policies")
+        if any(p.property == _POLICY_FIELD and _NO_POLICIES in p.message for p in answer.problems):
+            problems = (*problems, f"the runtime image {observed.shape.image} is too old to apply policies")
         memory = replace(memory, refused=observed.due, refusal=problems)
         return _refused(observed, memory, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))

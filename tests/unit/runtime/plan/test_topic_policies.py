@@ -21,6 +21,12 @@ def test_where_the_worker_creates_no_topics_a_policy_is_refused_as_rules_are() -
     assert message.startswith("would be ignored: topic.creation.enable is false in the worker configuration")
 
 
+def test_where_the_worker_creates_no_topics_only_rules_are_refused() -> None:
+    off = {"topic.creation.enable": "false"}
+    assert [w.property for w in planned({**SOURCE, "spec.url": "x"}, off).warnings] == ["spec.url"]
+    assert {field for field, _ in problems({**SOURCE, **RULES}, off)} == {*RULES}
+
+
 def test_a_sink_that_names_a_policy_is_warned_that_it_has_no_effect() -> None:
     assert [w.property for w in planned(SINK, **NAMED).warnings] == ["spec.topicCreationPolicy"]
 

@@ -1,0 +1,43 @@
+"""How much memory a pattern may take to be compiled, before it is. Pure.
+
+Counted repeats are expanded when a pattern is compiled: `(?:a{900}){900}` takes 230 MB. Whoever compiles patterns of others
+looks here first.
+"""
+
+import re
+from typing import Final
+
+__all__ = ["MOST_COST", "MOST_DEPTH", "too_costly"]
+
+MOST_COST: Final = 10_000
+"""Characters, with all counted repeats written out."""
+MOST_DEPTH: Final = 50
+"""Groups and classes within each other."""
+_PART: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\{(\d*)(?:,(\d*))?\}|.", re.DOTALL)
+_DIGITS: Final = 9
+
+
+def too_costly(pattern: str) -> str | None:
+    """Why a pattern is not to be compiled; None: it may be, if it is one at all."""
+    open_groups: list[list[int]] = [[0, 0]]  # of each: its cost so far, and that of its last part
+    for part in _PART.finditer(pattern):
+        text = part[0]
+        group = open_groups[-1]
+        if text in ("(", "["):
+            open_groups.append([0, 0])
+            if len(open_groups) > MOST_DEPTH:
+                return f"has more than {MOST_DEPTH} groups or classes within each other"
+            continue
+        if text in (")", "]") and len(open_groups) > 1:
+            inner = open_groups.pop()[0] + 1
+            open_groups[-1] = [open_groups[-1][0] + inner, inner]
+        elif (part[1] is not None or part[2] is not None) and (part[1] or part[2]):
+            numbers = [n for n in (part[1], part[2]) if n]
+            count = 10**_DIGITS if any(len(n) > _DIGITS for n in numbers) else max(map(int, numbers))
+            more = group[1] * max(count - 1, 0)
+            group[0], group[1] = group[0] + more, group[1] + more
+        else:
+            group[0], group[1] = group[0] + len(text), len(text)
+        if sum(g[0] for g in open_groups) > MOST_COST:
+            return f"comes to more than {MOST_COST:,} characters when its counted repeats ({{n}}) are written out"
+    return None
