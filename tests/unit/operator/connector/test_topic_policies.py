@@ -20,6 +20,7 @@ from penstock_operator.kubernetes.kinds import CONFIG_MAP, POLICY
 from penstock_operator.rollout.progress import Permission
 from penstock_operator.settings import Settings
 
+from ..fake_api_answers import failure
 from .world.cluster import KEY
 from .world.plugins import invalid, tasks_of
 from .world.world import Killed, World
@@ -264,6 +265,21 @@ def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
     world.settle()
     assert "names shop-topics, and spec.config has topic.creation.default.partitions" in world.condition("ConfigValid")
     assert not world.pods
+
+
+def test_a_policy_that_makes_the_plan_too_large_for_the_api_server_is_told_and_stops_nothing() -> None:
+    world = governed()
+    usual, lives = world.server.admit, list(world.lives)
+    too_long = failure(422, "Invalid", "ConfigMap is invalid: []: Too long: may not be more than 1048576 bytes")
+    world.server.admit = lambda r: too_long if r.kind is CONFIG_MAP and r.method == "POST" else usual(r)
+    apply(world, WIDER)
+    world.settle()
+    assert world.lives == lives
+    assert world.condition("Ready").startswith("True Running")
+    pending = world.condition("UpdatePending")
+    assert pending.startswith("True Invalid: ")
+    assert "Too long" in pending
+    assert pending.endswith("; the last good configuration goes on")
 
 
 @pytest.mark.parametrize("writes", range(12))

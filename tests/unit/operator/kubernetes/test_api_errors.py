@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
+from penstock_operator.errors import Conflict, NoSuchKind, NotYet, OperatorError, Refused, Unavailable
 from penstock_operator.kubernetes.api_errors import Answer, error_of
 
 
@@ -39,7 +39,7 @@ INVALID = 'Pod "a" is invalid: spec.containers[0].image: Required value'
         (answer(503, "apiserver is shutting down", "ServiceUnavailable"), Unavailable, "shutting down"),
         (answer(504, "Timeout", "Timeout"), Unavailable, "Timeout"),
         (answer(410, "The provided continue parameter is too old", "Expired"), Unavailable, "too old"),
-        (Answer(404, {}, b"404 page not found\n"), Unavailable, "install the CRDs"),
+        (Answer(404, {}, b"404 page not found\n"), NoSuchKind, "install the CRDs"),
         (Answer(502, {}, b"<html>Bad Gateway</html>"), Unavailable, "Bad Gateway"),
         (Answer(307, {}, b""), Unavailable, "HTTP status 307"),
         (Answer(418, {}, b"not json"), Refused, "not json"),
