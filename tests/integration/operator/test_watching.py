@@ -189,7 +189,9 @@ def test_a_change_of_a_secret_wakes_those_that_name_it_and_its_values_are_never_
 
 
 def test_policies_and_plugin_versions_wake_their_connectors(watch: Watch, api: Api, namespace: str) -> None:
-    api.create(connector(namespace))
+    named = connector(namespace)
+    named["spec"]["topicCreationPolicy"] = {"name": "any"}
+    api.create(named)
     watcher = watch(namespace).ready()
     watcher.key()
     meta = {"namespace": namespace, "name": "any"}
@@ -198,7 +200,7 @@ def test_policies_and_plugin_versions_wake_their_connectors(watch: Watch, api: A
             "apiVersion": "penstock.dev/v1alpha1",
             "kind": "TopicCreationPolicy",
             "metadata": meta,
-            "spec": {"default": {"replicationFactor": 1, "partitions": 5}, "connectorSelector": {"matchLabels": {}}},
+            "spec": {"default": {"replicationFactor": 1, "partitions": 5}},
         }
     )
     assert watcher.key() == Key(namespace, "orders-in")

@@ -1,6 +1,7 @@
 """A Connector whose topics are created by a TopicCreationPolicy (KIP-158): what it waits for, and what an edit does."""
 
 import json
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -270,7 +271,11 @@ def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
 def test_a_policy_that_makes_the_plan_too_large_for_the_api_server_is_told_and_stops_nothing() -> None:
     world = governed()
     usual, lives = world.server.admit, list(world.lives)
-    too_long = failure(422, "Invalid", "ConfigMap is invalid: []: Too long: may not be more than 1048576 bytes")
+    too_long = failure(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "Invalid",
+        "ConfigMap is invalid: []: Too long: may not be more than 1048576 bytes",
+    )
     world.server.admit = lambda r: too_long if r.kind is CONFIG_MAP and r.method == "POST" else usual(r)
     apply(world, WIDER)
     world.settle()
