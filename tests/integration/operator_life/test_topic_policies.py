@@ -122,5 +122,5 @@ def test_an_edit_under_which_two_connectors_fail_stops_there_and_a_correction_ge
     for name in connectors:
         site.until(name, follows, "follows the correction")
     allowed = [t.spec.topic_policy for t in list(site.kubelet.tasks.values())]
-    assert [p.limits[0].topics if p is not None else None for p in allowed] == [("other", "orders")] * 5
+    assert [p.limits[0].topics if p is not None else None for p in allowed] == [("orders", "other")] * 5
     site.check()
