@@ -29,6 +29,7 @@ from penstock_operator.kubernetes.optional_kinds import OptionalKinds
 from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
+from penstock_operator.plugin_version_status import plugin_version_status
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
@@ -37,7 +38,6 @@ from penstock_operator.queue.workqueue import WorkQueue
 from penstock_operator.rollout import RolloutLimiter, progress_of_all
 from penstock_operator.settings import Settings
 from penstock_operator.topic_policy_status import policy_status
-from penstock_operator.unsupported_kinds import unsupported_status
 
 __all__ = ["Operator", "identity"]
 
@@ -52,7 +52,7 @@ _KAFKA_FIRST: Final = 10.0
 _MANY: Final = 8
 _SOON: Final = 10.0
 _STATUS_DELAY: Final = 0.5
-"""Seconds from an event to the status of a policy, so that many Connectors that come at once are one write."""
+"""Seconds from an event to such a status, so that many Connectors that come at once are one write."""
 
 _LEASE, _FIRST_LIST, _STATUS = "lease", "first list", "status topic"
 
@@ -220,7 +220,7 @@ class Operator:
         for queue in (self.queue, *self._statuses.values()):
             queue.start()
         events = EventKeys(
-            self._index, self.queue.add, self.queue.add_urgent, self._settings.plugins.shared_namespaces,
+            self._index, self.queue.add, self.queue.add_urgent,
             lambda kind, key: self._statuses[kind].add(key, _STATUS_DELAY),
         )  # fmt: skip
         watching = KopfWatch(
@@ -262,7 +262,7 @@ class Operator:
         if kind is POLICY:
             status = policy_status(document, [k.name for k in self._index.with_policy(*key)], now)
         else:
-            status = unsupported_status(document, now)
+            status = plugin_version_status(document, [k.name for k in self._index.running(*key)], now)
         if status is None:
             return
         await self._pool(

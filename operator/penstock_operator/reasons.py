@@ -165,7 +165,20 @@ class Reason(StrEnum):
         "`UpdatePending`: tasks go on by its last good rules",
         "correct the policy",
     )  # fmt: skip
-    ACCEPTED = "Accepted", Use.READY, "of a TopicCreationPolicy: its rules and limits are good", "", _NORMAL
+    PLUGIN_VERSION_MISSING = (
+        "PluginVersionMissing", Use.UNDER_WAY,
+        "no PluginVersion of this namespace has the class in a version that `spec.version` asks for; the message lists the "
+        "versions that there are",
+        "create it, or ask for another version; the connector follows by itself",
+    )  # fmt: skip
+    PLUGIN_VERSION_INVALID = (
+        "PluginVersionInvalid", Use.STALLED, "of a PluginVersion: it cannot be used; the message lists every problem",
+        "delete it, and create a correct one",
+    )  # fmt: skip
+    ACCEPTED = (
+        "Accepted", Use.READY,
+        "of a TopicCreationPolicy: its rules and limits are good; of a PluginVersion: Connectors may use it", "", _NORMAL,
+    )  # fmt: skip
     NAME_CONFLICT = (
         "NameConflict", Use.STALLED | Use.UNDER_WAY,
         "another, older Connector has this name in Kafka; this one does nothing there, and has no finalizer",
@@ -252,10 +265,6 @@ class Reason(StrEnum):
     OTHER_OPERATOR = (
         "OtherOperator", Use.EVENT, "two releases watch this namespace, and the other one runs this Connector",
         "take the namespace out of `watchNamespaces` of one of them",
-    )  # fmt: skip
-    NOT_IMPLEMENTED = (
-        "NotImplemented", Use.STALLED, "of a PluginVersion: this release does nothing with it",
-        "remove it",
     )  # fmt: skip
 
     # The API server

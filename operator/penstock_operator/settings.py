@@ -115,22 +115,22 @@ class Images(_Part):
     pull_secrets: Names = ()
 
 
-def _no_mount(how: str) -> str:
-    if how != "Auto":
-        raise ValueError("must be Auto: the images of PluginVersions are not mounted in this release")
+def _image_volume(how: str) -> str:
+    if how != "ImageVolume":
+        raise ValueError("must be ImageVolume: no init container copies images of PluginVersions in this release")
     return how
 
 
 def _none_shared(names: tuple[str, ...]) -> tuple[str, ...]:
     if names:
-        raise ValueError("must be empty: PluginVersions are not used in this release")
+        raise ValueError("must be empty: only PluginVersions of a Connector's own namespace are used in this release")
     return names
 
 
 class Plugins(_Part):
-    """How plugins reach a pod, and whose may be used everywhere: refused until that is done."""
+    """How the images of PluginVersions reach a pod, and whose may be used everywhere: refused until that is done."""
 
-    mount: Annotated[Literal["Auto", "ImageVolume", "InitContainer"], AfterValidator(_no_mount)] = "Auto"
+    mount: Annotated[Literal["ImageVolume", "InitContainer"], AfterValidator(_image_volume)] = "ImageVolume"
     shared_namespaces: Annotated[Names, AfterValidator(_none_shared)] = ()
 
 

@@ -23,11 +23,11 @@ digits that were written are lost before a template sees them.
     {{- end -}}
   {{- end -}}
 {{- end -}}
-{{- if ne .Values.plugins.mount "Auto" -}}
-  {{- $refused = append $refused "plugins.mount must be Auto: the images of PluginVersions are not mounted in this release; put plugins into the runtime's image (images.runtime)" -}}
+{{- if ne .Values.plugins.mount "ImageVolume" -}}
+  {{- $refused = append $refused "plugins.mount must be ImageVolume: no init container copies images of PluginVersions in this release; use a cluster with image volumes (Kubernetes 1.35, or 1.31 with the feature gate ImageVolume)" -}}
 {{- end -}}
 {{- if .Values.plugins.sharedNamespaces -}}
-  {{- $refused = append $refused "plugins.sharedNamespaces must be empty: PluginVersions are not used in this release; put plugins into the runtime's image (images.runtime)" -}}
+  {{- $refused = append $refused "plugins.sharedNamespaces must be empty: only PluginVersions of a Connector's own namespace are used in this release; apply them in each namespace" -}}
 {{- end -}}
 {{- if not (get $texts "bootstrap.servers" | trim) -}}
   {{- $refused = prepend $refused "worker has no bootstrap.servers: set it to host:port pairs of your Kafka, in a values file (worker: {bootstrap.servers: \"kafka:9092\"}) or with --set 'worker.bootstrap\\.servers=kafka:9092'" -}}

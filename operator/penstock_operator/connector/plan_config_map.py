@@ -5,9 +5,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from penstock.errors import ConfigError
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import TopicPolicy
-from penstock_operator.connector.plans import Plan, Shape, digests_of, governed, policy_json
+from penstock_operator.connector.plans import (
+    Plan,
+    PluginRequest,
+    Shape,
+    digests_of,
+    mounts_json,
+    policy_json,
+    stamped,
+)
 from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.times import instant
 
@@ -25,6 +34,8 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "digests": list(plan.digests), "answersHealth": plan.answers_health,
         "earlierKinds": list(plan.earlier_kinds),
         **({} if plan.policy is None else {"policy": policy_json(plan.policy)}),
+        **({} if not plan.mounts else {"mounts": mounts_json(plan.mounts)}),
+        **({} if plan.plugin_request is None else {"pluginRequest": list(plan.plugin_request)}),
     }  # fmt: skip
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
@@ -37,21 +48,23 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
-    """The plan in a ConfigMap; None: it cannot be read, or its hash is not that of its shape and policy.
+    """The plan in a ConfigMap; None: it cannot be read, or its hash is not that of its shape, policy and mounts.
 
     Users who may write ConfigMaps may write one that looks like a plan. The hash, by which status and operator know a plan,
-    covers its shape and policy, so that such a ConfigMap cannot give a pod an image, or rights, that the release did not
-    give, and loosens no limit of a policy.
+    covers its shape, policy and mounts, so that such a ConfigMap cannot give a pod an image, or rights, that the release
+    did not give, or that of no PluginVersion, and loosens no limit of a policy.
     """
     data = config_map.get("data") or {}
     try:
         header = json.loads(data[_PLAN_KEY])
         parts = [header.get("shape"), *([header["policy"]] if "policy" in header else [])]
+        parts += [{"mounts": header["mounts"]}] if "mounts" in header else []
         if parts != [None] and header["hash"] != names.digest(header["asked"], *parts):
             return None
         policy = TopicPolicy.model_validate(header["policy"]) if "policy" in header else None
         tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(header["tasks"]))
-        if governed(tasks, policy) != tasks:
+        mounts = tuple(map(PluginMount.model_validate, header.get("mounts") or ()))
+        if stamped(tasks, policy, mounts) != tasks:
             return None
         shape = header.get("shape")
         digests = tuple(header.get("digests") or ())
@@ -61,7 +74,8 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
             # An earlier release named plans by what is `inputs_hash` now, and kept neither a shape nor digests.
             header.get("asked") or header["hash"], None if shape is None else Shape.from_json(shape),
             header.get("restarted", ""), digests if len(digests) == len(tasks) else digests_of(tasks),
-            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()), policy,
+            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()), policy, mounts,
+            _plugin_request(header.get("pluginRequest")),
         )  # fmt: skip
     except (
         KeyError,
@@ -72,3 +86,10 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
         ConfigError,
     ):  # not written by this operator
         return None
+
+
+def _plugin_request(kept: Any) -> PluginRequest | None:
+    if kept is None:
+        return None
+    class_name, version = kept
+    return str(class_name), None if version is None else str(version)

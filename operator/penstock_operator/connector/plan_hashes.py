@@ -1,12 +1,13 @@
 """The hashes that decide when a plan is made: of its inputs, of the Connector's own part of them, of the release. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.observe.secrets import Secrets
-from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.plans import Plan, Shape, mounts_json
 from penstock_operator.connector.render import names
 from penstock_operator.settings import Settings
 
@@ -19,7 +20,7 @@ _UNSEEN: Final = "unseen"
 
 def inputs_hash(
     connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = "",
-    last: Plan | None = None,
+    last: Plan | None = None, mounts: Sequence[PluginMount] = (),
 ) -> str:  # fmt: skip
     """The hash of all that splitting a connector into tasks depends on. With another hash its plugin splits it again.
 
@@ -30,6 +31,7 @@ def inputs_hash(
         secrets: what its references name; missing ones count too, so that all problems are reported at once.
         restarted: the last token that asked for a restart of the connector, which also splits it again.
         last: the plan that its tasks are made from.
+        mounts: the images of PluginVersions: other code may split it otherwise.
     """
     spec = connector.spec
     return names.digest(
@@ -38,6 +40,7 @@ def inputs_hash(
         secrets_hash(connector, secrets, last, restarted) or None, secrets.missing, restarted,
         # The policy's name alone: the plan pod checks what else stands beside it. What it holds needs no plan pod.
         *([] if spec.topic_creation_policy is None else [spec.topic_creation_policy.name]),
+        *([{"mounts": mounts_json(mounts)}] if mounts else []),
     )  # fmt: skip
 
 

@@ -10,15 +10,29 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock_model.contracts.job import PlanAnswer
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_operator.connector.render import names
 from penstock_operator.settings import Resources, Settings
 
-__all__ = ["Plan", "PodHashOf", "Shape", "digests_of", "governed", "plan_hash", "policy_json"]
+__all__ = [
+    "Plan",
+    "PluginRequest",
+    "PodHashOf",
+    "Shape",
+    "digests_of",
+    "mounts_json",
+    "plan_hash",
+    "policy_json",
+    "stamped",
+]
 
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Where the offsets of each kind of connector are."""
+
+PluginRequest = tuple[str, str | None]
+"""`spec.class` and `spec.version`, by which a PluginVersion was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +107,8 @@ class Plan:
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
         policy: the effective topic policy; the specs of a source's tasks hold it.
+        mounts: the images of PluginVersions in its pods, the connector's first; the specs of all tasks hold them.
+        plugin_request: what they were chosen by; None: it is of an early release, which chose none.
         earlier_kinds: other kinds of which this Connector was before, whose offsets are kept under its name.
         answers_health: whether the runtime that made it answers for its tasks' health; an earlier release's does not.
     """
@@ -112,30 +128,34 @@ class Plan:
     answers_health: bool = False
     earlier_kinds: tuple[str, ...] = ()
     policy: TopicPolicy | None = None
+    mounts: tuple[PluginMount, ...] = ()
+    plugin_request: PluginRequest | None = None
 
     @classmethod
     def of(
         cls, inputs_hash: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
         restarted: str = "", last: "Plan | None" = None, policy: TopicPolicy | None = None,
+        mounts: tuple[PluginMount, ...] = (), plugin_request: PluginRequest | None = None,
     ) -> "Plan":  # fmt: skip
-        """The plan in the answer of a job pod that had this shape; `last` is the plan before it.
+        """The plan in the answer of a job pod that had this shape and these mounts; `last` is the plan before it.
 
-        The policy is that of the operator, whatever the answer holds: a plugin has a hand in the answer.
+        Policy and mounts are those of the operator, whatever the answer holds: a plugin has a hand in the answer.
         """
         before = () if last is None else (*last.earlier_kinds, last.kind)
-        tasks = governed(answer.tasks, policy)
+        tasks = stamped(answer.tasks, policy, mounts)
         return cls(
-            plan_hash(inputs_hash, shape, policy), answer.kind, answer.class_name, answer.version, tasks, warnings,
+            plan_hash(inputs_hash, shape, policy, mounts), answer.kind, answer.class_name, answer.version, tasks, warnings,
             secrets or "", inputs_hash=inputs_hash, shape=shape, restarted=restarted, digests=digests_of(tasks),
             answers_health=answer.answers_health,
-            earlier_kinds=tuple(sorted({*before} - {answer.kind})), policy=policy,
+            earlier_kinds=tuple(sorted({*before} - {answer.kind})), policy=policy, mounts=mounts,
+            plugin_request=plugin_request,
         )  # fmt: skip
 
     def revised(self, shape: Shape, policy: TopicPolicy | None) -> "Plan":
         """The same tasks in pods of another shape, or under another policy."""
-        tasks = governed(self.tasks, policy)
+        tasks = stamped(self.tasks, policy, self.mounts)
         return replace(
-            self, hash=plan_hash(self.inputs_hash, shape, policy), shape=shape, policy=policy, tasks=tasks,
+            self, hash=plan_hash(self.inputs_hash, shape, policy, self.mounts), shape=shape, policy=policy, tasks=tasks,
             digests=self.digests if tasks == self.tasks else digests_of(tasks), created=0.0,
         )  # fmt: skip
 
@@ -163,9 +183,12 @@ PodHashOf = Callable[[Plan, int], str]
 """The hash of everything that the pod of a plan's task is made from (`render.pod_hash`)."""
 
 
-def plan_hash(inputs_hash: str, shape: Shape, policy: TopicPolicy | None = None) -> str:
+def plan_hash(
+    inputs_hash: str, shape: Shape, policy: TopicPolicy | None = None, mounts: Sequence[PluginMount] = ()
+) -> str:
     """The hash of all inputs of a connector's tasks but for its template: it names the plan."""
-    return names.digest(inputs_hash, shape.to_json(), *([] if policy is None else [policy_json(policy)]))
+    parts = [*([] if policy is None else [policy_json(policy)]), *([{"mounts": mounts_json(mounts)}] if mounts else [])]
+    return names.digest(inputs_hash, shape.to_json(), *parts)
 
 
 def policy_json(policy: TopicPolicy) -> dict[str, Any]:
@@ -173,9 +196,18 @@ def policy_json(policy: TopicPolicy) -> dict[str, Any]:
     return policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-def governed(tasks: Sequence[TaskSpec], policy: TopicPolicy | None) -> tuple[TaskSpec, ...]:
-    """These tasks under this policy and no other. Sinks create no topics."""
-    return tuple(t.model_copy(update={"topic_policy": policy if t.kind == "source" else None}) for t in tasks)
+def mounts_json(mounts: Sequence[PluginMount]) -> list[dict[str, Any]]:
+    """The form of the ConfigMap and of hashes, as `policy_json`."""
+    return [m.model_dump(mode="json", by_alias=True, exclude_defaults=True) for m in mounts]
+
+
+def stamped(
+    tasks: Sequence[TaskSpec], policy: TopicPolicy | None, mounts: Sequence[PluginMount]
+) -> tuple[TaskSpec, ...]:
+    """These tasks under this policy and with these mounts, and no others. Sinks create no topics."""
+    return tuple(
+        t.model_copy(update={"topic_policy": policy if t.kind == "source" else None}).with_mounts(mounts) for t in tasks
+    )
 
 
 def digests_of(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:

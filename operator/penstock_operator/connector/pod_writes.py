@@ -108,4 +108,4 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         secrets_dir=SECRETS_DIR if manifests.shape.secrets or manifests.shape_of(creation.plan).secrets else None,
         prepare=creation.prepare, task=task, status=context.status.snapshot(manifests.connector.connect_name), owner=owner,
         offsets=creation.offsets, kind=creation.kind,
-    )  # fmt: skip
+    ).with_mounts(manifests.mounts_of(creation.action, creation.plan))  # fmt: skip

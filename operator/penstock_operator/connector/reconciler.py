@@ -139,7 +139,7 @@ class Reconciler:
             context.rollout.update(key, None)
             context.metrics.forget(key)
             return await leave(document, observed, context)
-        manifests = PodManifests(connector, context.settings, observed.shape)
+        manifests = PodManifests(connector, context.settings, observed.shape, observed.plugin.mounts)
         # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
         decision = decide(replace(observed, permission=context.rollout.permission(key)), manifests.pod_hash)
         context.rollout.update(key, decision.rollout)

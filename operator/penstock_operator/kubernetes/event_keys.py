@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from penstock_model.resources.plugin_resolution import class_names
 from penstock_operator.connector.render.names import CONNECTOR_LABEL
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.queue.index import ConnectorIndex
@@ -21,18 +22,16 @@ class EventKeys:
         index: kept up to date here.
         add: takes a key.
         hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
-        shared: namespaces whose PluginVersions all namespaces may use.
         status: takes a resource that has a status of its own to be written: a TopicCreationPolicy or PluginVersion.
     """
 
     def __init__(
-        self, index: ConnectorIndex, add: AddKey, hurry: AddKey, shared: Collection[str] = (),
+        self, index: ConnectorIndex, add: AddKey, hurry: AddKey,
         status: Callable[[Kind, Key], None] = lambda kind, key: None,
     ) -> None:  # fmt: skip
         self._index = index
         self._add = add
         self._hurry = hurry
-        self._shared = frozenset(shared)
         self._status = status
         self._versions: dict[tuple[str, str, str], str] = {}
 
@@ -40,15 +39,17 @@ class EventKeys:
         """Add the key of a Connector, unless only its status changed."""
         body = event["object"]
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        before = self._index.policy_of(key)
+        before, ran = self._index.policy_of(key), self._index.plugin_version_of(key)
         if event["type"] == "DELETED":
             self._index.gone(key)
             self._hurry(key)
         elif self._index.seen(key, body):
             self._hurry(key)
-        now = self._index.policy_of(key)
+        now, runs = self._index.policy_of(key), self._index.plugin_version_of(key)
         for policy in {before, now} - {None} if before != now else ():
             self._status(POLICY, Key(key.namespace, str(policy)))
+        for version in {ran, runs} - {None} if ran != runs else ():
+            self._status(PLUGIN_VERSION, Key(key.namespace, str(version)))
 
     def pod(self, event: Event) -> None:
         """Add the key of the Connector of a pod."""
@@ -65,12 +66,12 @@ class EventKeys:
             self._add_all(self._index.with_policy(metadata["namespace"], metadata["name"]))
 
     def plugin_version(self, event: Event) -> None:
-        """Add the Connectors that may use a PluginVersion."""
+        """Add the Connectors that may use a PluginVersion. One that is listed may be new: its CRD came late."""
         self._write_status(PLUGIN_VERSION, event)
         metadata = event["object"]["metadata"]
-        if self._is_new("plugin", event, str(metadata.get("generation", ""))):
-            is_shared = metadata["namespace"] in self._shared
-            self._add_all(self._index.all() if is_shared else self._index.of_namespace(metadata["namespace"]))
+        if self._is_new("plugin", event, str(metadata.get("generation", "")), listed=True):
+            names = class_names(event["object"].get("spec"))
+            self._add_all(self._index.of_class(metadata["namespace"], names))
 
     def secret(self, event: Event) -> None:
         """Add the Connectors that name a Secret. Nothing is kept of Secrets that none names."""

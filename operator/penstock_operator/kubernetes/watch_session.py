@@ -14,12 +14,12 @@ from yarl import URL
 
 from penstock_operator.errors import Refused
 from penstock_operator.kubernetes.api_server import METADATA, METADATA_LIST, ApiServer, Connection
-from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POD, SECRET, name_of_plural
+from penstock_operator.kubernetes.kinds import POD, SECRET, name_of_plural
 from penstock_operator.kubernetes.watch_health import WatchHealth
 
 __all__ = ["open_session"]
 
-_METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET, PLUGIN_VERSION))
+_METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET))
 
 
 class _Content:

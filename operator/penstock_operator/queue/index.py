@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock_java.property_text import trimmed
 from penstock_model.connect.variables import SECRET_REFERENCE
 from penstock_model.resources.connector import default_connect_name
 from penstock_operator.connector.decide.name_ownership import Age, age_of
@@ -23,6 +24,8 @@ class _Known:
     connect_name: str
     secrets: frozenset[str]
     policy: str | None
+    class_name: str
+    plugin_version: str | None
 
 
 class ConnectorIndex:
@@ -102,6 +105,19 @@ class ConnectorIndex:
         known = self._known.get(key)
         return None if known is None else known.policy
 
+    def of_class(self, namespace: str, names: Collection[str]) -> Collection[Key]:
+        """Those of a namespace whose `spec.class` is one of these names."""
+        return [key for name in names for key in self._by("class", namespace, name)]
+
+    def running(self, namespace: str, plugin_version: str) -> Collection[Key]:
+        """Those of a namespace that run the PluginVersion, as their status says."""
+        return self._by("plugin", namespace, plugin_version)
+
+    def plugin_version_of(self, key: Key) -> str | None:
+        """The PluginVersion that a Connector runs."""
+        known = self._known.get(key)
+        return None if known is None else known.plugin_version
+
     def _by(self, *mark: str) -> Collection[Key]:
         return list(self._found_by.get(mark, ()))
 
@@ -124,12 +140,16 @@ def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
     yield from (("secret", key.namespace, secret) for secret in known.secrets)
     if known.policy is not None:
         yield "policy", key.namespace, known.policy
+    yield "class", key.namespace, known.class_name
+    if known.plugin_version is not None:
+        yield "plugin", key.namespace, known.plugin_version
 
 
 def _known(key: Key, body: Mapping[str, Any]) -> _Known:
     metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
     config = spec.get("config") or {}
     reference = spec.get("topicCreationPolicy") or {}
+    plugin = (body.get("status") or {}).get("connector") or {}
     # All that a write of the status alone does not change. The generation stands for the spec.
     mark = (
         metadata.get("uid"),
@@ -145,6 +165,8 @@ def _known(key: Key, body: Mapping[str, Any]) -> _Known:
         connect_name=str(spec.get("connectName") or default_connect_name(key.namespace, key.name)),
         secrets=frozenset(_secrets(config.values())) if isinstance(config, Mapping) else frozenset(),
         policy=reference.get("name") if isinstance(reference, Mapping) else None,
+        class_name=trimmed(str(spec.get("class") or "")),
+        plugin_version=plugin.get("pluginVersion") if isinstance(plugin, Mapping) else None,
     )
 
 

@@ -4,6 +4,7 @@ A job pod has the plugins and the secrets; the operator has neither. The answer 
 (`job_answer.answer_line`), which holds references in place of secrets.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
@@ -86,9 +88,11 @@ class JobRequest(_Part):
             earlier release ignores it.
         offsets: OFFSETS only: what is done with them.
         kind: LIST_OFFSETS only: `source` or `sink`, as the last plan has it. None: there is no plan, and both are listed.
+        mounts: the images of PluginVersions in the pod, the connector's first, with what they are declared to hold. A
+            request with mounts is of version 2, so that a runtime that knows none refuses it, and asks no other plugin.
     """
 
-    api_version: Literal["penstock.dev/job/v1"] = "penstock.dev/job/v1"
+    api_version: Literal["penstock.dev/job/v1", "penstock.dev/job/v2"] = "penstock.dev/job/v1"
     action: Action
     id: str
     connector: dict[str, Any]
@@ -100,6 +104,12 @@ class JobRequest(_Part):
     owner: str = Field(default="", exclude_if=lambda v: not v)
     offsets: OffsetsWork | None = Field(default=None, exclude_if=lambda v: v is None)
     kind: Literal["source", "sink"] | None = Field(default=None, exclude_if=lambda v: v is None)
+    mounts: tuple[PluginMount, ...] = Field(default=(), exclude_if=lambda v: not v)
+
+    def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
+        """The same request to a pod with these mounts."""
+        version = "penstock.dev/job/v2" if mounts else "penstock.dev/job/v1"
+        return self.model_copy(update={"mounts": tuple(mounts), "api_version": version})
 
     def to_json(self) -> str:
         """The text of the request file."""

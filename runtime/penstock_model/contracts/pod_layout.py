@@ -13,6 +13,7 @@ __all__ = [
     "LIFE_VARIABLE",
     "METRICS_PORT",
     "NODE_VARIABLE",
+    "PLUGINS_DIR",
     "POD_NAME_VARIABLE",
     "POD_UID_VARIABLE",
     "READY_PATH",
@@ -43,6 +44,8 @@ ANSWER_PREFIX: Final = "penstock-answer: "
 
 SECRETS_DIR: Final = "/etc/penstock/secrets"
 """`${secret:<name>:<key>}` is the file `<SECRETS_DIR>/<name>/<key>`."""
+PLUGINS_DIR: Final = "/etc/penstock/plugins"
+"""The image of the n-th PluginVersion of a pod is mounted at `<PLUGINS_DIR>/<n>`."""
 POD_NAME_VARIABLE: Final = "PENSTOCK_POD_NAME"
 POD_UID_VARIABLE: Final = "PENSTOCK_POD_UID"
 NODE_VARIABLE: Final = "PENSTOCK_NODE"

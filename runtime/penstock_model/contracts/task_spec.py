@@ -5,6 +5,7 @@ ignores unknown fields and refuses an unknown `apiVersion`, and tests read a gol
 its variables are not resolved.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, Literal, Self
 
@@ -12,12 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.topic_policy import TopicPolicy
 
-__all__ = ["API_VERSION", "PluginReference", "SparkSpec", "SparkStart", "TaskSpec", "TaskState"]
+__all__ = ["API_VERSION", "WITH_MOUNTS", "PluginReference", "SparkSpec", "SparkStart", "TaskSpec", "TaskState"]
 
 API_VERSION: Final = "penstock.dev/task/v1"
+WITH_MOUNTS: Final = "penstock.dev/task/v2"
+"""The version of task specs with mounts: a runtime that knows none must refuse them, and run no other plugin instead."""
 
 
 class TaskState(StrEnum):
@@ -88,9 +92,10 @@ class TaskSpec(_Part):
         status: what the operator read of the status topic; None: the task reads all of it.
         topic_policy: how the topics of a source are created, where TopicCreationPolicies say so. The operator sets it,
             never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
+        mounts: the images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
     """
 
-    api_version: Literal["penstock.dev/task/v1"] = API_VERSION
+    api_version: Literal["penstock.dev/task/v1", "penstock.dev/task/v2"] = API_VERSION
     connector: str
     task: int = Field(ge=0)
     tasks: int = Field(ge=1)
@@ -107,6 +112,7 @@ class TaskSpec(_Part):
     state: TaskState = TaskState.RUNNING
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
     topic_policy: TopicPolicy | None = Field(default=None, exclude_if=lambda v: v is None)
+    mounts: tuple[PluginMount, ...] = Field(default=(), exclude_if=lambda v: not v)
 
     @property
     def id(self) -> str:
@@ -117,6 +123,11 @@ class TaskSpec(_Part):
         """The same task in a new incarnation, of the same plan unless another is given."""
         changes = {"generation": generation, "incarnation": incarnation, "token": token}
         return self.model_copy(update=changes if plan is None else {**changes, "plan": plan})
+
+    def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
+        """The same task in pods with these mounts and no others."""
+        alone = tuple(m.model_copy(update={"classes": ()}) for m in mounts)
+        return self.model_copy(update={"mounts": alone, "api_version": WITH_MOUNTS if alone else API_VERSION})
 
     def to_json(self) -> str:
         """The text of the file."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from penstock.errors import ConfigError
 from penstock_model.resources.base import API_VERSION, ObjectMeta, Part, StatusPart
@@ -11,12 +11,13 @@ from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
 from penstock_model.resources.messages import field_problems
 
-__all__ = ["PluginClass", "PluginProperty", "PluginVersion", "PluginVersionSpec", "PluginVersionStatus"]
+__all__ = ["PluginClass", "PluginVersion", "PluginVersionSpec", "PluginVersionStatus"]
 
 _BY_DIGEST: Final = (
     "must be by digest, <repository>@sha256:<64 hex digits>: a tag can be moved to another image, and tasks of one "
     "version would run different code"
 )
+_UNIQUE: Final = "two classes have the same alias; aliases must be unique"
 _ONE_VERSION: Final = "must be one version, such as 1.4.2; ranges belong to spec.version of a Connector"
 
 
@@ -24,6 +25,20 @@ class _ByDigest(Matches):
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         # CEL in the place of a pattern: its message is the sentence.
         return {**handler(core), **ruled(rule(f"self.matches(r'{self.pattern}')", self.sentence))}
+
+
+class PluginClass(Part):
+    """One plugin of the package."""
+
+    alias: Annotated[
+        str, AtMost(128, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
+    ] = Field(examples=["Files"], description="The name by which configurations name it: that of its entry point.")
+    type: Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"] = Field(
+        description="What it is."
+    )
+    java_names: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(16), Mark(**list_of("atomic"))] = Field(
+        [], description="The classes of Kafka Connect that it stands in for."
+    )
 
 
 class PluginVersionSpec(Part):
@@ -46,69 +61,46 @@ class PluginVersionSpec(Part):
     ] = Field(examples=["files"], description="The name of the package of plugins, the same for all its versions.")
     version: Annotated[str, AtMost(128, least=1), Matches(r"^[^\s,()\[\]]+$", _ONE_VERSION)] = Field(
         examples=["1.4.2"],
-        description="Its version, which ranges are compared with in Maven's order. Classes in it may have versions of "
-        "their own; status.classes tells. Write it in quotes, since YAML reads 1.4 as a number.",
+        description="Its version, which ranges are compared with in Maven's order; all classes in it have this version. "
+        "Write it in quotes, since YAML reads 1.4 as a number.",
     )
     image: Annotated[str, AtMost(512, least=1), _ByDigest(r"^[^@\s]+@sha256:[0-9a-f]{64}$", _BY_DIGEST)] = Field(
         examples=[f"registry.example/penstock-files@sha256:{'0' * 64}"],
         description="The image that holds it, by digest; a tag is refused, since it can be moved to another image.",
     )
     path: Annotated[str, AtMost(512, least=1), Matches(r"^/[^:]*$", "must be an absolute path without ':'")] = Field(
-        "/plugin", description="The folder in the image that holds the plugins."
+        "/plugin", description="The folder in the image that holds the package, as `pip install --target` writes it."
+    )
+    classes: Annotated[
+        list[PluginClass],
+        AtMost(256, least=1),
+        Mark(
+            **list_of("atomic"),
+            **ruled(rule("self.all(c, self.exists_one(d, d.alias == c.alias))", _UNIQUE)),
+        ),
+    ] = Field(
+        examples=[[{"alias": "Files", "type": "source"}]],
+        description="The plugins that the image holds, all of them. Connectors find it by these names; a pod looks into the "
+        "image before tasks run it, and refuses one that holds something else.",
     )
 
-
-class PluginProperty(StatusPart):
-    """One property of a plugin's configuration."""
-
-    name: str = Field(description="The property.")
-    type: str = Field(description="Kafka Connect's word for what it holds: STRING, INT, LIST, PASSWORD and so on.")
-    default: str | None = Field(None, description="What it is when not set; absent when there is no default.")
-    required: bool | None = Field(None, description="Whether it must be set.")
-    importance: Literal["HIGH", "MEDIUM", "LOW"] | None = Field(None, description="How much it matters to most users.")
-    doc: str | None = Field(None, description="What it does.")
-    group: str | None = Field(None, description="The group that it belongs to.")
-    order: int | None = Field(None, description="Its place in the group.")
-    width: str | None = Field(None, description="How wide a form shows it.")
-    display_name: str | None = Field(None, description="What a form calls it.")
-    dependents: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The properties whose meaning depends on it."
-    )
-
-
-class PluginClass(StatusPart):
-    """One plugin."""
-
-    class_name: str = Field(alias="class", description="The class.")
-    type: Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"] = Field(
-        description="What it is."
-    )
-    aliases: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="Shorter names for it that configurations may use."
-    )
-    version: str | None = Field(None, description="Its version.")
-    config: Annotated[list[PluginProperty], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The properties of its configuration."
-    )
+    @model_validator(mode="after")
+    def _unique(self) -> Self:
+        if len({c.alias for c in self.classes}) < len(self.classes):
+            raise ValueError(f"classes: {_UNIQUE}")
+        return self
 
 
 class PluginVersionStatus(StatusPart):
-    """What the operator found in the image, and who uses it."""
+    """What the operator sees."""
 
     observed_generation: int = Field(
         default_factory=lambda: -1,
-        description="The metadata.generation that this status is of; behind it, the image is still being looked at.",
+        description="The metadata.generation that this status is of; behind it, the resource is still being looked at.",
     )
-    conditions: Conditions | None = Field(
-        None, description="Ready: the image was inspected, and its plugins are known."
-    )
-    classes: Annotated[list[PluginClass], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The plugins in it."
-    )
+    conditions: Conditions | None = Field(None, description="Ready: Connectors may use it.")
     used_by: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None,
-        description="The Connectors that run it: names of this namespace, <namespace>/<name> of others. It cannot "
-        "vanish while there are any.",
+        None, description="The Connectors that run it, at most 100. It may be deleted: their pods keep the image."
     )
 
 

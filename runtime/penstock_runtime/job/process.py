@@ -24,6 +24,8 @@ from penstock_model.resources.connector import Connector
 from penstock_runtime import logs
 from penstock_runtime.job.answer import answer_request
 from penstock_runtime.plan.literals import plugin_secrets
+from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.task.pod import termination_message
 from penstock_runtime.task.redactor import redactor_of
 from penstock_runtime.task.stdio_capture import become_log_lines, last_lines
@@ -57,8 +59,10 @@ def run(arguments: list[str]) -> ExitCode:
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
     log_warnings_and_uncaught_errors()
     become_log_lines(redact)
+    append_folders(m.folder for m in request.mounts)
     if request.action is not Action.LIST_OFFSETS:  # it asks no plugin, whose import may hang, and tells no property
-        redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts))
+        plugins = Plugins.installed(request.mounts)
+        redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
     try:
         answer = answer_request(request, redact)
         _write(answer_descriptor, f"{answer_line(answer, _texts_of_request(request))}\n".encode())

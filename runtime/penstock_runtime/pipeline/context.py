@@ -31,6 +31,7 @@ from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
+from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.task import cgroup
 
 __all__ = ["TaskContext", "client_settings"]
@@ -77,6 +78,7 @@ class TaskContext(ABC):
         Raises:
             ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
         """
+        append_folders(m.folder for m in spec.mounts)
         secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
         own = variables.resolve(spec.config, secrets)
         shared = variables.resolve(spec.worker, secrets)

@@ -50,9 +50,9 @@ def check_literals(literals: Mapping[str, str]) -> Iterator[Problem]:
         )
 
 
-def plugin_secrets(class_name: str, config: Mapping[str, str]) -> Iterator[Secret]:
+def plugin_secrets(class_name: str, config: Mapping[str, str], plugins: Plugins) -> Iterator[Secret]:
     """The passwords in a configuration that may be wrong, known before any plugin is given it. Raises nothing."""
-    installed, found = Plugins.installed(), dict[str, type[Plugin]]()
+    found = dict[str, type[Plugin]]()
     wanted: list[tuple[str, type[Plugin], str | None]] = [("connector", Connector, class_name)]
     with suppress(Exception):  # planning reports what is wrong with these
         wanted += (
@@ -64,6 +64,6 @@ def plugin_secrets(class_name: str, config: Mapping[str, str]) -> Iterator[Secre
     for place, kind, name in wanted:
         with suppress(Exception):
             if name:
-                found[place] = installed.find(kind, name).cls
+                found[place] = plugins.find(kind, name).cls
     with suppress(Exception):
         yield from (Secret(HIDDEN, text) for text in literal_passwords(config, found).values())

@@ -8,7 +8,8 @@ points takes some 50 ms and imports no plugin; a plugin is imported when a name 
 
 import importlib
 import importlib.metadata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -22,7 +23,10 @@ from penstock import (
 )
 from penstock.config import nearest
 from penstock_java.property_text import trimmed
+from penstock_model.connect.plugin_names import aliases
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.plugins.earlier_paths import current_path
+from penstock_runtime.plugins.mounted import distributions, is_named
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
 
 __all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "load"]
@@ -59,8 +63,10 @@ class _Unknown(Exception):
 class Plugins:
     """What is installed. Tests and embedders give their own entries; `installed` reads the environment's."""
 
-    def __init__(self, entries: Iterable[PluginEntry]) -> None:
-        self._entries = tuple(entries)
+    def __init__(self, entries: Iterable[PluginEntry], mounted: Iterable[PluginEntry] = ()) -> None:
+        """`mounted` are those of a PluginVersion's image: a name means one of them before it means another."""
+        self._layers = tuple(mounted), tuple(entries)
+        self._entries = (*self._layers[0], *self._layers[1])
 
     @classmethod
     def of(cls, classes: Mapping[str, type[Plugin]], version: str = "1.0.0", distribution: str = "test") -> "Plugins":
@@ -71,9 +77,9 @@ class Plugins:
         )
 
     @staticmethod
-    def installed() -> "Plugins":
-        """Those of the environment's entry points, read once per process."""
-        return _installed()
+    def installed(mounts: Sequence[PluginMount] = ()) -> "Plugins":
+        """Those of the environment's entry points, and of the images that are mounted; read once per process."""
+        return _installed(tuple((m.folder, m.plugin) for m in mounts))
 
     @property
     def entries(self) -> tuple[PluginEntry, ...]:
@@ -121,20 +127,21 @@ class Plugins:
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
+        found = (self._entry_of(layer, kind, name) for layer in self._layers)
+        return next((entry for entry in found if entry is not None), None)
+
+    def _entry_of(self, entries: Sequence[PluginEntry], kind: type[Plugin], name: str) -> PluginEntry | None:
         endings = next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
-        longer = ((name + e, endings[:n]) for n, e in enumerate(endings))
-        aliases = {name, *(alias for alias, before in longer if not before or not alias.endswith(before))}
-        if issubclass(kind, Connector):
-            aliases.add(name.removesuffix("Connector"))
-        if found := [e for e in self._entries if e.alias == name] or [e for e in self._entries if e.alias in aliases]:
+        possible = aliases(name, endings, of_connector=issubclass(kind, Connector))
+        if found := [e for e in entries if e.alias == name] or [e for e in entries if e.alias in possible]:
             return _only(found, name)
-        if found := [e for e in self._entries if name in (e.path, e.path.replace(":", "."))]:
+        if found := [e for e in entries if name in (e.path, e.path.replace(":", "."))]:
             return found[0]
         if "." not in name:
             return None
         last = name.rpartition(".")[2]
         likely = {last, *(last.removesuffix(e) for e in endings)}
-        for entry in sorted(self._entries, key=lambda e: e.alias not in likely):  # the likely ones first
+        for entry in sorted(entries, key=lambda e: e.alias not in likely):  # the likely ones first
             try:
                 if name in entry.ref().cls.java_names:
                     return entry
@@ -190,12 +197,17 @@ class Plugins:
 
 
 @cache
-def _installed() -> Plugins:
-    found = importlib.metadata.entry_points(group=GROUP)
-    return Plugins(
-        PluginEntry(e.name, e.value, e.dist.version if e.dist else "undefined", e.dist.name if e.dist else "", e.load)
-        for e in found
-    )
+def _installed(mounted: tuple[tuple[str, str], ...]) -> Plugins:
+    folders = [folder for folder, _ in mounted]
+    own = distributions(p for p in sys.path if p not in folders)
+    found = [d for folder, plugin in mounted for d in distributions([folder]) if is_named(d, plugin)]
+    return Plugins(_entries(own), _entries(found))
+
+
+def _entries(found: Iterable[importlib.metadata.Distribution]) -> Iterator[PluginEntry]:
+    for distribution in found:
+        for e in distribution.entry_points.select(group=GROUP):
+            yield PluginEntry(e.name, e.value, distribution.version, distribution.name, e.load)
 
 
 def _only(found: list[PluginEntry], name: str) -> PluginEntry:

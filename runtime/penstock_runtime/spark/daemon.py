@@ -15,6 +15,10 @@ from typing import Final
 _ZIPS = ("pyspark.zip", "py4j-*-src.zip")
 sys.path[:] = [entry for entry in sys.path if not any(fnmatch(Path(entry).name, zipped) for zipped in _ZIPS)]
 
+from penstock_runtime.plugins.mounted import append_inherited_folders  # noqa: E402
+
+append_inherited_folders()  # what Spark hands to a worker may name classes of a plugin
+
 from pyspark import daemon  # noqa: E402
 from pyspark import worker as spark_worker  # noqa: E402
 

@@ -128,10 +128,16 @@ def test_a_connector_with_a_name_in_kafka_can_change_otherwise(api: Api, namespa
 
 
 def test_a_version_of_plugins_never_changes(api: Api, namespace: str) -> None:
-    spec = {"plugin": "files", "version": "1.0", "image": f"files@sha256:{DIGEST}"}
+    spec = {"plugin": "files", "version": "1.0", "image": f"files@sha256:{DIGEST}",
+            "classes": [{"alias": "Files", "type": "source"}]}  # fmt: skip
     version = manifest({"kind": "PluginVersion", "spec": spec}, namespace)
     api.apply(version)
-    for change in ({"version": "1.1"}, {"image": f"other@sha256:{DIGEST}"}, {"path": "/other"}):
+    for change in (
+        {"version": "1.1"},
+        {"image": f"other@sha256:{DIGEST}"},
+        {"path": "/other"},
+        {"classes": [{"alias": "F", "type": "sink"}]},
+    ):
         with pytest.raises(ApiRefused, match="a PluginVersion never changes"):
             api.apply({**version, "spec": {**spec, **change}})
     version["metadata"]["labels"] = {"team": "shop"}

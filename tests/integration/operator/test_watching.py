@@ -210,7 +210,12 @@ def test_policies_and_plugin_versions_wake_their_connectors(watch: Watch, api: A
             "apiVersion": "penstock.dev/v1alpha1",
             "kind": "PluginVersion",
             "metadata": meta,
-            "spec": {"plugin": "files", "version": "1.4.2", "image": image, "path": "/plugin"},
+            "spec": {
+                "plugin": "files",
+                "version": "1.4.2",
+                "image": image,
+                "classes": [{"alias": "FileStreamSource", "type": "source"}],
+            },
         }
     )
     assert watcher.key() == Key(namespace, "orders-in")

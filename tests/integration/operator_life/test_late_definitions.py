@@ -10,8 +10,8 @@ import yaml
 from ..cluster_api.api import ApiRefused
 from ..cluster_api.conftest import ROOT
 from .test_topic_policies import RULES, policy, ready
+from .world.plugin_versions import observed, plugin_version
 from .world.site import Site, condition
-from .world.unused_kinds import SPECS, manifest, observed
 
 pytestmark = pytest.mark.slow
 
@@ -50,8 +50,8 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
     for kind, plural in PLURALS.items():
         site.api.apply(definitions[kind], manager="kubectl")
         operator.until(lambda p=plural: served(site, p), f"{plural} are served")  # type: ignore[misc]
-    site.api.create(manifest(site, "PluginVersion"))
-    observed(site, "PluginVersion", 1)
+    site.api.create(plugin_version(site))
+    observed(site, plugin_version(site))
     site.api.create(policy(site, RULES))
     ready(site)
     site.settled("orders")
@@ -64,10 +64,9 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
     assert operator.probe("healthz")[0] == 200
     site.api.apply(definitions["PluginVersion"], manager="kubectl")
     operator.until(lambda: served(site, "pluginversions"), "served again")
-    site.api.create(manifest(site, "PluginVersion"))
-    observed(site, "PluginVersion", 1)
+    site.api.create(plugin_version(site))
+    observed(site, plugin_version(site))
     assert operator.starts == 1
-    for kind in SPECS:
-        site.api.delete(manifest(site, kind))
+    site.api.delete(plugin_version(site))
     site.api.delete(policy(site, RULES))
     site.check()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from .world.chart import Chart
+from .world.plugin_versions import observed, plugin_version
 from .world.proxy import Proxy
 from .world.site import Site, condition
-from .world.unused_kinds import SPECS, manifest, observed
 
 pytestmark = pytest.mark.slow
 
@@ -56,9 +56,8 @@ def whole_life(site: Site) -> None:
     """Everything that the operator ever does."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": site.namespace},
               "stringData": {"password": "a"}}  # fmt: skip
-    for kind in SPECS:
-        site.api.create(manifest(site, kind))
-        observed(site, kind, 1)
+    site.api.create(plugin_version(site))
+    observed(site, plugin_version(site))
     config = {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}
     site.create("orders", tasksMax=2, config=config, deletion={"offsets": "Reset"})
     site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")

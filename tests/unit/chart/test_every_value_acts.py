@@ -42,7 +42,7 @@ OTHERS: Mapping[str, Any] = {
     "networkPolicy.metricsFrom": [{"podSelector": {}}],
     "networkPolicy.egress.enabled": False,
     **{f"networkPolicy.egress.{rules}": [{"ports": [{"port": 1}]}] for rules in ("kafka", "dns", "apiServer", "connectors")},
-    "plugins.mount": "ImageVolume", "plugins.sharedNamespaces": ["shop"],
+    "plugins.mount": "InitContainer", "plugins.sharedNamespaces": ["shop"],
 }  # fmt: skip
 """Other values than the chart's, where one more, one letter more or the opposite will not do."""
 REFUSED = {"plugins.mount", "plugins.sharedNamespaces"}

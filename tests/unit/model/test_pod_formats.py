@@ -19,6 +19,7 @@ from penstock_model.contracts.job import (
     PlanAnswer,
 )
 from penstock_model.contracts.job_answer import RequestTexts, answer_line, config_reference, read_answer
+from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_reports import (
@@ -38,6 +39,14 @@ TASK = TaskSpec(
     connector="shop.orders-in", task=0, tasks=1, kind="source", config={"password": "${secret:orders-db:password}"},
     plugins={"connector": PluginReference(reference="files:Source", alias="FileStreamSource", version="0.1.0")},
     worker={"bootstrap.servers": "kafka:9092"}, secrets_dir="/etc/penstock/secrets",
+)  # fmt: skip
+MOUNT = PluginMount(
+    name="files-1.4.2", plugin="penstock-files", version="1.4.2", image=f"r.example/files@sha256:{'0' * 64}",
+    folder="/etc/penstock/plugins/0/plugin",
+    classes=(
+        DeclaredClass(alias="Files", type="source", java_names=("org.example.Files",)),
+        DeclaredClass(alias="Upper", type="transform"),
+    ),
 )  # fmt: skip
 REPORT = Report(
     connector="shop.orders-in", connector_uid="u-1", pod_uid="p-1", task=0, standing=STANDING, incarnation=3,
@@ -72,6 +81,13 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             action=Action.LIST_OFFSETS, id="r-3", connector={"kind": "Connector", "metadata": {"name": "orders-out"}},
             worker={"bootstrap.servers": "kafka:9092"}, kind="sink",
         ),
+        JobRequest.from_json,
+    ),
+    "job-v2-mounts": (
+        JobRequest(
+            action=Action.PLAN, id="r-4", connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
+            worker={"bootstrap.servers": "kafka:9092"},
+        ).with_mounts([MOUNT]),
         JobRequest.from_json,
     ),
     "answer-v1-list-offsets": (

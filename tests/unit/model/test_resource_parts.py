@@ -65,13 +65,16 @@ def test_a_pattern_is_a_regular_expression_of_java() -> None:
 
 def test_every_problem_is_told_at_once() -> None:
     with pytest.raises(ConfigError) as refused:
-        PluginVersion.read({"metadata": {"name": "A"}, "spec": {"plugin": "", "version": "[1,2]", "image": "a:b"}})
+        PluginVersion.read(
+            {"metadata": {"name": "A"}, "spec": {"plugin": "", "version": "[1,2]", "image": "a:b", "classes": []}}
+        )
     places = {problem.property for problem in refused.value.problems}
-    assert places == {"metadata.name", "spec.plugin", "spec.version", "spec.image"}
+    assert places == {"metadata.name", "spec.plugin", "spec.version", "spec.image", "spec.classes"}
 
 
 def test_the_folder_of_plugins_has_a_default() -> None:
-    spec = {"plugin": "files", "version": "1.0", "image": f"files@sha256:{DIGEST}"}
+    classes = [{"alias": "Files", "type": "source"}]
+    spec = {"plugin": "files", "version": "1.0", "image": f"files@sha256:{DIGEST}", "classes": classes}
     assert PluginVersion.read({"metadata": {"name": "a"}, "spec": spec}).spec.path == "/plugin"
 
 

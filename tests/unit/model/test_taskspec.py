@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock import ConfigError
+from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_model.contracts.task_spec import PluginReference, SparkSpec, SparkStart, TaskSpec, TaskState
 
 GOLDEN = Path(__file__).parent / "golden" / "taskspec-v1.json"
@@ -49,6 +50,18 @@ def test_version_1_is_read_as_ever() -> None:
     assert TaskSpec.from_json(GOLDEN.read_text()) == SPEC
 
 
+def test_version_2_is_that_of_tasks_with_mounts_and_is_written_and_read_as_ever() -> None:
+    mount = PluginMount(
+        name="files-1.4.2", plugin="penstock-files", version="1.4.2", image=f"r.example/files@sha256:{'0' * 64}",
+        folder="/etc/penstock/plugins/0/plugin", classes=(DeclaredClass(alias="Files", type="source"),),
+    )  # fmt: skip
+    mounted = SPEC.with_mounts([mount])
+    golden = GOLDEN.with_name("taskspec-v2-mounts.json").read_text()
+    assert json.loads(mounted.to_json()) == json.loads(golden)
+    assert TaskSpec.from_json(golden) == mounted
+    assert mounted.with_mounts([]) == SPEC
+
+
 def test_fields_of_a_newer_writer_are_ignored() -> None:
     newer = {**json.loads(GOLDEN.read_text()), "somethingNew": {"a": 1}}
     assert TaskSpec.from_json(json.dumps(newer)) == SPEC
@@ -72,7 +85,7 @@ def test_what_is_not_written_takes_its_default() -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"apiVersion": "penstock.dev/task/v2"}, "apiVersion"),
+        ({"apiVersion": "penstock.dev/task/v3"}, "apiVersion"),
         ({"task": -1}, "task"),
         ({"kind": "both"}, "kind"),
         ({"config": {"password": ["hunter2"]}}, "config.password"),

@@ -44,7 +44,7 @@ release: {name: p, namespace: n}
 watchNamespaces: [shop, stock]
 worker: {bootstrap.servers: "kafka:9092", group.id: p, offset.storage.partitions: 5, topic.creation.enable: false}
 images: {runtime: "r:1", pullPolicy: Always, pullSecrets: [registry]}
-plugins: {mount: Auto, sharedNamespaces: []}
+plugins: {mount: ImageVolume, sharedNamespaces: []}
 secrets: {watch: false}
 limits: {jobPods: 3, reconciles: 2}
 job: {deadlineSeconds: 60, resources: {requests: {cpu: 1}}}

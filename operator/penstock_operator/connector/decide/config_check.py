@@ -50,4 +50,4 @@ def known_problems(observed: Observation) -> list[str]:
     """Problems that are seen without the plugin."""
     connector, spec = observed.connector, observed.connector.spec
     fields = map(str, (*connector.reading.problems, *refused_fields(spec)))
-    return [*fields, *with_namespace(spec.config), *too_many(spec.config)]
+    return [*fields, *with_namespace(spec.config), *too_many(spec.config), *observed.plugin.problems]

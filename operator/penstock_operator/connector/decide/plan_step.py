@@ -9,6 +9,7 @@ from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
 from penstock_operator.connector.decide.decision import CreateJob, StepOutcome, waiting
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep
+from penstock_operator.connector.decide.plugin_version import plugin_request
 from penstock_operator.connector.decide.refused_pods import of_plan, pause
 from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.observe.pod_status import JobPod
@@ -23,8 +24,10 @@ __all__ = ["plan_tasks"]
 _POLICY_FIELD: Final = "spec.topicCreationPolicy"
 _NO_POLICIES: Final = "policies are not applied"
 """What runtimes of earlier releases say of that field."""
+_UNREAD: Final = "not a job that this runtime reads"
+"""What runtimes of earlier releases say of a request with mounts."""
 _MISSING_AGAIN: Final = 60.0
-"""Seconds until a missing policy is looked for again, should the event of its coming be lost."""
+"""Seconds until a missing policy or PluginVersion is looked for again, should the event of its coming be lost."""
 _UNWATCHED_AGAIN: Final = 60.0
 """Seconds. Where Secrets are not watched, no event says that one has come which a refused configuration names."""
 
@@ -33,7 +36,8 @@ def plan_tasks(observed: Observation) -> StepOutcome:
     """The plan for what is asked now, in the outcome's `plan`; without one, what is done to get it."""
     if problems := known_problems(observed):
         memory = replace(observed.memory, refused="", refusal=())
-        return _refused(observed, memory, problems, delete=_plan_jobs(observed))
+        refused = _refused(observed, memory, problems, delete=_plan_jobs(observed))
+        return _with_missing_version(observed, refused, problems)
     if (problem := observed.policy.problem) is not None and observed.policy.blocks:
         kind = Kind.UNDER_WAY if problem.reason == Reason.POLICY_MISSING else Kind.STALLED
         return StepOutcome(
@@ -92,6 +96,14 @@ def _refused(
     )
 
 
+def _with_missing_version(observed: Observation, outcome: StepOutcome, problems: Sequence[str]) -> StepOutcome:
+    """The outcome for a missing PluginVersion: it may be on its way, so that the Connector does not count as stalled."""
+    if not observed.plugin.is_missing or len(problems) > len(observed.plugin.problems):
+        return outcome
+    verdict = replace(outcome.verdict, kind=Kind.UNDER_WAY, reason=Reason.PLUGIN_VERSION_MISSING)
+    return replace(outcome, verdict=verdict, state="Pending", requeue_after=_MISSING_AGAIN)
+
+
 def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOutcome:
     """The outcome for missing Secrets: they may be on their way, so that the Connector does not count as stalled."""
     secrets = observed.secrets
@@ -109,6 +121,12 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
     has_tasks = any(p.lives(observed.now, observed.node_timeout) for p in observed.task_pods)
     step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
     memory, answer = replace(observed.memory, job=step.memory), step.answer
+    if answer is None and observed.plugin.mounts and _UNREAD in step.message:
+        told = (
+            f"spec.class: the runtime image {observed.shape.image} is too old to run the plugin of the PluginVersion "
+            f"{observed.plugin.mounts[0].name}; use the image of this release (Helm: images.runtime)"
+        )
+        return _refused(observed, replace(memory, refused=observed.due, refusal=(told,)), [told], delete=step.delete)
     if answer is None:
         return _job_under_way(observed, memory, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
@@ -154,6 +172,8 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
         observed.memory.restarted,
         last,
         observed.policy.effective,
+        observed.plugin.mounts,
+        plugin_request(observed.connector),
     )
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
@@ -10,7 +11,7 @@ from penstock_model.contracts.job_answer import RequestTexts, read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector import plan_hashes
-from penstock_operator.connector.decide import name_ownership, topic_policy
+from penstock_operator.connector.decide import name_ownership, plugin_version, topic_policy
 from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS, asks_for_list, offsets_requests
 from penstock_operator.connector.decide.refused_pods import present
 from penstock_operator.connector.observe import secrets
@@ -28,7 +29,7 @@ from penstock_operator.context import Context
 from penstock_operator.errors import NoSuchKind, OperatorError, Refused
 from penstock_operator.kafka import ActiveTopic as KafkaTopic
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, POLICY, SECRET
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, PLUGIN_VERSION, POD, POLICY, SECRET
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
@@ -86,13 +87,23 @@ async def observe(
     every_secret = secrets.examine(references, by_name, context.hmac_key)
     last_map = await readable_maps(maps, (memory.plan,), own.uid or "", key, context, cached)
     last = next((p for p in await _plans(context, key, connector, last_map, cache) if p.hash == memory.plan), None)
-    inputs_hash = plan_hashes.inputs_hash(
-        connector, settings.worker, settings.images.runtime, every_secret, memory.restarted, last
+    hash_of = partial(
+        plan_hashes.inputs_hash,
+        connector,
+        settings.worker,
+        settings.images.runtime,
+        every_secret,
+        memory.restarted,
+        last,
     )
+    plugin = plugin_version.known_resolution(connector, last, memory.restarted, hash_of())
+    if plugin is None:
+        plugin = plugin_version.resolve(connector, await _plugin_versions(context, key), last)
+    inputs_hash = hash_of(plugin.mounts)
     own_secrets = secrets.examine((r for r in references if not r.worker), by_name, context.hmac_key)
     shape = Shape.of(settings, every_secret.names)
     policy = topic_policy.resolve(connector, await _policy(context, key, connector), last)
-    due = plan_hash(inputs_hash, shape, policy.effective)
+    due = plan_hash(inputs_hash, shape, policy.effective, plugin.mounts)
     stored_maps = await readable_maps(maps, (memory.plan, due), own.uid or "", key, context, cached)
     name, status = connector.connect_name, context.status
     refusal = await name_refusal(connector, document, key, context, memory, cached)
@@ -131,6 +142,7 @@ async def observe(
         control=control if control is not None and control.connector_uid == own.uid else None,
         secrets=every_secret,
         policy=policy,
+        plugin=plugin,
         name_refusal=refusal,
         name_unseen="" if memory.has_run else unseen,
         has_claimed=claim is not None and claim.connector_uid == own.uid,
@@ -220,6 +232,14 @@ async def _policy(context: Context, key: Key, connector: Connector) -> dict[str,
         return await context.run(context.kube.get, POLICY, key.namespace, named.name)
     except NoSuchKind:
         return None
+
+
+async def _plugin_versions(context: Context, key: Key) -> list[dict[str, Any]]:
+    """The PluginVersions of the namespace; none where their CRD is not installed."""
+    try:
+        return await context.run(context.kube.list, PLUGIN_VERSION, key.namespace)
+    except NoSuchKind:
+        return []
 
 
 async def _list_map(context: Context, key: Key, connector: Connector, memory: Memory) -> ListMap | None:

@@ -8,6 +8,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.name_ownership import NameRefusal
+from penstock_operator.connector.decide.plugin_version import OWN_PLUGIN, PluginResolution
 from penstock_operator.connector.decide.refused_pods import Refusal
 from penstock_operator.connector.decide.topic_policy import NO_POLICY, PolicyResolution
 from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
@@ -64,6 +65,7 @@ class Observation:
         control: its last control record; of this uid only.
         secrets: what is known of the Secrets in its configuration.
         policy: what the TopicCreationPolicy that it names comes to.
+        plugin: what its class and version come to, of the PluginVersions of its namespace.
         name_refusal: why it does not own its Connect name; None: it does.
         name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
@@ -109,6 +111,7 @@ class Observation:
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
     policy: PolicyResolution = NO_POLICY
+    plugin: PluginResolution = OWN_PLUGIN
     name_refusal: NameRefusal | None = None
     name_unseen: str = ""
     has_claimed: bool = False

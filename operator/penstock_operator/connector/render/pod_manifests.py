@@ -1,11 +1,12 @@
 """Renders the manifests of a connector's pods and of what they read, with secure defaults. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.job import Action, JobRequest
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
@@ -14,6 +15,7 @@ from penstock_operator.connector.decide.template_policy import with_init_contain
 from penstock_operator.connector.plans import Plan, Shape
 from penstock_operator.connector.render import names
 from penstock_operator.connector.render.job_volumes import sharable
+from penstock_operator.connector.render.plugin_volumes import plugin_volumes
 from penstock_operator.connector.render.pod_hash import pod_hash
 from penstock_operator.connector.render.strategic_merge import merged
 from penstock_operator.settings import Settings
@@ -65,11 +67,14 @@ class PodManifests:
         connector: the resource.
         settings: of the release.
         shape: of pods that are asked for now; a pod of a plan has that of the plan.
+        mounts: likewise, the images of PluginVersions. Job pods that ask the plugin have them: their request holds the
+            Connector as it is now.
     """
 
     connector: Connector
     settings: Settings
     shape: Shape
+    mounts: tuple[PluginMount, ...] = ()
 
     @property
     def operator(self) -> str:
@@ -129,7 +134,10 @@ class PodManifests:
             sorted({*shape.secrets, *self.shape.secrets})
         )  # its request may hold references of what is asked for now
         shape = replace(shape, resources=resources, secrets=secrets)
-        spec = self._spec(layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, shape, tells_missing=True)
+        spec = self._spec(
+            layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, shape, self.mounts_of(action, plan),
+            tells_missing=True,
+        )  # fmt: skip
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
@@ -147,6 +155,12 @@ class PodManifests:
     def shape_of(self, plan: Plan | None) -> Shape:
         """The shape of the pods of a plan; where the plan has none, that of pods that are asked for now."""
         return plan.shape if plan is not None and plan.shape is not None else self.shape
+
+    def mounts_of(self, action: Action, plan: Plan | None) -> tuple[PluginMount, ...]:
+        """The images that a job pod mounts: none for a list of offsets, which asks no plugin."""
+        if action is Action.LIST_OFFSETS:
+            return ()
+        return plan.mounts if action is Action.PREPARE and plan is not None else self.mounts
 
     def request(self, name: str, request: JobRequest) -> dict[str, Any]:
         """The ConfigMap with the request of a job pod."""
@@ -180,7 +194,7 @@ class PodManifests:
         settings = self.settings
         own = self.connector.metadata
         spec = self._spec(
-            layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, self.shape_of(plan),
+            layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, self.shape_of(plan), plan.mounts,
             tells_missing=not settings.secrets.watch,
         )  # fmt: skip
         volume = {
@@ -211,15 +225,24 @@ class PodManifests:
             for key in ("not-ready", "unreachable")
         ]
 
-    def _spec(self, container: str, module: str, file: str, shape: Shape, *, tells_missing: bool) -> dict[str, Any]:
-        mounts = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
+    def _spec(
+        self,
+        container: str,
+        module: str,
+        file: str,
+        shape: Shape,
+        plugins: Sequence[PluginMount],
+        *,
+        tells_missing: bool,
+    ) -> dict[str, Any]:
+        mounts: list[dict[str, Any]] = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
         size = self.settings.task.temporary_size
         volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {"sizeLimit": size} if size else {}}]
         for number, name in enumerate(shape.secrets):
             volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
-            mounts.append(
-                {"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True}  # type: ignore[dict-item]
-            )
+            mounts.append({"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True})
+        images, places = plugin_volumes(plugins, self.settings.plugins.mount)
+        volumes, mounts = [*volumes, *images], [*mounts, *places]
         return {
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,

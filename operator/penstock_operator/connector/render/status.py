@@ -29,6 +29,8 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
     plugin = None
     if plan is not None:
         plugin = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
+        if plan.mounts:  # the first is the connector's
+            plugin["pluginVersion"] = plan.mounts[0].name
     topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
     status = {

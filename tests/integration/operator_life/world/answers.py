@@ -34,9 +34,10 @@ def template(request: JobRequest) -> JobAnswer:
         problem = JobProblem(property=WRONG, message=config[WRONG])
         return done.model_copy(update={"outcome": Outcome.INVALID, "problems": (problem,)})
     count = connector.spec.tasks_max
-    plugins = {"connector": PluginReference(reference="x:Y", alias="FileStreamSource", version="1.4.2")}
+    version = request.mounts[0].version if request.mounts else "1.4.2"
+    plugins = {"connector": PluginReference(reference="x:Y", alias="FileStreamSource", version=version)}
     plan = PlanAnswer(
-        kind="source", class_name="FileStreamSource", version="1.4.2",
+        kind="source", class_name="FileStreamSource", version=version,
         tasks=tuple(
             TaskSpec(connector=connector.connect_name, task=n, tasks=count, kind="source", config=config,
                      plugins=plugins, worker=request.worker)

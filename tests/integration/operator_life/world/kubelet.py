@@ -361,7 +361,7 @@ class Kubelet:
         return Report(
             connector=task.spec.connector, connector_uid=task.life.connector_uid, pod_uid=task.pod["metadata"]["uid"],
             task=task.spec.task, standing=task.life.standing, incarnation=task.life.incarnation, state=state,
-            acted=task.acted, since=int(time.time() * 1000), versions={"connector": "1.4.2"},
+            acted=task.acted, since=int(time.time() * 1000), versions={"connector": task.spec.plugins["connector"].version},
         )  # fmt: skip
 
     def _data(self, pod: Json, volume: str) -> dict[str, str]:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from penstock_operator.kubernetes.event_keys import EventKeys
-from penstock_operator.kubernetes.kinds import POLICY
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.key import Key
 
@@ -27,16 +26,13 @@ def other(namespace: str, name: str, *, version: str = "1", **more: Any) -> dict
 class Told:
     """Events told, and the keys that came of them."""
 
-    def __init__(self, worker: Mapping[str, str] | None = None, shared: tuple[str, ...] = ()) -> None:
+    def __init__(self, worker: Mapping[str, str] | None = None) -> None:
         self.keys: list[Key] = []
         self.hurried: list[Key] = []
         self.index = ConnectorIndex(worker or {})
         self.statuses: list[Key] = []
-        """Of policies whose status is to be looked at."""
-        self.events = EventKeys(
-            self.index, self.keys.append, self._hurry, shared,
-            lambda kind, key: self.statuses.append(key) if kind is POLICY else None,
-        )  # fmt: skip
+        """Of policies and PluginVersions whose status is to be looked at."""
+        self.events = EventKeys(self.index, self.keys.append, self._hurry, lambda kind, key: self.statuses.append(key))
 
     def _hurry(self, key: Key) -> None:
         self.keys.append(key)
@@ -171,12 +167,36 @@ def test_the_status_of_a_policy_is_looked_at_when_it_changes_and_when_connectors
     assert told.statuses[4:] == [second]
 
 
-def test_a_plugin_version_wakes_its_namespace_and_a_shared_one_everybody() -> None:
-    told = Told(shared=("plugins",))
-    for key in (IN, OUT, ELSEWHERE):
-        told.connector(key)
-    assert told.plugin("ADDED", other("shop", "files-1.2")) == [IN, OUT]
-    assert told.plugin("ADDED", other("plugins", "files-1.2")) == [IN, OUT, ELSEWHERE]
+TICKER = {"classes": [{"alias": "Ticker", "type": "source", "javaNames": ["org.example.Clock"]}, {"alias": "X"}, 7]}
+
+
+def test_a_plugin_version_wakes_those_of_its_namespace_that_may_mean_a_class_of_it() -> None:
+    told = Told()
+    for key, name in ((IN, "Ticker"), (OUT, "Datagen"), (ELSEWHERE, "Ticker")):
+        told.connector(key, **{"class": name})
+    for kind in (None, "DELETED"):  # one that is listed may be new: its definition came late
+        assert told.plugin(kind, other("shop", "ticker-1", spec=TICKER)) == [IN]
+    told.connector(OUT, "MODIFIED", generation=2, **{"class": " org.example.Clock "})
+    assert told.plugin("ADDED", other("shop", "ticker-2", spec=TICKER)) == [IN, OUT]
+    odd: tuple[Any, ...] = (None, [], {"classes": 7}, {"classes": [{"alias": None, "javaNames": 7}]})
+    for spec in odd:
+        assert told.plugin("ADDED", other("shop", "odd", spec=spec)) == []
+
+
+def test_the_status_of_a_plugin_version_is_looked_at_when_connectors_begin_or_cease_to_run_it() -> None:
+    told = Told()
+    told.connector(IN)
+    told.statuses.clear()
+    found = body(IN, version="2")
+    for version, expected in (("ticker-1", ["ticker-1"]), ("ticker-1", []), ("ticker-2", ["ticker-1", "ticker-2"])):
+        found["status"] = {"connector": {"class": "Ticker", "pluginVersion": version}}
+        told.events.connector({"type": "MODIFIED", "object": found})
+        assert sorted(k.name for k in told.statuses) == expected
+        told.statuses.clear()
+    assert told.index.running("shop", "ticker-2") == [IN]
+    told.events.connector({"type": "DELETED", "object": found})
+    assert [k.name for k in told.statuses] == ["ticker-2"]
+    assert told.index.running("shop", "ticker-2") == []
 
 
 def test_connect_names_lead_back_to_connectors() -> None:

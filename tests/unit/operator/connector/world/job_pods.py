@@ -65,8 +65,10 @@ class ClusterWithJobs(ClusterWithTasks):
         """Job pods with an image that cannot be pulled do not start."""
         for name, pod in self.pods.items():
             if isinstance(pod, JobPod) and pod.phase is Phase.WAITING and pod.hindrance is None:
-                image = self.manifest(name)["spec"]["containers"][0]["image"]
-                if image in self.unpullable:
+                spec = self.manifest(name)["spec"]
+                images = [spec["containers"][0]["image"]]
+                images += (v["image"]["reference"] for v in spec["volumes"] if "image" in v)
+                for image in {*images} & {*self.unpullable}:
                     self.hinder(name, "ImagePullBackOff", f"back-off pulling {image}")
 
     def tick(self) -> bool:

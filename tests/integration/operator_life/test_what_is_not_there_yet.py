@@ -1,24 +1,6 @@
-"""Resources that this release does nothing with say so, so that whoever waits for them does not wait in vain."""
+"""What a Connector asks for and this release does not do is refused with the reason, so that nobody waits in vain."""
 
 from .world.site import Site
-from .world.unused_kinds import SPECS, manifest, observed
-
-
-def test_a_resource_of_an_unused_kind_is_stalled_at_once(site: Site) -> None:
-    site.operator().start()
-    site.api.create(manifest(site, "PluginVersion"))
-    for kind in SPECS:
-        conditions = {c["type"]: c for c in observed(site, kind, 1)["status"]["conditions"]}
-        assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "NotImplemented")
-        assert conditions["Stalled"]["status"] == "True"
-        assert "in this release; " in conditions["Ready"]["message"]
-    before = observed(site, "PluginVersion", 1)
-    site.create("orders")  # something that is looked at after it
-    site.settled("orders")
-    assert site.api.get(before)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
-    for kind in SPECS:
-        site.api.delete(manifest(site, kind))
-    site.check()
 
 
 def test_a_wait_for_a_connector_that_asks_for_what_is_not_there_yet_ends_with_the_reason(site: Site) -> None:

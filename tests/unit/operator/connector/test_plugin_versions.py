@@ -1,0 +1,332 @@
+"""A Connector whose plugin comes from a PluginVersion (KIP-891): what is chosen, when that changes, and what pods mount."""
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
+from penstock_operator.connector.plan_config_map import config_map_of, plan_of
+from penstock_operator.kubernetes.api_errors import Answer
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, PLUGIN_VERSION, Kind
+
+from .world.cluster import KEY
+from .world.plugins import invalid, tasks_of
+from .world.world import World
+
+
+def image(version: str) -> str:
+    return f"plugins.example/ticker@sha256:{version.replace('.', '').rjust(64, '0')}"
+
+
+def apply(world: World, version: str, *, name: str = "", **spec: Any) -> None:
+    whole = {
+        "plugin": "penstock-ticker", "version": version, "image": image(version),
+        "classes": [{"alias": "Ticker", "type": "source", "javaNames": ["org.example.Clock"]}], **spec,
+    }  # fmt: skip
+    metadata = {"name": name or f"ticker-{version}", "namespace": KEY.namespace}
+    world.server.add({"apiVersion": PLUGIN_VERSION.api_version, "kind": PLUGIN_VERSION.kind, "metadata": metadata,
+                      "spec": whole})  # fmt: skip
+
+
+def ticking(*versions: str, **spec: Any) -> World:
+    """A Connector of class Ticker; its plan pods answer with the version that they mount, or that the class is not there."""
+
+    def plugin(_: Any) -> JobAnswer | list[str]:
+        request = [r for r in world.requests.values() if r.action is Action.PLAN][-1]
+        if not request.mounts:
+            return invalid(JobProblem(property="spec.class", message="Class Ticker could not be found."))
+        answer = tasks_of(world.document["spec"]["tasksMax"], **request.connector["spec"]["config"])
+        answer = answer.model_copy(update={"version": request.mounts[0].version, "class_name": "Ticker"})
+        return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
+
+    world = World(spec={"class": "Ticker", "tasksMax": 1, **spec}, plugin=plugin)
+    for version in versions:
+        apply(world, version)
+    world.settle()
+    return world
+
+
+def runs(world: World) -> str:
+    """The version in the status, where status, task spec and pod agree on it."""
+    assert world.condition("Ready").startswith("True"), world.status["conditions"]
+    plugin = world.status["connector"]
+    assert plugin["pluginVersion"] == f"ticker-{plugin['version']}"
+    for task in world.status["tasks"]:
+        assert mounted(world, task["pod"]) == [image(plugin["version"])]
+    (plan,) = (p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    assert {m.image for t in plan.tasks for m in t.mounts} == {image(plugin["version"])}
+    return str(plugin["version"])
+
+
+def mounted(world: World, pod: str) -> list[str]:
+    spec = world.manifest(pod)["spec"]
+    volumes = {v["name"]: v["image"]["reference"] for v in spec["volumes"] if "image" in v}
+    places = {m["name"]: m for m in spec["containers"][0]["volumeMounts"]}
+    for n, name in enumerate(volumes):
+        assert places[name] == {"name": f"plugin-{n}", "mountPath": f"/etc/penstock/plugins/{n}", "readOnly": True}
+    return list(volumes.values())
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [(None, "2.1.0"), ("latest", "2.1.0"), ("1.0", "1.0.0"), ("[1,2)", "1.0.0"), ("[1],[2,2.1)", "2.0.0"), ("(,)", "2.1.0")],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["Ticker", "TickerConnector", "org.example.Clock", " Ticker "])
+def test_the_newest_version_in_the_range_runs_in_the_image_pinned_by_digest(
+    name: str, version: str | None, expected: str
+) -> None:
+    world = ticking("1.0.0", "2.1.0", "2.0.0", **{"class": name}, version=version)
+    assert runs(world) == expected
+
+
+def test_plan_pods_get_the_declaration_to_compare_and_requests_and_tasks_are_of_the_second_version() -> None:
+    world = ticking("1.0.0")
+    (request,) = world.requests.values()
+    assert request.api_version == "penstock.dev/job/v2"
+    assert [(m.name, m.folder, [c.alias for c in m.classes]) for m in request.mounts] == [
+        ("ticker-1.0.0", "/etc/penstock/plugins/0/plugin", ["Ticker"])
+    ]
+    (task,) = world.plans[-1].tasks
+    assert task.api_version == "penstock.dev/task/v2"
+    assert [(m.name, m.classes) for m in task.mounts] == [("ticker-1.0.0", ())]
+
+
+def test_a_connector_before_its_plugin_version_is_under_way_and_follows_by_itself() -> None:
+    world = ticking("1.0.0", version="[2,3)")
+    message = "Plugin Ticker not found that matches the version range [2,3), available versions: [1.0.0]"
+    assert world.condition("Ready").startswith(f"False PluginVersionMissing: spec.version: {message}")
+    assert world.condition("Reconciling").startswith("True PluginVersionMissing")
+    assert world.condition("Stalled") == "absent"
+    assert message in world.condition("ConfigValid")
+    assert not world.requests
+    apply(world, "2.5.0")
+    world.settle()
+    assert runs(world) == "2.5.0"
+
+
+def test_a_class_that_no_plugin_version_offers_is_asked_of_the_runtime_and_found_as_soon_as_one_does() -> None:
+    world = ticking()
+    assert world.condition("ConfigValid").startswith("False ConfigInvalid: spec.class: Class Ticker could not be found")
+    assert [r.api_version for r in world.requests.values()] == ["penstock.dev/job/v1"]
+    apply(world, "1.0.0")
+    world.settle()
+    assert runs(world) == "1.0.0"
+
+
+def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_lost_ones() -> None:
+    world = ticking("1.0.0", "2.0.0", version="[1,2)")
+    lives = list(world.lives)
+    world.change(version="[3,)")
+    world.settle()
+    assert world.condition("ConfigValid").startswith(
+        "False ConfigInvalid: spec.version: Plugin Ticker not found that matches"
+    )
+    assert "available versions: [1.0.0, 2.0.0]" in world.condition("Ready")
+    assert "the tasks go on with the last good configuration" in world.condition("Ready")
+    assert world.status["state"] == "Running"
+    assert world.lives == lives
+    world.vanish(world.task(0).name)
+    world.settle()
+    assert mounted(world, world.task(0).name) == [image("1.0.0")]
+    world.change(version="[1,2)")
+    world.settle()
+    assert runs(world) == "1.0.0"
+
+
+def test_only_class_version_and_a_restart_choose_anew() -> None:
+    world = ticking("1.0.0")
+    apply(world, "1.1.0")
+    world.settle()
+    assert runs(world) == "1.0.0"
+    world.change(tasksMax=3)
+    world.settle()
+    assert runs(world) == "1.0.0"
+    world.change(config={"file": "/other"})
+    world.settle()
+    assert runs(world) == "1.0.0"
+    world.change(state="Paused")
+    world.settle()
+    world.change(state="Stopped")
+    world.settle()
+    world.change(state="Running")
+    world.start_operator()
+    world.settle()
+    assert runs(world) == "1.0.0"
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle()
+    assert runs(world) == "1.1.0"
+    apply(world, "1.2.0")
+    world.change(version="[1,2)")
+    world.settle()
+    assert runs(world) == "1.2.0"
+
+
+def test_lost_pods_come_back_on_their_version_also_after_the_plugin_version_was_deleted() -> None:
+    world = ticking("1.0.0", "2.0.0", version="1.0.0")
+    world.server.remove(PLUGIN_VERSION, KEY.namespace, "ticker-1.0.0")
+    world.settle()
+    world.vanish(world.task(0).name)
+    world.start_operator()
+    world.settle()
+    assert runs(world) == "1.0.0"
+    world.change(tasksMax=2)  # planned anew, by a pod with the same image
+    world.settle()
+    assert runs(world) == "1.0.0"
+
+
+def test_an_image_that_cannot_be_pulled_reaches_no_task() -> None:
+    world = ticking("1.0.0", "2.0.0", version="1.0.0")
+    lives = list(world.lives)
+    world.unpullable = (image("2.0.0"),)
+    world.change(version="2.0.0")
+    world.settle(60.0)
+    assert "ImagePullBackOff" in world.condition("Ready")
+    assert image("2.0.0") in world.condition("Ready")
+    assert world.lives == lives
+    assert mounted(world, world.task(0).name) == [image("1.0.0")]
+    world.change(version="1.0.0")
+    world.settle()
+    assert runs(world) == "1.0.0"
+    assert world.lives == lives
+
+
+def test_another_version_is_another_plan_and_all_tasks_follow() -> None:
+    world = ticking("1.0.0", "2.0.0", version="1.0.0", tasksMax=2)
+    world.change(version="2.0.0")
+    world.settle()
+    assert runs(world) == "2.0.0"
+    assert len(world.lives) == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"name": "copy", "image": image("9.9.9")}, "version 1.0.0 of Ticker has several images, those of"),
+        ({"name": "other", "plugin": "acme"}, "Ticker is a class of several plugins, acme (other), penstock-ticker"),
+    ],
+)  # fmt: skip
+def test_what_is_ambiguous_is_refused_by_name_and_the_tasks_go_on(more: dict[str, Any], told: str) -> None:
+    world = ticking("1.0.0")
+    apply(world, "1.0.0", **more)
+    world.settle()
+    assert runs(world) == "1.0.0"
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle()
+    assert told in world.condition("Stalled")
+    world.server.remove(PLUGIN_VERSION, KEY.namespace, more["name"])
+    world.settle()
+    assert runs(world) == "1.0.0"
+
+
+def test_a_copy_under_another_name_is_no_ambiguity() -> None:
+    world = ticking("1.0.0")
+    apply(world, "1.0.0", name="ticker")
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle()
+    assert world.status["connector"]["pluginVersion"] == "ticker"
+
+
+def test_a_range_that_cannot_be_read_needs_a_person() -> None:
+    world = ticking("1.0.0", version="(1.0")
+    assert world.condition("Stalled") == "True ConfigInvalid: spec.version: Unbounded range: (1.0"
+
+
+def test_a_plugin_version_that_is_not_well_formed_offers_nothing() -> None:
+    world = World(spec={"class": "FileStreamSource"})
+    apply(world, "9.0.0", classes=[{"alias": "FileStreamSource", "type": "source"}])
+    apply(world, "8.0.0", image="plugins.example/ticker:8.0.0")
+    world.settle()
+    assert "pluginVersion" not in world.status["connector"]
+    world.change(**{"class": "Ticker"})
+    world.settle()
+    assert all(not r.mounts for r in world.requests.values())
+
+
+def test_a_runtime_that_knows_no_mounts_is_told_as_such_and_not_asked_again() -> None:
+    world = ticking(version="1.0.0")
+    apply(world, "1.0.0")
+    world.reconcile()
+    refusal = "apiVersion: not a job that this runtime reads: Input should be 'penstock.dev/job/v1'"
+    for _ in range(4):
+        world.reconcile()
+        for name in [n for n, r in world.requests.items() if r.mounts and n in world.pods]:
+            world.end(name, ExitCode.CONFIG_INVALID, message=refusal)
+    assert (
+        "the runtime image runtime:1 is too old to run the plugin of the PluginVersion ticker-1.0.0"
+        in world.condition("Stalled")
+    )
+    jobs = len(world.requests)
+    world.settle()
+    assert len(world.requests) == jobs
+
+
+def test_a_list_of_offsets_mounts_nothing_and_what_asks_the_plugin_does() -> None:
+    world = ticking("1.0.0")
+    world.annotations = {"penstock.dev/list-offsets": "a"}
+    world.settle()
+    world.change(state="Stopped")
+    world.annotations = {"penstock.dev/list-offsets": "a", "penstock.dev/reset-offsets": "b"}
+    world.settle()
+    of = {r.action: r for r in world.requests.values()}
+    assert of[Action.LIST_OFFSETS].mounts == ()
+    assert [m.image for m in of[Action.OFFSETS].mounts] == [image("1.0.0")]
+
+
+def test_a_plan_that_others_gave_another_image_is_not_taken() -> None:
+    world = ticking("1.0.0")
+    (plan,) = world.plans
+    kept = config_map_of(plan, {"name": "x"})
+    found = plan_of(kept)
+    assert found is not None
+    assert (found.hash, found.mounts, found.tasks) == (plan.hash, plan.mounts, plan.tasks)
+    header = json.loads(kept["data"]["plan.json"])
+    header["mounts"][0]["image"] = image("6.6.6")
+    assert plan_of({**kept, "data": {**kept["data"], "plan.json": json.dumps(header)}}) is None
+    del header["mounts"]
+    assert plan_of({**kept, "data": {**kept["data"], "plan.json": json.dumps(header)}}) is None
+    task = kept["data"]["task-0.json"].replace(image("1.0.0"), image("6.6.6"))
+    assert plan_of({**kept, "data": {**kept["data"], "task-0.json": task}}) is None
+
+
+def test_a_connector_of_a_release_that_chose_nothing_goes_on_with_the_runtimes_plugin() -> None:
+    """An upgrade restarts nothing, although a PluginVersion, which did nothing before, offers the class."""
+    world = World(spec={"class": "Ticker"})
+    world.settle()
+    (kept,) = (m for m in world.server.list(CONFIG_MAP, KEY.namespace) if "-plan-" in m["metadata"]["name"])
+    header = json.loads(kept["data"]["plan.json"])
+    del header["pluginRequest"]
+    world.server.edit(
+        CONFIG_MAP, KEY.namespace, kept["metadata"]["name"],
+        lambda d: d["data"].update({"plan.json": json.dumps(header)}),
+    )  # fmt: skip
+    apply(world, "9.0.0")
+    lives, plan = list(world.lives), world.status["plan"]["hash"]
+    world.start_operator()
+    world.settle()
+    assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
+    assert world.condition("Ready").startswith("True")
+
+
+def test_the_plugin_versions_are_not_read_for_connectors_that_run_or_are_built_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for world in (ticking("1.0.0"), World(spec={"class": "FileStreamSourceConnector"})):
+        read: list[str] = []
+        request = world.server.request
+
+        def recorded(
+            method: str, kind: Kind, *more: Any, of: Any = request, to: list[str] = read, **named: Any
+        ) -> Answer:
+            to.append(kind.kind)
+            answer: Answer = of(method, kind, *more, **named)
+            return answer
+
+        monkeypatch.setattr(world.server, "request", recorded)
+        world.start_operator()
+        world.change(tasksMax=2)
+        world.settle()
+        assert world.condition("Ready").startswith("True")
+        assert "Connector" in read
+        assert "PluginVersion" not in read

@@ -1,0 +1,145 @@
+"""A folder with plugins, from the image of a PluginVersion: what is found in it, and what of it is refused."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.plugin_images import add_distribution, mount
+
+from penstock import Connector, Transform
+from penstock_model.contracts.plugin_mount import DeclaredClass
+from penstock_runtime.plan.mounted_images import check_class, check_image, ignored_copies
+from penstock_runtime.plugins.discovery import Plugins, load
+from penstock_runtime.plugins.mounted import FOLDERS_VARIABLE, append_folders, append_inherited_folders
+
+SOURCE = """
+from penstock import SourceConnector, Transform
+
+class Clock(SourceConnector):
+    java_names = ("org.example.Clock",)
+    def source(self, config): ...
+    def reader(self, config): ...
+
+class Filter(Transform):
+    def apply(self, record): return record
+"""
+ENTRIES = {"Clock": "acme_clock:Clock", "Filter": "acme_clock:Filter"}
+CLOCK = DeclaredClass(alias="Clock", type="source", java_names=("org.example.Clock",))
+FILTER = DeclaredClass(alias="Filter", type="transform")
+
+
+@pytest.fixture(autouse=True)
+def _imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv(FOLDERS_VARIABLE, "")
+    before = {*sys.modules}
+    yield
+    for name in {*sys.modules} - before:
+        if name.startswith("acme_"):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "plugin"
+    add_distribution(found, "acme-clock", "1.0.0", {"acme_clock.py": SOURCE}, ENTRIES)
+    return found
+
+
+def told(found: Any) -> str:
+    return "; ".join(map(str, found))
+
+
+def test_a_class_of_the_image_is_found_with_its_version_and_comes_before_another_of_its_name(folder: Path) -> None:
+    mounted = mount(folder, "acme_clock", "1.0.0", CLOCK, FILTER)
+    append_folders([mounted.folder])
+    plugins = Plugins.installed([mounted])
+    for name in ("Clock", "ClockConnector", "org.example.Clock", "acme_clock:Clock"):
+        found = plugins.find(Connector, name)  # type: ignore[type-abstract]
+        assert (found.reference, found.version, found.distribution) == ("acme_clock:Clock", "1.0.0", "acme-clock")
+    assert plugins.find(Transform, "Filter").reference == "acme_clock:Filter"  # type: ignore[type-abstract]
+    assert plugins.find(Transform, "HoistField$Key").version != "1.0.0"  # type: ignore[type-abstract]
+    assert Plugins.installed().find(Transform, "Filter").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
+    assert not [
+        *check_image(mounted),
+        *check_class(mounted, "Clock", load("acme_clock:Clock")),
+        *ignored_copies(mounted),
+    ]
+
+
+def test_a_folder_stands_behind_the_runtimes_packages_once_and_other_processes_inherit_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [*sys.path]
+    append_folders([str(folder), "/other"])
+    append_folders([str(folder)])
+    assert sys.path == [*before, str(folder), "/other"]
+    assert os.environ[FOLDERS_VARIABLE] == f"{folder}:/other"
+    monkeypatch.setattr(sys, "path", [*before])
+    append_inherited_folders()
+    append_inherited_folders()
+    assert sys.path == [*before, str(folder), "/other"]
+
+
+def test_a_copy_of_what_the_runtime_has_is_not_used_and_told(folder: Path) -> None:
+    add_distribution(folder, "penstock", "9.9.9", {"penstock/__init__.py": ""}, {"Cast": "penstock.evil:Cast"})
+    mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
+    append_folders([mounted.folder])
+    plugins = Plugins.installed([mounted])
+    assert plugins.find(Transform, "Cast$Key").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
+    assert not [*check_image(mounted)]
+    assert "brings its own penstock 9.9.9 (the runtime has " in told(ignored_copies(mounted))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "version", "classes", "expected"),
+    [
+        ("acme-clock", "1.0.1", (CLOCK, FILTER), "declares acme-clock 1.0.1, but its image plugins.example/x@sha256:"),
+        ("acme-clock", "1.0.1", (CLOCK, FILTER), "holds acme-clock 1.0.0"),
+        ("acme-files", "1.0.0", (CLOCK, FILTER), "spec.plugin and spec.path must lead to acme-files"),
+        ("acme-clock", "1.0.0", (CLOCK,), "holds the classes [Clock, Filter], and it declares [Clock]"),
+        ("acme-clock", "1.0.0", (CLOCK, FILTER, DeclaredClass(alias="X", type="sink")), "it declares [Clock, Filter, X]"),
+    ],
+)  # fmt: skip
+def test_an_image_that_holds_something_else_is_refused_with_both(
+    folder: Path, plugin: str, version: str, classes: tuple[DeclaredClass, ...], expected: str
+) -> None:
+    assert expected in told(check_image(mount(folder, plugin, version, *classes)))
+
+
+def test_a_path_that_leads_nowhere_or_to_no_distribution_is_refused(tmp_path: Path) -> None:
+    assert "has no folder of the path" in told(check_image(mount(tmp_path / "none", "acme-clock", "1.0.0", CLOCK)))
+    (tmp_path / "empty").mkdir()
+    assert "holds no Python distribution there" in told(check_image(mount(tmp_path / "empty", "a", "1.0.0", CLOCK)))
+    (tmp_path / "file").write_text("")
+    assert "has no folder of the path" in told(check_image(mount(tmp_path / "file", "a", "1.0.0", CLOCK)))
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (CLOCK.model_copy(update={"type": "sink"}), "holds Clock as a source, and it declares a sink"),
+        (CLOCK.model_copy(update={"java_names": ()}), "with the javaNames [org.example.Clock], and it declares []"),
+    ],
+)  # fmt: skip
+def test_a_class_that_is_otherwise_than_declared_is_refused_with_both(
+    folder: Path, declared: DeclaredClass, expected: str
+) -> None:
+    mounted = mount(folder, "acme-clock", "1.0.0", declared, FILTER)
+    append_folders([mounted.folder])
+    assert expected in told(check_class(mounted, "Clock", load("acme_clock:Clock")))
+
+
+def test_a_plugin_that_the_runtimes_image_has_too_is_refused_since_that_would_run(folder: Path, tmp_path: Path) -> None:
+    mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
+    baked = tmp_path / "baked"
+    add_distribution(baked, "Acme_Clock", "0.9.0", {"acme_clock.py": SOURCE}, ENTRIES)
+    sys.path.append(str(baked))
+    append_folders([mounted.folder])
+    assert "the runtime's image has a Acme_Clock 0.9.0 of its own" in told(check_image(mounted))
+    assert "the module acme_clock is in the runtime's image too" in told(
+        check_class(mounted, "Clock", load("acme_clock:Clock"))
+    )
