@@ -1,0 +1,101 @@
+"""A folder as the layer of an image: a tar file whose bytes depend on names, contents and execute bits alone."""
+
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Final
+
+from penstock.errors import ConfigError
+
+__all__ = ["is_bytecode", "write_layer"]
+
+_SPECIAL: Final = {
+    stat.S_IFBLK: "a block device",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def write_layer(folder: Path, to: BinaryIO, *, path: str) -> None:
+    """Write all files of a folder to an uncompressed tar file, as they are to stand in an image.
+
+    Owners, times, and modes beyond the execute bit are left out, and so is Python's bytecode: none of them says what the
+    folder holds. Links within the folder are kept, and are relative afterwards.
+
+    Args:
+        folder: with the files.
+        to: an empty file that is open for writing and can seek.
+        path: the absolute path of the folder in the image, which is not its root.
+
+    Raises:
+        ConfigError: the folder holds a link that leads nowhere or out of it, or something that is no file. The message
+            names it.
+        OSError: something cannot be read or written.
+    """
+    root = Path(os.path.realpath(folder))
+    base = PurePosixPath(path).relative_to("/")
+    # PAX, because USTAR has no room for long paths; what fits into USTAR is written as USTAR would.
+    with tarfile.open(fileobj=to, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8") as layer:
+        for parent in [*reversed(base.parents[:-1]), base]:  # the last of the parents is "."
+            layer.addfile(_member(parent, tarfile.DIRTYPE, 0o755))
+        for entry in _entries(root):
+            _add(layer, entry, root, base)
+
+
+def is_bytecode(name: str) -> bool:
+    """Whether a file or folder of this name holds what Python compiled: it differs from build to build."""
+    return name == "__pycache__" or name.endswith(".pyc")
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """All that a folder holds, each folder before its contents, in an order that no locale and no file system changes."""
+    for path in sorted(folder.iterdir(), key=lambda p: os.fsencode(p.name)):
+        if is_bytecode(path.name):
+            continue
+        yield path
+        if path.is_dir() and not path.is_symlink():
+            yield from _entries(path)
+
+
+def _add(layer: tarfile.TarFile, path: Path, root: Path, base: PurePosixPath) -> None:
+    name, mode = base / path.relative_to(root), path.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        layer.addfile(_member(name, tarfile.DIRTYPE, 0o755))
+    elif stat.S_ISLNK(mode):
+        member = _member(name, tarfile.SYMTYPE, 0o777)
+        member.linkname = _link(path, root)
+        layer.addfile(member)
+    elif stat.S_ISREG(mode):
+        # The owner's bit alone: it is the one that no usual umask takes away.
+        member = _member(name, tarfile.REGTYPE, 0o755 if mode & stat.S_IXUSR else 0o644)
+        with path.open("rb") as content:
+            member.size = os.fstat(content.fileno()).st_size
+            layer.addfile(member, content)
+    else:
+        raise ConfigError(
+            f"{path.relative_to(root)} in {root} is {_SPECIAL.get(stat.S_IFMT(mode), 'no file')}. An image of plugins holds "
+            "files, folders and links between them; remove it."
+        )
+
+
+def _member(name: PurePosixPath, kind: bytes, mode: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(str(name))  # mtime, uid and gid are 0, and there are no names of owners
+    member.type, member.mode = kind, mode
+    return member
+
+
+def _link(link: Path, root: Path) -> str:
+    """Where a link leads, relative to its folder: an absolute path of this machine is none in the image."""
+    shown = f"{link.relative_to(root)} in {root} is a link to {link.readlink()}"
+    try:
+        target = Path(os.path.realpath(link, strict=True))
+    except OSError as e:
+        raise ConfigError(f"{shown}, which leads nowhere ({e.strerror}). Remove it, or make what it leads to.") from e
+    if not target.is_relative_to(root):
+        raise ConfigError(
+            f"{shown}, which is outside the folder and would be missing in the image. Put a copy in its place."
+        )
+    return os.path.relpath(target, link.parent)
