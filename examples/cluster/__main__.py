@@ -94,6 +94,7 @@ def _next_steps(cluster: Cluster) -> str:
         "  kubectl get connectors --namespace demo --watch",
         "  kubectl describe connector orders-in --namespace demo      # conditions, tasks, Events",
         "  kubectl get topiccreationpolicies --namespace demo          # by which rules its topics are created",
+        "  kubectl get pluginversions --namespace demo --output wide   # versions of a plugin, and who runs them",
         "  kubectl logs --namespace demo --selector penstock.dev/connector=orders-in --follow",
         "  kubectl patch connector orders-in --namespace demo --type merge --patch '{\"spec\":{\"state\":\"Paused\"}}'",
         "  kubectl delete pods --namespace demo --selector penstock.dev/role=task      # all at once",

@@ -2,18 +2,22 @@
 
 import hashlib
 import json
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 from clusters import Cluster
-from command import ROOT, Failed, Kube, stream
+from command import ROOT, Failed, Kube, run, stream
 from screen import Screen
 
 __all__ = ["Installation"]
 
 HERE = Path(__file__).parent
+TICKER = ROOT / "examples" / "plugin-ticker"
+VERSIONS = ("1.0.0", "2.0.0")
 NAMESPACES = ("demo", "kafka", "penstock-system")
 MADE_CRDS = "penstock.dev/demo-made-definitions"
 LOADED = "penstock.dev/demo-images"
@@ -62,7 +66,29 @@ class Installation:
                 kube.kubectl("apply", "--namespace", "demo", "--filename=-", stdin=self._at_rate(path.read_text()))
             kube.kubectl("delete", "pod", "witness", "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
             kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=self._witness())
+        if self.cluster.ours:
+            self._plugins(kube)
         return kube
+
+    def _plugins(self, kube: Kube) -> None:
+        """A plugin in two versions, each from an image of its own, and a connector for each."""
+        with (
+            self.screen.step("Two versions of a plugin, side by side: examples/plugin-ticker") as tell,
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            images: dict[str, str] = {}
+            for version in VERSIONS:
+                archive = Path(folder) / f"ticker-{version}.tar"
+                build = [sys.executable, "-m", "penstock_runtime.local.plugin", "build", str(TICKER / version)]
+                images[version] = run([*build, "--repository", "plugins.example/ticker", "--out", str(archive)]).strip()
+                self.cluster.load([str(archive)], tell)
+            for path in sorted(TICKER.glob("*.yaml")):
+                documents = list(yaml.safe_load_all(path.read_text()))
+                for found in documents:
+                    if found["kind"] == "PluginVersion":  # on another architecture the digest is another
+                        found["spec"]["image"] = images[found["spec"]["version"]]
+                text = yaml.safe_dump_all(documents)
+                kube.kubectl("apply", "--namespace", "demo", "--filename=-", stdin=text)
 
     def down(self) -> None:
         """Remove the cluster when it is ours, else what the demo made on it."""

@@ -73,6 +73,10 @@ class Play:
             f"  topic {TOPIC} (read_committed): {topic.records:,} records, {topic.missing} missing, {topic.doubled} doubled"
         )
         say(f"  created by TopicCreationPolicy {POLICY}: {topic_as_created(self._kube)}")
+        tickers = [c for c in scene.connectors.values() if c.plugin == "Ticker"]
+        if tickers:
+            versions = " and ".join(f"{c.name} runs {c.plugin_version or 'not yet'}" for c in tickers)
+            say(f"  plugin Ticker in two versions, each from its image: {versions}")
         say(f"  {FILE} in pod {pod}: {len(orders):,} lines, {absent} missing, {again} written again")
         say(f"  the last line: {scene.lines.text}", "dim")
         return topic.missing == topic.doubled == absent == 0

@@ -44,7 +44,10 @@ _ORDER = re.compile(r"order_id=(\d+)")
 
 @dataclass(frozen=True)
 class Connector:
-    """A Connector as `kubectl get connectors` shows it; `message` is that of condition Ready, `pod` that of task 0."""
+    """A Connector as `kubectl get connectors` shows it.
+
+    `message` is that of condition Ready, `pod` and `plugin_version` are those of task 0.
+    """
 
     name: str
     plugin: str
@@ -55,6 +58,7 @@ class Connector:
     message: str
     stalled: bool
     pod: str
+    plugin_version: str
 
     @classmethod
     def of(cls, resource: Object) -> "Connector":
@@ -74,6 +78,7 @@ class Connector:
             stalled=conditions.get("Stalled", {}).get("status") == "True"
             and status.get("observedGeneration") == meta["generation"],
             pod=task.get("pod", ""),
+            plugin_version=task.get("versions", {}).get("connector", ""),
         )
 
 

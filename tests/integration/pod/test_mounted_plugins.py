@@ -29,7 +29,7 @@ assert _regex.__file__.startswith(os.path.dirname(__file__))
 
 def mounted(folder: Path, version: str = "1.0.0", **declared: Any) -> PluginMount:
     source = (PLUGINS / "numbers_source.py").read_text() + _WHERE
-    modules = {
+    modules: dict[str, str | bytes] = {
         "acme_numbers.py": source, "acme_native/__init__.py": "", f"acme_native/{_NATIVE.name}": _NATIVE.read_bytes()
     }  # fmt: skip
     add_distribution(folder, "acme-numbers", "1.0.0", modules, {"Numbers": "acme_numbers:Numbers"})

@@ -1,0 +1,149 @@
+"""Two versions of one plugin, side by side, each from an image pinned by digest (KIP-891). With kubectl alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock_runtime.local.plugin.archive import write_image
+from penstock_runtime.local.plugin.build import build_image
+
+from ..plugin_images import add_distribution
+from .cluster import ROOT, Cluster
+from .place import Connector, Place, condition, task
+
+pytestmark = pytest.mark.own_cluster  # there is no registry: images are loaded into its node
+EXAMPLE = ROOT / "examples" / "plugin-ticker"
+
+
+@pytest.fixture(scope="module")
+def images(kubernetes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The example's images on the node, by version."""
+    folder = tmp_path_factory.mktemp("images")
+    archives = {v: folder / f"ticker-{v}.tar" for v in ("1.0.0", "2.0.0")}
+    found = {v: build_image(EXAMPLE / v, "plugins.example/ticker", file) for v, file in archives.items()}
+    kubernetes.component("load", *map(str, archives.values()))
+    return found
+
+
+def plugin_version(version: str, image: str, **spec: Any) -> dict[str, Any]:
+    whole = {"plugin": "penstock-ticker", "version": version, "image": image,
+             "classes": [{"alias": "Ticker", "type": "source"}], **spec}  # fmt: skip
+    return {"apiVersion": "penstock.dev/v1alpha1", "kind": "PluginVersion", "spec": whole,
+            "metadata": {"name": f"ticker-{version}"}}  # fmt: skip
+
+
+def ticker(place: Place, name: str, **spec: Any) -> Connector:
+    config = {"topic": f"{place.namespace}.{name}", "interval.ms": 50}
+    return place.connector(name, "Ticker", config, **spec)
+
+
+def runs(connector: Connector, version: str, image: str) -> None:
+    """Ready in this version: the status says so, for its task too, and its pod mounts that image."""
+    found = connector.reaches("Running")
+    assert found["status"]["connector"]["version"] == task(found)["versions"]["connector"] == version
+    (pod,) = connector.pods().values()
+    assert [v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v] == [image]
+
+
+def ticks(place: Place, topic: str, least: int) -> list[int]:
+    return [json.loads(r.value or b"")["tick"] for r in place.kafka.records(topic, least=least)]
+
+
+def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions_and_its_own_resource(
+    place: Place, images: dict[str, str]
+) -> None:
+    place.cluster.kubectl("--namespace", place.namespace, "apply", "--filename", str(EXAMPLE))
+    old, new = (Connector(place.cluster, place.namespace, name, {}) for name in ("old", "new"))
+    runs(old, "1.0.0", images["1.0.0"])
+    runs(new, "2.0.0", images["2.0.0"])
+    old.kubectl("wait", "--for=condition=Ready", "pluginversion/ticker-1.0.0", "--timeout=30s")
+    table = old.kubectl("get", "connectors", "--output=wide")
+    assert [line.split()[-2] for line in sorted(table.splitlines()[1:])] == ["2.0.0", "1.0.0"]
+
+    lives = old.lives()
+    old.kubectl("patch", "connector", "old", "--type=merge", "--patch", '{"spec":{"version":"[3,)"}}')
+    old.says("PluginVersionMissing", "available versions: [1.0.0, 2.0.0]; the tasks go on")
+    assert condition(old.get(), "ConfigValid")["status"] == "False"
+    assert old.lives() == lives
+
+    old.kubectl("delete", "pluginversion", "ticker-1.0.0")
+    old.kubectl("delete", "pod", "--selector=penstock.dev/connector=old")
+    old.until(lambda c: task(c).get("incarnation") == 2 and task(c).get("state") == "Running", "its task is back", 90)
+    assert task(old.get())["versions"]["connector"] == "1.0.0"
+    before = ticks(place, "ticks-old", 1)
+    after = ticks(place, "ticks-old", len(before) + 2)
+    assert after == list(range(len(after)))  # nothing lost, nothing doubled
+
+
+@pytest.mark.slow
+def test_a_newer_version_in_range_is_taken_when_a_restart_asks_and_neither_for_scale_pause_nor_another_operator(
+    place: Place, images: dict[str, str]
+) -> None:
+    place.apply(plugin_version("1.0.0", images["1.0.0"]))
+    one = ticker(place, "one")
+    runs(one, "1.0.0", images["1.0.0"])
+    place.apply(plugin_version("2.0.0", images["2.0.0"]))
+    one.apply(tasksMax=2)
+    runs(one, "1.0.0", images["1.0.0"])
+    one.apply(state="Paused")
+    one.reaches("Paused")
+    one.apply(state="Running")
+    runs(one, "1.0.0", images["1.0.0"])
+    one.annotate(restart="a")
+    one.until(lambda c: c["status"]["connector"]["version"] == "2.0.0", "the newer version")
+    runs(one, "2.0.0", images["2.0.0"])
+    after = ticks(place, one.topic, 100)
+    assert after == list(range(len(after)))
+
+
+@pytest.mark.slow
+def test_an_image_that_is_not_there_or_holds_something_else_reaches_no_running_task(
+    place: Place, images: dict[str, str]
+) -> None:
+    missing = f"plugins.example/ticker@sha256:{'0' * 64}"
+    place.apply(
+        plugin_version("1.0.0", images["1.0.0"]),
+        plugin_version("3.0.0", missing),
+        plugin_version("4.0.0", images["2.0.0"]),
+        plugin_version("5.0.0", images["2.0.0"], path="/elsewhere"),
+    )
+    one = ticker(place, "one", version="1.0.0")
+    runs(one, "1.0.0", images["1.0.0"])
+    lives = one.lives()
+    one.apply(version="4.0.0")
+    one.says("ConfigInvalid", "the PluginVersion ticker-4.0.0 declares penstock-ticker 4.0.0, but its image",
+             "holds penstock-ticker 2.0.0", "the tasks go on")  # fmt: skip
+    one.apply(version="5.0.0")
+    one.says("ConfigInvalid", "has no folder of the path that the PluginVersion names", "the tasks go on")
+    one.apply(version="3.0.0")
+    one.until(lambda c: missing in str(condition(c).get("message")), "the image is named that cannot be had", 90)
+    assert one.lives() == lives
+    assert task(one.get())["state"] == "Running"
+    one.apply(version="1.0.0")
+    runs(one, "1.0.0", images["1.0.0"])
+    assert one.lives() == lives
+
+
+@pytest.mark.slow
+def test_a_plugin_with_its_own_packages_runs_a_backlog_in_sparks_workers(place: Place, tmp_path: Path) -> None:
+    source = (ROOT / "tests" / "integration" / "plugins" / "numbers_source.py").read_text()
+    folder = tmp_path / "plugin"
+    modules: dict[str, str | bytes] = {
+        "acme_numbers.py": f"import acme_beside\n{source}",
+        "acme_beside/__init__.py": "",
+    }
+    add_distribution(folder, "acme-numbers", "1.0.0", modules, {"Numbers": "acme_numbers:Numbers"})
+    add_distribution(folder, "pydantic", "1.0", {"pydantic/__init__.py": "raise ImportError('a copy of the image')"})
+    image = write_image(folder, "plugins.example/numbers", tmp_path / "numbers.tar")
+    place.cluster.component("load", str(tmp_path / "numbers.tar"))
+    classes = [{"alias": "Numbers", "type": "source"}]
+    place.apply(plugin_version("1.0.0", image, plugin="acme-numbers", classes=classes))
+    config = {"topic": f"{place.namespace}.numbers", "partitions": 1, "count": 20_000, "batch.max.records": 2000,
+              "value.converter": "StringConverter"}  # fmt: skip
+    numbers = place.connector("numbers", "Numbers", config)
+    numbers.reaches("Running")
+    found = place.kafka.records(numbers.topic, least=20_000)
+    assert [r.value for r in found] == [f"0:{n}".encode() for n in range(20_000)]
+    assert "brings its own pydantic 1.0" in condition(numbers.get(), "ConfigValid")["message"]
