@@ -67,7 +67,10 @@ class Use(Flag):
 
 _NORMAL: Final = EventType.NORMAL
 _WAIT: Final = "wait"
-_IMAGE: Final = "check the image's name, and that its registry answers and takes images.pullSecrets"
+_IMAGE: Final = (
+    "check the image's name, and that its registry answers and takes images.pullSecrets (for a plugin's image also "
+    "spec.template.imagePullSecrets)"
+)
 _TEMPLATE: Final = "check what spec.template mounts and runs"
 
 

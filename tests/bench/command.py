@@ -15,6 +15,7 @@ from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
 from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.peer import connect_jars
+from tests.bench.plugin_mounts import mounts_rows, start_with_mounts
 from tests.bench.results import Measure
 from tests.bench.rows import broker_away_rows, on_demand_rows, sink_rows, source_rows, trickle_rows
 from tests.bench.sides import Connect, Penstock, Side
@@ -34,7 +35,7 @@ __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _MEASURES: Final = ("source", "sink", "trickle", "on-demand", "broker-away", "operator")
-_ASKED_FOR: Final = ("transforms", "source-transforms", "transform-cost", "new-topics")
+_ASKED_FOR: Final = ("transforms", "source-transforms", "transform-cost", "new-topics", "plugin-mounts")
 """Measured only where `--only` names them."""
 
 _TRANSFORMED: Final = 400_000
@@ -141,6 +142,8 @@ class Bench:
                 )
             case "new-topics":
                 return new_topics_rows([create_topics(self.servers) for _ in range(self.runs)])
+            case "plugin-mounts":
+                return mounts_rows([start_with_mounts(self.folder, self.servers) for _ in range(self.runs)])
             case "transform-cost":
                 return cost_rows(transform_costs(times=10 if quick else 40))
             case "broker-away":

@@ -106,11 +106,11 @@ def resolve_connector(class_name: str, version: str | None, offers: Sequence[Plu
     if chosen is None:
         versions = ", ".join(sorted({o.spec.version for o in fitting}, key=Version))
         text = f"Plugin {name} not found that matches the version range {wanted}, available versions: [{versions}]"
-        return ResolvedPlugin(problems=(Problem("spec.version", text),), is_missing=True)
+        return ResolvedPlugin(problems=(Problem("spec.version", text),), is_missing=bool((version or "").strip()))
     same = [o for o in fitting if Version(o.spec.version) == Version(chosen)]
-    if len({(o.spec.image, o.spec.path) for o in same}) > 1:
+    if any(o.spec != same[0].spec for o in same):
         names = ", ".join(o.name for o in same)
-        text = f"version {chosen} of {name} has several images, those of the PluginVersions {names}; delete all but one"
+        text = f"version {chosen} of {name} is that of several PluginVersions that differ, {names}; delete all but one"
         return _refused("spec.version", text)
     return ResolvedPlugin(same[0])
 

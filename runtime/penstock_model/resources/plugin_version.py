@@ -36,7 +36,7 @@ class PluginClass(Part):
     type: Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"] = Field(
         description="What it is."
     )
-    java_names: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(16), Mark(**list_of("atomic"))] = Field(
+    java_names: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(8), Mark(**list_of("atomic"))] = Field(
         [], description="The classes of Kafka Connect that it stands in for."
     )
 
@@ -73,7 +73,7 @@ class PluginVersionSpec(Part):
     )
     classes: Annotated[
         list[PluginClass],
-        AtMost(256, least=1),
+        AtMost(64, least=1),
         Mark(
             **list_of("atomic"),
             **ruled(rule("self.all(c, self.exists_one(d, d.alias == c.alias))", _UNIQUE)),

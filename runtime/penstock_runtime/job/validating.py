@@ -14,9 +14,9 @@ from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector, State
 from penstock_runtime.manifests.worker_file import Worker, worker_from
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.plan.mounted_images import check_class, check_image, ignored_copies
+from penstock_runtime.plan.mounted_images import check_classes, check_image, ignored_copies
 from penstock_runtime.plan.unresolve import put_back
-from penstock_runtime.plugins.discovery import Plugins, load
+from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["Validated", "planned", "validate"]
 
@@ -79,8 +79,7 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
         more = [p for p in problems if p not in e.problems]
         raise ConfigError([*more, *e.problems], e.warnings) from e
     if request.mounts:  # the first is the connector's
-        connector = found.plugins["connector"]
-        problems += check_class(request.mounts[0], connector.alias, load(connector.reference))
+        problems += check_classes(request.mounts[0], found.plugins)
     if problems:
         raise ConfigError(problems, found.warnings)
     of_worker = (Problem(_of_worker(w.property), w.message) for w in worker.warnings)

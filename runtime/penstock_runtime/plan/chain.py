@@ -44,7 +44,7 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
         kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
         place = plugin_chain.converter(name, config, worker)
         own = Findings() if place.from_worker else findings
-        _check(place, kind, plugins, own, chain)
+        _check(place, kind, plugins.unmounted if place.from_worker else plugins, own, chain)
         if place.from_worker:
             check_syntax(config.get(f"{name}.plugin.version"), f"{name}.plugin.version", findings)
             findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in own.problems)

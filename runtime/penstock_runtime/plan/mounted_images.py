@@ -1,20 +1,27 @@
 """Whether the image of a PluginVersion holds what that declares (KIP-891): looked at before any task runs it."""
 
-import inspect
 import sys
-from collections.abc import Iterator
-from importlib.metadata import Distribution
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from penstock import Connector, Plugin, Problem, SourceConnector
+from penstock import Converter, HeaderConverter, Plugin, Predicate, Problem, SinkConnector, SourceConnector, Transform
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
-from penstock_runtime.plugins.discovery import GROUP
-from penstock_runtime.plugins.mounted import distributions, is_named
+from penstock_model.contracts.task_spec import PluginReference
+from penstock_runtime.plugins.discovery import GROUP, load
+from penstock_runtime.plugins.mounted import distributions, is_named, own_distribution
 
-__all__ = ["check_class", "check_image", "ignored_copies"]
+__all__ = ["check_classes", "check_image", "ignored_copies"]
 
-_FIELD = "spec.class"
+_FIELD: Final = "spec.class"
+_TYPES: Final[Mapping[str, type[Plugin]]] = {
+    "source": SourceConnector,
+    "sink": SinkConnector,
+    "transform": Transform,
+    "predicate": Predicate,
+    "converter": Converter,
+    "headerConverter": HeaderConverter,
+}
 
 
 def check_image(mount: PluginMount) -> Iterator[Problem]:
@@ -30,7 +37,7 @@ def check_image(mount: PluginMount) -> Iterator[Problem]:
         return
     if found.version != mount.version:
         yield _problem(mount, f"holds {found.name} {found.version}", "declare that version, under another name")
-    if (own := next((d for d in _own(mount) if is_named(d, mount.plugin)), None)) is not None:
+    if (own := own_distribution(mount.plugin, mount.folder)) is not None:
         yield Problem(
             _FIELD,
             f"the runtime's image has a {own.name} {own.version} of its own, which would run in place of the one that the "
@@ -43,43 +50,57 @@ def check_image(mount: PluginMount) -> Iterator[Problem]:
         )
 
 
-def check_class(mount: PluginMount, alias: str, cls: type[Plugin]) -> Iterator[Problem]:
-    """What a class of the image is otherwise than declared."""
-    declared = next((c for c in mount.classes if c.alias == alias), None)
-    if declared is None:
-        yield _problem(
-            mount, f"does not hold {alias} as one of the classes {_listed({c.alias for c in mount.classes})}", ""
-        )
-        return
-    file = inspect.getsourcefile(cls)
-    if file is None or not Path(file).resolve().is_relative_to(Path(mount.folder).resolve()):
-        module = cls.__module__.partition(".")[0]
-        yield Problem(
-            _FIELD,
-            f"{alias} is not imported from the image of the PluginVersion {mount.name}: the module {module} is in the "
-            f"runtime's image too ({file}), and comes first; give the module of the plugin another name",
-        )
-    yield from _differences(mount, declared, cls)
+def check_classes(mount: PluginMount, plugins: Mapping[str, PluginReference]) -> Iterator[Problem]:
+    """What the classes that are used are otherwise than declared.
+
+    Args:
+        mount: whose image the connector comes from.
+        plugins: by place, as a task spec has them.
+    """
+    declared = {c.alias: c for c in mount.classes}
+    for place, reference in plugins.items():
+        cls = load(reference.reference)
+        if not _is_within(mount, cls):
+            if place == "connector":
+                yield _not_from_image(mount, reference.alias, cls)
+        elif reference.alias in declared:
+            yield from _differences(mount, declared[reference.alias], cls)
 
 
 def ignored_copies(mount: PluginMount) -> Iterator[Problem]:
     """A warning of distributions in the image that the runtime has as well: the runtime's are imported."""
-    own = {d.name.lower(): d for d in _own(mount)}
-    copies = [d for d in distributions([mount.folder]) if d.name.lower() in own and not is_named(d, mount.plugin)]
+    others = (d for d in distributions([mount.folder]) if not is_named(d, mount.plugin))
+    pairs = ((d, own_distribution(d.name, mount.folder)) for d in others)
+    copies = [f"{d.name} {d.version} (the runtime has {own.version})" for d, own in pairs if own is not None]
     if copies:
-        listed = ", ".join(f"{d.name} {d.version} (the runtime has {own[d.name.lower()].version})" for d in copies)
-        yield Problem(
-            "", f"the image of the PluginVersion {mount.name} brings its own {listed}: these copies are not used"
+        text = (
+            f"the image of the PluginVersion {mount.name} brings its own {', '.join(copies)}: these copies are not used"
         )
+        yield Problem("", text)
+
+
+def _is_within(mount: PluginMount, cls: type[Plugin]) -> bool:
+    file = _file(cls)
+    return file is not None and Path(file).resolve().is_relative_to(Path(mount.folder).resolve())
+
+
+def _file(cls: type[Plugin]) -> str | None:
+    return getattr(sys.modules.get(cls.__module__), "__file__", None)
+
+
+def _not_from_image(mount: PluginMount, alias: str, cls: type[Plugin]) -> Problem:
+    module = cls.__module__.partition(".")[0]
+    return Problem(
+        _FIELD,
+        f"{alias} is not imported from the image of the PluginVersion {mount.name}: the module {module} is in the runtime's "
+        f"image too ({_file(cls)}), and comes first; give the module of the plugin another name",
+    )
 
 
 def _differences(mount: PluginMount, declared: DeclaredClass, cls: type[Plugin]) -> Iterator[Problem]:
-    if issubclass(cls, Connector):
-        kind = "source" if issubclass(cls, SourceConnector) else "sink"
-        if declared.type != kind:
-            yield _problem(
-                mount, f"holds {declared.alias} as a {kind}, and it declares a {declared.type}", "correct it"
-            )
+    if not issubclass(cls, _TYPES[declared.type]):
+        kind = next((word for word, base in _TYPES.items() if issubclass(cls, base)), "plugin")
+        yield _problem(mount, f"holds {declared.alias} as a {kind}, and it declares a {declared.type}", "correct it")
     if {*declared.java_names} != {*cls.java_names}:
         yield _problem(
             mount,
@@ -89,15 +110,10 @@ def _differences(mount: PluginMount, declared: DeclaredClass, cls: type[Plugin])
         )
 
 
-def _own(mount: PluginMount) -> Iterator[Distribution]:
-    return distributions(p for p in sys.path if p != mount.folder)
-
-
-def _listed(names: Any) -> str:
+def _listed(names: Iterable[str]) -> str:
     return f"[{', '.join(sorted(names))}]"
 
 
 def _problem(mount: PluginMount, found: str, remedy: str) -> Problem:
     declared = f"the PluginVersion {mount.name} declares {mount.plugin} {mount.version}"
-    remedy = f"; {remedy}" if remedy else ""
-    return Problem(_FIELD, f"{declared}, but its image {mount.image} {found}{remedy}")
+    return Problem(_FIELD, f"{declared}, but its image {mount.image} {found}; {remedy}")

@@ -8,7 +8,6 @@ points takes some 50 ms and imports no plugin; a plugin is imported when a name 
 
 import importlib
 import importlib.metadata
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,7 +25,7 @@ from penstock_java.property_text import trimmed
 from penstock_model.connect.plugin_names import aliases
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.plugins.earlier_paths import current_path
-from penstock_runtime.plugins.mounted import distributions, is_named
+from penstock_runtime.plugins.mounted import distributions, is_in, is_named
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
 
 __all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "load"]
@@ -125,23 +124,25 @@ class Plugins:
         check_variant(found, name)
         return cast("PluginRef[P]", found)
 
+    @property
+    def unmounted(self) -> "Plugins":
+        """Without those of images: what the worker configuration names is not meant to be of a connector's image."""
+        return Plugins(self._layers[1])
+
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
-        found = (self._entry_of(layer, kind, name) for layer in self._layers)
-        return next((entry for entry in found if entry is not None), None)
-
-    def _entry_of(self, entries: Sequence[PluginEntry], kind: type[Plugin], name: str) -> PluginEntry | None:
         endings = next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
         possible = aliases(name, endings, of_connector=issubclass(kind, Connector))
-        if found := [e for e in entries if e.alias == name] or [e for e in entries if e.alias in possible]:
-            return _only(found, name)
-        if found := [e for e in entries if name in (e.path, e.path.replace(":", "."))]:
-            return found[0]
+        for layer in self._layers:
+            if found := [e for e in layer if e.alias == name] or [e for e in layer if e.alias in possible]:
+                return _only(found, name)
+            if found := [e for e in layer if name in (e.path, e.path.replace(":", "."))]:
+                return found[0]
         if "." not in name:
             return None
         last = name.rpartition(".")[2]
         likely = {last, *(last.removesuffix(e) for e in endings)}
-        for entry in sorted(entries, key=lambda e: e.alias not in likely):  # the likely ones first
+        for entry in sorted(self._entries, key=lambda e: e.alias not in likely):  # the likely ones first
             try:
                 if name in entry.ref().cls.java_names:
                     return entry
@@ -199,15 +200,15 @@ class Plugins:
 @cache
 def _installed(mounted: tuple[tuple[str, str], ...]) -> Plugins:
     folders = [folder for folder, _ in mounted]
-    own = distributions(p for p in sys.path if p not in folders)
-    found = [d for folder, plugin in mounted for d in distributions([folder]) if is_named(d, plugin)]
-    return Plugins(_entries(own), _entries(found))
+    own = (e for e in importlib.metadata.entry_points(group=GROUP) if e.dist is None or not is_in(e.dist, folders))
+    held = (d for folder, plugin in mounted for d in distributions([folder]) if is_named(d, plugin))
+    return Plugins(map(_entry, own), (_entry(e) for d in held for e in d.entry_points.select(group=GROUP)))
 
 
-def _entries(found: Iterable[importlib.metadata.Distribution]) -> Iterator[PluginEntry]:
-    for distribution in found:
-        for e in distribution.entry_points.select(group=GROUP):
-            yield PluginEntry(e.name, e.value, distribution.version, distribution.name, e.load)
+def _entry(e: importlib.metadata.EntryPoint) -> PluginEntry:
+    return PluginEntry(
+        e.name, e.value, e.dist.version if e.dist else "undefined", e.dist.name if e.dist else "", e.load
+    )
 
 
 def _only(found: list[PluginEntry], name: str) -> PluginEntry:

@@ -1,20 +1,27 @@
 """Folders with plugins, which the images of PluginVersions bring into a pod (KIP-891).
 
 They stand behind the runtime's own packages on `sys.path`, in the process of a task or job and in Spark's workers: what the
-runtime has is the runtime's, whatever copies an image holds. Imports the standard library first of all: Spark's daemon uses
-it before anything else.
+runtime has is the runtime's, whatever copies an image holds.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from importlib.metadata import Distribution
+from collections.abc import Collection, Iterable, Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.metadata import distributions as _distributions
 from typing import Final
 
 from packaging.utils import canonicalize_name
 
-__all__ = ["FOLDERS_VARIABLE", "append_folders", "append_inherited_folders", "distributions", "is_named"]
+__all__ = [
+    "FOLDERS_VARIABLE",
+    "append_folders",
+    "append_inherited_folders",
+    "distributions",
+    "is_in",
+    "is_named",
+    "own_distribution",
+]
 
 FOLDERS_VARIABLE: Final = "PENSTOCK_PLUGIN_FOLDERS"
 """The folders, for processes that this one starts; between them stands what no path in a pod holds, `os.pathsep`."""
@@ -41,10 +48,27 @@ def distributions(paths: Iterable[str]) -> Iterator[Distribution]:
     """The distributions in these folders. Of several of one name the first counts, as for imports."""
     seen = set[str]()
     for found in _distributions(path=[*paths]):
-        name = found.metadata["Name"]
-        if name and (canonical := canonicalize_name(name)) not in seen:  # a broken one has none
+        try:
+            name, _ = found.metadata["Name"], found.version
+        except (KeyError, UnicodeError):  # its metadata cannot be read, and Python does not see it either
+            continue
+        if name and (canonical := canonicalize_name(name)) not in seen:
             seen.add(canonical)
             yield found
+
+
+def own_distribution(name: str, folder: str) -> Distribution | None:
+    """The runtime's own distribution of that name; None: there is none, or only the one in this folder."""
+    try:
+        found = distribution(name)
+    except (PackageNotFoundError, ValueError, UnicodeError):
+        return None
+    return None if is_in(found, [folder]) else found
+
+
+def is_in(found: Distribution, folders: Collection[str]) -> bool:
+    """Whether a distribution lies in one of these folders."""
+    return os.path.normpath(str(found.locate_file(""))) in folders
 
 
 def is_named(distribution: Distribution, name: str) -> bool:

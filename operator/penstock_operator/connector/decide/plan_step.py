@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from penstock_java.property_text import trimmed
+from penstock_model.connect.plugin_names import is_built_in_connector
 from penstock_model.contracts.job import Action, Outcome, PlanAnswer
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
@@ -133,6 +135,10 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
         if any(p.property == _POLICY_FIELD and _NO_POLICIES in p.message for p in answer.problems):
             problems = (*problems, f"the runtime image {observed.shape.image} is too old to apply policies")
+        name = trimmed(observed.connector.spec.class_name)
+        is_of_runtime = not observed.plugin.mounts and not is_built_in_connector(name)
+        if is_of_runtime and any(p.property == "spec.class" for p in answer.problems):
+            problems = (*problems, f"no PluginVersion of this namespace offers {name}")
         memory = replace(memory, refused=observed.due, refusal=problems)
         return _refused(observed, memory, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))

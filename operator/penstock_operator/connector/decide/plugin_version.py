@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock_java.property_text import trimmed
-from penstock_model.connect.plugin_names import is_built_in_connector
+from penstock_model.connect.plugin_names import CONNECTOR_ENDING, aliases, is_built_in_connector
+from penstock_model.connect.versions import VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.plugin_resolution import mount_of, offered, resolve_connector
+from penstock_model.resources.plugin_resolution import class_names, mount_of, offered, resolve_connector
 from penstock_operator.connector.plans import Plan, PluginRequest
 
 __all__ = ["OWN_PLUGIN", "PluginResolution", "known_resolution", "plugin_request", "resolve"]
@@ -37,9 +38,7 @@ def plugin_request(connector: Connector) -> PluginRequest:
     return trimmed(connector.spec.class_name), connector.spec.version
 
 
-def known_resolution(
-    connector: Connector, last: Plan | None, restarted: str, unmounted_inputs: str
-) -> PluginResolution | None:
+def known_resolution(connector: Connector, last: Plan | None, restarted: str) -> PluginResolution | None:
     """What is known without a look at the PluginVersions; None: they must be looked at.
 
     Neither a newer version nor a deleted one changes what a Connector runs, until its class, its version or
@@ -49,16 +48,13 @@ def known_resolution(
         connector: the resource.
         last: the plan that its tasks are made from.
         restarted: the last token that asked for a restart of the connector.
-        unmounted_inputs: the hash of the plan's inputs without any mount: plans of a release that resolved nothing have it.
     """
-    if is_built_in_connector(trimmed(connector.spec.class_name)):
-        return OWN_PLUGIN
-    if last is None:
-        return None
-    if last.plugin_request is None:
-        return OWN_PLUGIN if last.inputs_hash == unmounted_inputs else None
-    is_same = (last.plugin_request, last.restarted) == (plugin_request(connector), restarted)
-    return PluginResolution(last.mounts) if is_same else None
+    if last is not None and last.restarted == restarted:
+        if last.plugin_request == plugin_request(connector):
+            return PluginResolution(last.mounts)
+        if last.plugin_request is None and _could_be(connector, last):
+            return OWN_PLUGIN
+    return OWN_PLUGIN if is_built_in_connector(trimmed(connector.spec.class_name)) else None
 
 
 def resolve(connector: Connector, found: Iterable[Mapping[str, Any]], last: Plan | None) -> PluginResolution:
@@ -69,10 +65,31 @@ def resolve(connector: Connector, found: Iterable[Mapping[str, Any]], last: Plan
         found: the PluginVersions.
         last: the plan that its tasks are made from.
     """
-    resolved = resolve_connector(connector.spec.class_name, connector.spec.version, offered(found))
+    name = trimmed(connector.spec.class_name)
+    offers = offered(d for d in found if name in class_names(d.get("spec")))
+    resolved = resolve_connector(name, connector.spec.version, offers)
+    if resolved.offer is not None:
+        return PluginResolution((mount_of(resolved.offer, 0),))
+    kept = (
+        last.mounts if last is not None and last.plugin_request is not None and last.plugin_request[0] == name else ()
+    )
     if resolved.problems:
-        request = plugin_request(connector)
-        is_of_class = last is not None and last.plugin_request is not None and last.plugin_request[0] == request[0]
-        kept = last.mounts if last is not None and is_of_class else ()
         return PluginResolution(kept, tuple(map(str, resolved.problems)), resolved.is_missing)
-    return OWN_PLUGIN if resolved.offer is None else PluginResolution((mount_of(resolved.offer, 0),))
+    if kept:  # not the runtime's own plugin of that name, which nobody asked for
+        told = (
+            f"spec.class: no PluginVersion of this namespace offers {name} any more; create one again (version "
+            f"{kept[0].version} came from {kept[0].name})"
+        )
+        return PluginResolution(kept, (told,), is_missing=True)
+    return OWN_PLUGIN
+
+
+def _could_be(connector: Connector, last: Plan) -> bool:
+    """Whether a plan of a release that resolved nothing is of the class and in the range that are asked for now."""
+    try:
+        wanted = VersionRange.requested(connector.spec.version)
+    except ValueError:
+        return False
+    name = trimmed(connector.spec.class_name)
+    is_of_class = last.class_name in aliases(name, (CONNECTOR_ENDING,), of_connector=True)
+    return is_of_class and (wanted is None or last.version in wanted)

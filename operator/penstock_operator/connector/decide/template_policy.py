@@ -4,7 +4,6 @@ Kubernetes' own admission may be off in a namespace, and it sees a pod that the 
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from posixpath import normpath
@@ -21,7 +20,7 @@ __all__ = ["refusals", "with_init_containers", "with_template_policy"]
 _OURS: Final = "PENSTOCK_"
 _FOLDER: Final = "/etc/penstock"
 _VOLUMES: Final = ("plan", "request", "scratch")
-_PLUGIN_VOLUME: Final = re.compile(r"plugin-\d+")
+_PREFIXES: Final = ("secret-", "penstock-plugin-")
 _LONGEST: Final = 65_536  # characters of JSON
 _OPENS: Final = "the platform's podSecurity.level:"
 _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
@@ -155,7 +154,7 @@ def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
             )
     for volume in items(template.get("volumes")):
         name = str(mapping(volume).get("name", ""))
-        if name in _VOLUMES or name.startswith("secret-") or _PLUGIN_VOLUME.fullmatch(name):
+        if name in _VOLUMES or name.startswith(_PREFIXES):
             yield Problem(f"spec.template.volumes[{name}]", "is the name of a volume of Penstock's; take another one")
     for mount in items(template.get("volumeMounts")):
         path = normpath(f"/{mapping(mount).get('mountPath', '')}").replace("//", "/", 1)

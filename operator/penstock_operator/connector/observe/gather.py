@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
@@ -87,19 +86,12 @@ async def observe(
     every_secret = secrets.examine(references, by_name, context.hmac_key)
     last_map = await readable_maps(maps, (memory.plan,), own.uid or "", key, context, cached)
     last = next((p for p in await _plans(context, key, connector, last_map, cache) if p.hash == memory.plan), None)
-    hash_of = partial(
-        plan_hashes.inputs_hash,
-        connector,
-        settings.worker,
-        settings.images.runtime,
-        every_secret,
-        memory.restarted,
-        last,
+    plugin = plugin_version.known_resolution(connector, last, memory.restarted)
+    if plugin is None:  # not in the loop's thread: there may be many, and each is checked
+        plugin = await context.run(plugin_version.resolve, connector, await _plugin_versions(context, key), last)
+    inputs_hash = plan_hashes.inputs_hash(
+        connector, settings.worker, settings.images.runtime, every_secret, memory.restarted, last, plugin.mounts
     )
-    plugin = plugin_version.known_resolution(connector, last, memory.restarted, hash_of())
-    if plugin is None:
-        plugin = plugin_version.resolve(connector, await _plugin_versions(context, key), last)
-    inputs_hash = hash_of(plugin.mounts)
     own_secrets = secrets.examine((r for r in references if not r.worker), by_name, context.hmac_key)
     shape = Shape.of(settings, every_secret.names)
     policy = topic_policy.resolve(connector, await _policy(context, key, connector), last)

@@ -20,10 +20,11 @@ def plugin_volumes(
     if how != "ImageVolume":
         raise AssertionError(f"settings refuse {how}")
     volumes = [
-        {"name": f"plugin-{n}", "image": {"reference": mount.image, "pullPolicy": "IfNotPresent"}}
+        {"name": f"penstock-plugin-{n}", "image": {"reference": mount.image, "pullPolicy": "IfNotPresent"}}
         for n, mount in enumerate(mounts)
     ]
     places = [
-        {"name": f"plugin-{n}", "mountPath": f"{PLUGINS_DIR}/{n}", "readOnly": True} for n, _ in enumerate(mounts)
+        {"name": f"penstock-plugin-{n}", "mountPath": f"{PLUGINS_DIR}/{n}", "readOnly": True}
+        for n, _ in enumerate(mounts)
     ]
     return volumes, places

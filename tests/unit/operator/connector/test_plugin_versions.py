@@ -65,7 +65,11 @@ def mounted(world: World, pod: str) -> list[str]:
     volumes = {v["name"]: v["image"]["reference"] for v in spec["volumes"] if "image" in v}
     places = {m["name"]: m for m in spec["containers"][0]["volumeMounts"]}
     for n, name in enumerate(volumes):
-        assert places[name] == {"name": f"plugin-{n}", "mountPath": f"/etc/penstock/plugins/{n}", "readOnly": True}
+        assert places[name] == {
+            "name": f"penstock-plugin-{n}",
+            "mountPath": f"/etc/penstock/plugins/{n}",
+            "readOnly": True,
+        }
     return list(volumes.values())
 
 
@@ -108,7 +112,8 @@ def test_a_connector_before_its_plugin_version_is_under_way_and_follows_by_itsel
 
 def test_a_class_that_no_plugin_version_offers_is_asked_of_the_runtime_and_found_as_soon_as_one_does() -> None:
     world = ticking()
-    assert world.condition("ConfigValid").startswith("False ConfigInvalid: spec.class: Class Ticker could not be found")
+    assert "spec.class: Class Ticker could not be found" in world.condition("ConfigValid")
+    assert world.condition("ConfigValid").endswith("no PluginVersion of this namespace offers Ticker")
     assert [r.api_version for r in world.requests.values()] == ["penstock.dev/job/v1"]
     apply(world, "1.0.0")
     world.settle()
@@ -203,7 +208,7 @@ def test_another_version_is_another_plan_and_all_tasks_follow() -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"name": "copy", "image": image("9.9.9")}, "version 1.0.0 of Ticker has several images, those of"),
+        ({"name": "copy", "image": image("9.9.9")}, "version 1.0.0 of Ticker is that of several PluginVersions that differ"),
         ({"name": "other", "plugin": "acme"}, "Ticker is a class of several plugins, acme (other), penstock-ticker"),
     ],
 )  # fmt: skip
@@ -290,9 +295,14 @@ def test_a_plan_that_others_gave_another_image_is_not_taken() -> None:
     assert plan_of({**kept, "data": {**kept["data"], "task-0.json": task}}) is None
 
 
-def test_a_connector_of_a_release_that_chose_nothing_goes_on_with_the_runtimes_plugin() -> None:
-    """An upgrade restarts nothing, although a PluginVersion, which did nothing before, offers the class."""
-    world = World(spec={"class": "Ticker"})
+def of_an_earlier_release(**spec: Any) -> World:
+    """A Connector that runs the runtime's own Ticker 1.4.2, planned by a release that chose no PluginVersions."""
+
+    def plugin(_: Any) -> JobAnswer | list[str]:
+        answer = tasks_of(world.document["spec"]["tasksMax"]).model_copy(update={"class_name": "Ticker"})
+        return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
+
+    world = World(spec={"class": "Ticker", "tasksMax": 1, **spec}, plugin=plugin)
     world.settle()
     (kept,) = (m for m in world.server.list(CONFIG_MAP, KEY.namespace) if "-plan-" in m["metadata"]["name"])
     header = json.loads(kept["data"]["plan.json"])
@@ -302,11 +312,74 @@ def test_a_connector_of_a_release_that_chose_nothing_goes_on_with_the_runtimes_p
         lambda d: d["data"].update({"plan.json": json.dumps(header)}),
     )  # fmt: skip
     apply(world, "9.0.0")
-    lives, plan = list(world.lives), world.status["plan"]["hash"]
     world.start_operator()
+    return world
+
+
+def test_an_upgrade_restarts_nothing_although_a_plugin_version_offers_the_class_that_did_nothing_before() -> None:
+    world = of_an_earlier_release()
+    lives, plan = list(world.lives), world.status["plan"]["hash"]
     world.settle()
     assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
     assert world.condition("Ready").startswith("True")
+
+
+def test_after_an_upgrade_too_only_class_version_and_a_restart_choose() -> None:
+    world = of_an_earlier_release()
+    for change in ({"tasksMax": 2}, {"config": {"file": "/other"}}, {"state": "Paused"}):
+        world.change(**change)
+        world.settle()
+        assert "pluginVersion" not in world.status["connector"], change
+    world.change(state="Running", version="[9,)")
+    world.settle()
+    assert world.status["connector"]["pluginVersion"] == "ticker-9.0.0"
+
+
+@pytest.mark.parametrize("change", [{"version": "[1,)"}, {}], ids=["another range", "a restart"])
+def test_a_class_that_is_offered_no_more_is_missing_and_never_taken_for_the_runtimes(change: dict[str, Any]) -> None:
+    world = ticking("1.0.0")
+    world.server.remove(PLUGIN_VERSION, KEY.namespace, "ticker-1.0.0")
+    jobs = len(world.requests)
+    world.change(**change)
+    world.annotations = {} if change else {"penstock.dev/restart": "a"}
+    world.settle()
+    said = world.condition("Ready")
+    assert said.startswith(
+        "False PluginVersionMissing: spec.class: no PluginVersion of this namespace offers Ticker any more"
+    )
+    assert world.condition("Stalled") == "absent"
+    assert len(world.requests) == jobs
+    assert mounted(world, world.task(0).name) == [image("1.0.0")]
+    world.change(state="Stopped")
+    world.annotations = {**world.annotations, "penstock.dev/reset-offsets": "b"}
+    world.settle()
+    (reset,) = (r for r in world.requests.values() if r.action is Action.OFFSETS)
+    assert [m.image for m in reset.mounts] == [image("1.0.0")]
+
+
+def test_a_later_release_with_a_built_in_of_the_name_moves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = ticking("1.0.0")
+    lives = list(world.lives)
+    monkeypatch.setattr("penstock_model.connect.plugin_names.BUILT_IN_CONNECTORS", {"Ticker": ()})
+    world.start_operator()
+    world.settle()
+    assert runs(world) == "1.0.0"
+    assert world.lives == lives
+
+
+@pytest.mark.parametrize(("name", "is_refused"), [("penstock-plugin-0", True), ("plugin-1", False)])
+def test_a_template_may_not_name_its_volumes_as_those_of_images(name: str, is_refused: bool) -> None:
+    volumes = {"volumes": [{"name": name, "emptyDir": {}}]}
+    world = ticking("1.0.0", template=volumes)
+    assert ("is the name of a volume of Penstock's" in world.condition("Ready")) is is_refused
+
+
+def test_an_empty_version_is_a_mistake_and_nothing_that_may_come() -> None:
+    assert (
+        ticking("1.0.0", version="")
+        .condition("Stalled")
+        .startswith("True ConfigInvalid: spec.version: Plugin Ticker not")
+    )
 
 
 def test_the_plugin_versions_are_not_read_for_connectors_that_run_or_are_built_in(

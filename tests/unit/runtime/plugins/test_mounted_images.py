@@ -11,8 +11,9 @@ from tests.plugin_images import add_distribution, mount
 
 from penstock import Connector, Transform
 from penstock_model.contracts.plugin_mount import DeclaredClass
-from penstock_runtime.plan.mounted_images import check_class, check_image, ignored_copies
-from penstock_runtime.plugins.discovery import Plugins, load
+from penstock_model.contracts.task_spec import PluginReference
+from penstock_runtime.plan.mounted_images import check_classes, check_image, ignored_copies
+from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import FOLDERS_VARIABLE, append_folders, append_inherited_folders
 
 SOURCE = """
@@ -49,6 +50,10 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
+def used(**more: PluginReference) -> dict[str, PluginReference]:
+    return {"connector": PluginReference(reference="acme_clock:Clock", alias="Clock", version="1.0.0"), **more}
+
+
 def told(found: Any) -> str:
     return "; ".join(map(str, found))
 
@@ -65,7 +70,7 @@ def test_a_class_of_the_image_is_found_with_its_version_and_comes_before_another
     assert Plugins.installed().find(Transform, "Filter").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
     assert not [
         *check_image(mounted),
-        *check_class(mounted, "Clock", load("acme_clock:Clock")),
+        *check_classes(mounted, used()),
         *ignored_copies(mounted),
     ]
 
@@ -118,6 +123,23 @@ def test_a_path_that_leads_nowhere_or_to_no_distribution_is_refused(tmp_path: Pa
     assert "has no folder of the path" in told(check_image(mount(tmp_path / "file", "a", "1.0.0", CLOCK)))
 
 
+def test_a_transform_of_the_image_is_compared_too_and_what_the_worker_names_is_not_of_the_image(folder: Path) -> None:
+    mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER.model_copy(update={"type": "predicate"}))
+    append_folders([mounted.folder])
+    reference = PluginReference(reference="acme_clock:Filter", alias="Filter", version="1.0.0")
+    (problem,) = check_classes(mounted, used(**{"transforms.f": reference}))
+    assert "holds Filter as a transform, and it declares a predicate" in str(problem)
+    plugins = Plugins.installed([mounted])
+    assert plugins.unmounted.find(Transform, "Filter").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
+
+
+def test_a_distribution_whose_metadata_cannot_be_read_is_passed_over(folder: Path) -> None:
+    (folder / "odd-1.0.dist-info").mkdir()
+    (folder / "odd-1.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\xfe\nVersion: 1\n")
+    (folder / "none-1.0.dist-info").mkdir()
+    assert not [*check_image(mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER))]
+
+
 @pytest.mark.parametrize(
     ("declared", "expected"),
     [
@@ -130,7 +152,7 @@ def test_a_class_that_is_otherwise_than_declared_is_refused_with_both(
 ) -> None:
     mounted = mount(folder, "acme-clock", "1.0.0", declared, FILTER)
     append_folders([mounted.folder])
-    assert expected in told(check_class(mounted, "Clock", load("acme_clock:Clock")))
+    assert expected in told(check_classes(mounted, used()))
 
 
 def test_a_plugin_that_the_runtimes_image_has_too_is_refused_since_that_would_run(folder: Path, tmp_path: Path) -> None:
@@ -140,6 +162,4 @@ def test_a_plugin_that_the_runtimes_image_has_too_is_refused_since_that_would_ru
     sys.path.append(str(baked))
     append_folders([mounted.folder])
     assert "the runtime's image has a Acme_Clock 0.9.0 of its own" in told(check_image(mounted))
-    assert "the module acme_clock is in the runtime's image too" in told(
-        check_class(mounted, "Clock", load("acme_clock:Clock"))
-    )
+    assert "the module acme_clock is in the runtime's image too" in told(check_classes(mounted, used()))
