@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ..running import until
 from .world.plugin_versions import image_of, observed, plugin_version
 from .world.site import Site, condition
@@ -15,6 +17,7 @@ def images(site: Site, name: str) -> list[str]:
     return [v["image"]["reference"] for pod in pods for v in pod["spec"]["volumes"] if "image" in v]
 
 
+@pytest.mark.slow
 def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another_when_asked(site: Site) -> None:
     operator = site.operator().start().ready()
     site.api.create(plugin_version(site, "2.0.0"))
