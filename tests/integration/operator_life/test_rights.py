@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from .test_topic_policies import RULES, policy
 from .world.chart import Chart
 from .world.plugin_versions import observed, plugin_version
 from .world.proxy import Proxy
@@ -56,8 +57,9 @@ def whole_life(site: Site) -> None:
     """Everything that the operator ever does."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": site.namespace},
               "stringData": {"password": "a"}}  # fmt: skip
-    site.api.create(plugin_version(site))
-    observed(site, plugin_version(site))
+    for resource in (plugin_version(site), policy(site, RULES)):
+        site.api.create(resource)
+        observed(site, resource)
     config = {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}
     site.create("orders", tasksMax=2, config=config, deletion={"offsets": "Reset"})
     site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")
