@@ -1,16 +1,15 @@
 """The status of a TopicCreationPolicy: whether it can be applied, and to which Connectors. Pure."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any
 
 from penstock.errors import ConfigError
 from penstock_model.resources.effective_policy import effective_policy
-from penstock_operator.connector.render.conditions import Kind, Verdict, undecided_conditions
+from penstock_operator.connector.render.conditions import Kind, Verdict
 from penstock_operator.reasons import Reason
+from penstock_operator.resource_status import MOST_NAMES, resource_status
 
 __all__ = ["policy_status"]
-
-_MOST_NAMES: Final = 100
 
 
 def policy_status(document: Mapping[str, Any], connectors: Collection[str], now: float) -> dict[str, Any] | None:
@@ -21,15 +20,8 @@ def policy_status(document: Mapping[str, Any], connectors: Collection[str], now:
         connectors: names of the Connectors that name it.
         now: seconds since 1970.
     """
-    generation, there = document["metadata"]["generation"], document.get("status") or {}
-    before = [c for c in there.get("conditions") or () if isinstance(c, Mapping) and "type" in c]
-    found = {
-        "observedGeneration": generation,
-        "conditions": undecided_conditions(before, _verdict(document), generation, now),
-        "connectors": sorted(connectors)[:_MOST_NAMES],
-        "connectorCount": len(connectors),
-    }
-    return None if found == {name: there.get(name) for name in found} else found
+    names = sorted(connectors)[:MOST_NAMES]
+    return resource_status(document, _verdict(document), now, connectors=names, connectorCount=len(connectors))
 
 
 def _verdict(document: Mapping[str, Any]) -> Verdict:

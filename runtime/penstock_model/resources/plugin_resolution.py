@@ -4,6 +4,7 @@ A class that no PluginVersion offers is the runtime's own: a built-in one, or on
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from posixpath import normpath
 from typing import Any, Final, NamedTuple
@@ -23,8 +24,8 @@ __all__ = [
     "ResolvedPlugin",
     "class_names",
     "mount_of",
+    "offer_of",
     "offered",
-    "refused_plugin_fields",
     "resolve_connector",
 ]
 
@@ -53,20 +54,25 @@ class ResolvedPlugin:
     is_missing: bool = False
 
 
+def offer_of(document: Mapping[str, Any]) -> PluginOffer:
+    """What a PluginVersion offers.
+
+    Raises:
+        ConfigError: it cannot be used; every problem, by field.
+    """
+    found = PluginVersion.read({k: v for k, v in document.items() if k != "status"})
+    if problems := [*_built_in_names(found.spec)]:
+        raise ConfigError(problems)
+    return PluginOffer(found.metadata.name, found.spec)
+
+
 def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginOffer, ...]:
-    """What these PluginVersions offer, by name. One that is not well-formed offers nothing; its own status says why."""
-    return tuple(sorted(_readable(documents), key=lambda o: o.name))
-
-
-def refused_plugin_fields(spec: PluginVersionSpec) -> Iterator[Problem]:
-    """A problem for each class that bears the name of a built-in connector, which has the release's version."""
-    for number, declared in enumerate(spec.classes):
-        for field, name in (("alias", declared.alias), *(("javaNames", n) for n in declared.java_names)):
-            if is_built_in_connector(name):
-                yield Problem(
-                    f"spec.classes.{number}.{field}",
-                    f"{name} is the name of a connector that Penstock brings; give the class a name of its own",
-                )
+    """What these PluginVersions offer, by name. One that cannot be used offers nothing; its own status says why."""
+    found: list[PluginOffer] = []
+    for document in documents:
+        with suppress(ConfigError):
+            found.append(offer_of(document))
+    return tuple(sorted(found, key=lambda o: o.name))
 
 
 def class_names(spec: object) -> frozenset[str]:
@@ -125,14 +131,15 @@ def mount_of(offer: PluginOffer, number: int) -> PluginMount:
     )  # fmt: skip
 
 
-def _readable(documents: Iterable[Mapping[str, Any]]) -> Iterator[PluginOffer]:
-    for document in documents:
-        try:
-            found = PluginVersion.read({k: v for k, v in document.items() if k != "status"})
-        except ConfigError:
-            continue
-        if not any(refused_plugin_fields(found.spec)):
-            yield PluginOffer(found.metadata.name, found.spec)
+def _built_in_names(spec: PluginVersionSpec) -> Iterator[Problem]:
+    """A problem for each class that bears the name of a built-in connector, which has the release's version."""
+    for number, declared in enumerate(spec.classes):
+        for field, name in (("alias", declared.alias), *(("javaNames", n) for n in declared.java_names)):
+            if is_built_in_connector(name):
+                yield Problem(
+                    f"spec.classes.{number}.{field}",
+                    f"{name} is the name of a connector that Penstock brings; give the class a name of its own",
+                )
 
 
 def _offering(name: str, offers: Sequence[PluginOffer]) -> list[PluginOffer]:
