@@ -32,7 +32,11 @@ def ready(site: Site, status: str = "True", *, generation: int = 1, connectors: 
         says = condition(body, "Ready")
         seen = body["status"]
         is_new = seen["observedGeneration"] == generation
-        names_them = connectors is None or (seen["connectors"], seen["connectorCount"]) == (connectors, len(connectors))
+        # One that was created a moment ago has the status of the definition's default alone.
+        names_them = connectors is None or (seen.get("connectors"), seen.get("connectorCount")) == (
+            connectors,
+            len(connectors),
+        )
         return says if is_new and names_them and says.startswith(status) else None
 
     return until(found, what=lambda: str(site.api.get(policy(site, RULES))["status"]))
