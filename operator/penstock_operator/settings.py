@@ -14,9 +14,10 @@ from pydantic.alias_generators import to_camel
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.redaction import Redactor, client_secrets
 from penstock_model.connect.variables import resolve
-from penstock_model.connect.worker_config import CLIENT_KINDS, WorkerConfig
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.connect.worker_warnings import warnings
 from penstock_model.contracts.pod_layout import SECRETS_DIR
+from penstock_model.kafka_properties.client_kinds import CLIENT_KINDS
 from penstock_model.kafka_properties.translation import translate_layers
 from penstock_model.resources.messages import field_problems
 from penstock_model.resources.values import ConfigText

@@ -34,7 +34,7 @@ from tests.integration.operator_life.world.processes import Stable
 from tests.integration.operator_life.world.site import Site
 
 from penstock_model.contracts.job import JobAnswer, JobRequest
-from penstock_model.contracts.job_answer import RequestTexts, read_answer
+from penstock_model.contracts.job_answer import read_answer
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS
 from penstock_operator.kubernetes.client import Kube
@@ -132,7 +132,7 @@ def _by_process(request: JobRequest) -> JobAnswer:
             [sys.executable, "-m", "penstock_runtime.job", str(file)], capture_output=True, text=True, timeout=120,
             env={**os.environ, TERMINATION_LOG_VARIABLE: str(Path(folder, "word"))}, check=True,
         )  # fmt: skip
-    answer = read_answer(done.stdout, RequestTexts.of(Connector.draft(request.connector), request.worker))
+    answer = read_answer(done.stdout, Connector.draft(request.connector).request_texts(request.worker))
     assert answer is not None, done.stderr
     return answer
 

@@ -20,7 +20,7 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
-from penstock_model.contracts.job_answer import RequestTexts, read_answer
+from penstock_model.contracts.job_answer import read_answer
 from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
@@ -155,7 +155,7 @@ class Pods:
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PLUGINS), TERMINATION_LOG_VARIABLE: str(log), **(env or {})},
             check=False,
         )  # fmt: skip
-        answer = read_answer(done.stdout, RequestTexts.of(Connector.draft(resource), mine))
+        answer = read_answer(done.stdout, Connector.draft(resource).request_texts(mine))
         assert answer is None or answer.id == request.id
         word = log.read_text() if log.exists() else ""
         return Job(done.returncode, answer, done.stdout, done.stderr, word)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError
 
 from penstock_kafka.topic_consumer import ReaderClients
-from penstock_model.connect.worker_config import ClientKind
+from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_model.kafka_properties.translation import translate_layers
 from penstock_operator.settings import Worker
 

@@ -5,7 +5,7 @@ It says how to reach Kafka, where offsets and states are kept, and what connecto
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import PrivateAttr, field_validator
 
@@ -13,19 +13,14 @@ from penstock.config import Importance, prop
 from penstock.errors import ConfigError
 from penstock.rules import at_least, not_blank, words
 from penstock_model.connect.errors_config import ErrorsConfig
+from penstock_model.connect.worker_warnings import provider_problems
+from penstock_model.kafka_properties.client_kinds import (
+    SHARED_CLIENT_NAMES,
+    SHARED_CLIENT_PREFIXES,
+    ClientKind,
+)
 
-__all__ = ["CLIENT_KINDS", "SHARED_CLIENT_NAMES", "ClientKind", "WorkerConfig"]
-
-ClientKind = Literal["producer", "consumer", "admin"]
-CLIENT_KINDS: Final[tuple[ClientKind, ...]] = ("producer", "consumer", "admin")
-
-# Client properties at the top level, which clients of all kinds take.
-_SHARED: Final = ("security.", "sasl.", "ssl.", "reconnect.", "socket.")
-SHARED_CLIENT_NAMES: Final = frozenset(
-    ("bootstrap.servers", "client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms",
-     "metadata.max.age.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms",
-     "send.buffer.bytes", "receive.buffer.bytes")
-)  # fmt: skip
+__all__ = ["WorkerConfig"]
 
 
 class WorkerConfig(ErrorsConfig):
@@ -119,8 +114,6 @@ class WorkerConfig(ErrorsConfig):
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
         """As `Config.parse`; also refuses config providers that Penstock does not have."""
-        from penstock_model.connect.worker_warnings import provider_problems
-
         problems = list(provider_problems(texts))
         try:
             config = super().parse(texts, prefix)
@@ -173,7 +166,9 @@ class WorkerConfig(ErrorsConfig):
         The first layer is the top level (servers, security), which all clients take; in Kafka Connect it has to be repeated
         under `producer.` and so on. For None, the worker's own clients, it is the only one.
         """
-        shared = {n: t for n, t in self._raw.items() if n in SHARED_CLIENT_NAMES or n.startswith(_SHARED)}
+        shared = {
+            n: t for n, t in self._raw.items() if n in SHARED_CLIENT_NAMES or n.startswith(SHARED_CLIENT_PREFIXES)
+        }
         layers = [("", shared)]
         if kind is not None:
             prefix = f"{kind}."

@@ -5,7 +5,7 @@ from typing import Final
 
 from penstock.config import nearest
 from penstock.errors import Problem
-from penstock_model.connect.worker_config import SHARED_CLIENT_NAMES
+from penstock_model.kafka_properties.client_kinds import SHARED_CLIENT_NAMES
 
 __all__ = ["provider_problems", "warnings"]
 

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from penstock_model.contracts.job import JobAnswer
 from penstock_model.contracts.pod_layout import ANSWER_PREFIX
-from penstock_model.resources.connector import Connector
 
 __all__ = ["RequestTexts", "answer_line", "config_reference", "read_answer"]
 
@@ -29,7 +28,7 @@ may write the line, and a few of its words can stand for a megabyte of text in e
 
 @dataclass(frozen=True, slots=True)
 class RequestTexts:
-    """The texts of a request, which its answer refers to by name.
+    """The texts of a request, which its answer refers to by name (`Connector.request_texts`).
 
     Attributes:
         config: `spec.config`.
@@ -40,11 +39,6 @@ class RequestTexts:
     config: Mapping[str, str]
     conf: Mapping[str, str]
     worker: Mapping[str, str]
-
-    @classmethod
-    def of(cls, connector: Connector, worker: Mapping[str, str]) -> "RequestTexts":
-        """The texts of a request for a connector."""
-        return cls(connector.spec.config, connector.spec.spark.conf, worker)
 
     def __repr__(self) -> str:
         return "RequestTexts(...)"

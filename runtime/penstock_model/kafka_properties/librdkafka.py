@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from penstock_model.connect.worker_config import ClientKind
+from penstock_model.kafka_properties.client_kinds import ClientKind
 
 __all__ = ["ALIASES", "names", "value_error"]
 

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from penstock import Problem
 from penstock.config import nearest
-from penstock_model.connect.worker_config import ClientKind
 from penstock_model.kafka_properties import librdkafka
 from penstock_model.kafka_properties import security as client_security
+from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_model.kafka_properties.unsupported import is_as_in_penstock, why_unsupported
 
 __all__ = ["Translated", "refused", "translate", "translate_layers"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from penstock_model.connect.worker_config import ClientKind
+from penstock_model.kafka_properties.client_kinds import ClientKind
 
 __all__ = ["is_as_in_penstock", "why_unsupported"]
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
 
 from penstock.errors import ConfigError, Problem
+from penstock_model.contracts.job_answer import RequestTexts
 from penstock_model.resources.base import API_VERSION, ObjectMeta, Part, label
 from penstock_model.resources.connector_parts import Backoff, Restart
 from penstock_model.resources.connector_spec import OWNED, ConnectorSpec, State
@@ -126,6 +127,10 @@ class Connector(Part):
         if self.spec.connect_name is not None:
             return self.spec.connect_name
         return default_connect_name(self.metadata.namespace, self.metadata.name)
+
+    def request_texts(self, worker: Mapping[str, str]) -> RequestTexts:
+        """The texts of a job pod's request that its answer does not repeat, with this worker configuration."""
+        return RequestTexts(self.spec.config, self.spec.spark.conf, worker)
 
 
 def default_connect_name(namespace: str | None, name: str) -> str:

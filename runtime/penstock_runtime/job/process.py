@@ -95,7 +95,7 @@ def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]
 def _texts_of_request(request: JobRequest) -> RequestTexts:
     """Texts of the request, which the answer does not repeat."""
     try:
-        return RequestTexts.of(Connector.draft(request.connector), request.worker)
+        return Connector.draft(request.connector).request_texts(request.worker)
     except ConfigError:  # then there is no plan either
         return RequestTexts({}, {}, request.worker)
 

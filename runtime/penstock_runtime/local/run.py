@@ -13,9 +13,9 @@ from typing import IO, Final
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.restart_policy import TaskEnd
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import State as DesiredState
+from penstock_model.resources.restart_policy import TaskEnd
 from penstock_runtime import logs
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.fencing.prepare import announce, prepare

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from penstock_model.contracts.restart_policy import RestartDecision, RestartHistory, TaskEnd, next_restart
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Restart
+from penstock_model.resources.restart_policy import RestartDecision, RestartHistory, TaskEnd, next_restart
 from penstock_runtime.local.child import Child
 
 __all__ = ["Supervisor", "Task"]

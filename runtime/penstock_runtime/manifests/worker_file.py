@@ -8,8 +8,9 @@ from penstock import ConfigError, Problem
 from penstock_java.properties import parse_properties
 from penstock_model.connect.redaction import Redactor, client_secrets
 from penstock_model.connect.variables import resolve
-from penstock_model.connect.worker_config import CLIENT_KINDS, WorkerConfig
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.connect.worker_warnings import warnings
+from penstock_model.kafka_properties.client_kinds import CLIENT_KINDS
 from penstock_model.kafka_properties.translation import translate_layers
 
 __all__ = ["Worker", "read_worker", "worker_from"]

@@ -20,10 +20,11 @@ from penstock_model.connect import plugin_chain, variables
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
 from penstock_model.connect.variables import Secret
-from penstock_model.connect.worker_config import ClientKind, WorkerConfig
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.kafka_properties import translation
+from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.builder import build_steps, class_name

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from penstock import Problem
 from penstock_model.connect.topic_creation_rules import PREFIX
-from penstock_model.connect.worker_config import CLIENT_KINDS, ClientKind, WorkerConfig
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.kafka_properties.client_kinds import CLIENT_KINDS, ClientKind
 from penstock_model.kafka_properties.translation import refused, translate_layers
 from penstock_runtime.plan.problems import Findings
 

@@ -4,8 +4,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from penstock_model.connect.worker_config import ClientKind
 from penstock_model.kafka_properties import librdkafka
+from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_model.kafka_properties.translation import refused, translate, translate_layers
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="anna" password="p\\"w=1;";'

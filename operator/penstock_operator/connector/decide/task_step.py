@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock_model.backoff import ExponentialBackoff
-from penstock_model.contracts import restart_policy
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
+from penstock_model.resources import restart_policy
 from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.refused_pods import Refusal, pause
 from penstock_operator.connector.observe.pod_end import Ended

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.job_answer import RequestTexts, read_answer
+from penstock_model.contracts.job_answer import read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector import plan_hashes
@@ -78,7 +78,7 @@ async def observe(
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(context, key, p, cached) for p in jobs if p.phase is Phase.ENDED}
     cached.logs = logs
-    written = RequestTexts.of(connector, settings.worker)
+    written = connector.request_texts(settings.worker)
     answers = {p.name: read_answer(logs[p.uid], written) for p in jobs if p.uid in logs}
     references = secrets.references(connector.spec.config, settings.worker)
     reads_secrets = settings.secrets.watch and not secrets.too_many(connector.spec.config)

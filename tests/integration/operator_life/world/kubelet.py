@@ -21,7 +21,7 @@ from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.topic_limits import TopicLimits, violations
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
-from penstock_model.contracts.job_answer import RequestTexts, answer_line
+from penstock_model.contracts.job_answer import answer_line
 from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
@@ -403,7 +403,7 @@ def _forbidden(spec: TaskSpec) -> str:
 
 def _line(request: JobRequest, answer: JobAnswer) -> str:
     """The short pod's log."""
-    return answer_line(answer, RequestTexts.of(Connector.draft(request.connector), request.worker)) + "\n"
+    return answer_line(answer, Connector.draft(request.connector).request_texts(request.worker)) + "\n"
 
 
 def _life(pod: Json) -> PodIdentity:

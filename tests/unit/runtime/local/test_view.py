@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from penstock_model.contracts.restart_policy import RestartDecision, RestartHistory, TaskEnd
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Restart
+from penstock_model.resources.restart_policy import RestartDecision, RestartHistory, TaskEnd
 from penstock_runtime.local.child import Child
 from penstock_runtime.local.supervisor import Task
 from penstock_runtime.local.view import Lines, Table

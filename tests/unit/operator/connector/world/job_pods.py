@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
-from penstock_model.contracts.job_answer import RequestTexts, answer_line
+from penstock_model.contracts.job_answer import answer_line
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS
@@ -121,7 +121,7 @@ class ClusterWithJobs(ClusterWithTasks):
             self.end(pod.name, 1, "Error")
             return
         answer = self._work(request, connector).model_copy(update={"id": request.id, "action": request.action})
-        self.server.logs[pod.uid] = answer_line(answer, RequestTexts.of(connector, request.worker)) + "\n"
+        self.server.logs[pod.uid] = answer_line(answer, connector.request_texts(request.worker)) + "\n"
         self.end(pod.name, 0, "Completed")
 
     def _work(self, request: JobRequest, connector: Connector) -> JobAnswer:

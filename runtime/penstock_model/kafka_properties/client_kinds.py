@@ -1,0 +1,16 @@
+"""The kinds of clients of Kafka, and the client properties that stand at the top level of a worker configuration."""
+
+from typing import Final, Literal
+
+__all__ = ["CLIENT_KINDS", "SHARED_CLIENT_NAMES", "SHARED_CLIENT_PREFIXES", "ClientKind"]
+
+ClientKind = Literal["producer", "consumer", "admin"]
+CLIENT_KINDS: Final[tuple[ClientKind, ...]] = ("producer", "consumer", "admin")
+
+SHARED_CLIENT_PREFIXES: Final = ("security.", "sasl.", "ssl.", "reconnect.", "socket.")
+SHARED_CLIENT_NAMES: Final = frozenset(
+    ("bootstrap.servers", "client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms",
+     "metadata.max.age.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms",
+     "send.buffer.bytes", "receive.buffer.bytes")
+)  # fmt: skip
+"""With `SHARED_CLIENT_PREFIXES`: properties that clients of all kinds take."""
