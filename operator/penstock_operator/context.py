@@ -7,10 +7,10 @@ from typing import ParamSpec, Protocol, TypeVar
 
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
 
 __all__ = ["JobSlots", "granted"]
 

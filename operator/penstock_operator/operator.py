@@ -13,13 +13,15 @@ from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
+from penstock_operator.connector.model.plan_hashes import release_hash
 from penstock_operator.connector.observe.gather import living_job_pods
-from penstock_operator.connector.plan_hashes import release_hash
+from penstock_operator.connector.observe.rollout_progress import progress_of_all
 from penstock_operator.context import Context, Reconcile
 from penstock_operator.errors import NoSuchKind, OperatorError
 from penstock_operator.executor import Pool
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.election import LeaseLost
 from penstock_operator.kubernetes.event_keys import EventKeys
@@ -32,10 +34,9 @@ from penstock_operator.metrics import Metrics
 from penstock_operator.plugin_version_status import plugin_version_status
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 from penstock_operator.queue.resync import orphans, resync, spread
 from penstock_operator.queue.workqueue import WorkQueue
-from penstock_operator.rollout import RolloutLimiter, progress_of_all
+from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
 from penstock_operator.topic_policy_status import policy_status
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.errors import ConfigError
 from penstock_model.resources.plugin_resolution import offer_of
-from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.reasons import Reason
 from penstock_operator.resource_status import MOST_NAMES, resource_status
 

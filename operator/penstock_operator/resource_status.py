@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock_operator.connector.render.conditions import Verdict, undecided_conditions
+from penstock_operator.connector.model.verdict import Verdict
+from penstock_operator.connector.render.conditions import undecided_conditions
 
 __all__ = ["MOST_NAMES", "resource_status"]
 

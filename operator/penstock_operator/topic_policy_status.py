@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.errors import ConfigError
 from penstock_model.resources.effective_policy import effective_policy
-from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.reasons import Reason
 from penstock_operator.resource_status import MOST_NAMES, resource_status
 

@@ -36,7 +36,7 @@ from tests.integration.operator_life.world.site import Site
 from penstock_model.contracts.job import JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import read_answer
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS
+from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
 from penstock_operator.kubernetes.client import Kube
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 

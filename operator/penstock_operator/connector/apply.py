@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from penstock_operator.connector.decide.api_failures import reported_verdict
-from penstock_operator.connector.decide.decision import CreateJob, Decision, soonest
 from penstock_operator.connector.decide.offsets_list import of_list
+from penstock_operator.connector.decide.step_outcome import soonest
 from penstock_operator.connector.kafka_writes import remove_records, write_claim, write_control, write_states
 from penstock_operator.connector.kubernetes_writes import (
     delete_plan,
@@ -16,8 +15,10 @@ from penstock_operator.connector.kubernetes_writes import (
     write_finalizer,
     write_status,
 )
+from penstock_operator.connector.model.api_failures import reported_verdict
+from penstock_operator.connector.model.decision import CreateJob, Decision
+from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.observe.connector_cache import CachedConnector
-from penstock_operator.connector.observe.observation import Observation
 from penstock_operator.connector.pod_writes import (
     create_pod,
     delete_pod,
@@ -29,7 +30,7 @@ from penstock_operator.connector.pod_writes import (
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.context import Context
 from penstock_operator.errors import NotYet, OperatorError, Refused
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
 
 __all__ = ["Applied", "apply"]
 

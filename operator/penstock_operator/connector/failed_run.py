@@ -4,14 +4,14 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_operator.connector.decide.api_failures import status_with_trouble
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.render.metrics import undecided
+from penstock_operator.connector.render.status import status_with_trouble
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONNECTOR
-from penstock_operator.queue.key import Key
 from penstock_operator.reasons import EventType
 
 __all__ = ["report_failure"]

@@ -10,8 +10,8 @@ from typing import Any, Final
 from penstock_model.contracts.task_reports import Claim, Control, claim_key, control_key
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.render.connect_states import state_records
 from penstock_operator.context import Context
 from penstock_operator.errors import Unavailable

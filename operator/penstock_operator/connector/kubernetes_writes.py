@@ -5,16 +5,22 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock_operator.connector.decide.api_failures import cause
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.decide.refused_pods import after, of_plan
+from penstock_operator.connector.model.api_failures import cause
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.offsets_list_map import ListMap, OffsetsList, Owner, list_map_of
+from penstock_operator.connector.model.plan_config_map import config_map_of
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.refused_pods import after, of_plan
 from penstock_operator.connector.observe.connector_cache import CachedConnector
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.offsets_list_map import ListMap, OffsetsList, Owner, list_map_of
-from penstock_operator.connector.plan_config_map import config_map_of
-from penstock_operator.connector.plans import Plan
 from penstock_operator.connector.render.events import events_between
-from penstock_operator.connector.render.names import (
+from penstock_operator.connector.render.pod_manifests import PodManifests
+from penstock_operator.connector.render.status import connector_status, is_unchanged
+from penstock_operator.context import Context
+from penstock_operator.errors import Conflict, Refused
+from penstock_operator.key import Key
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR
+from penstock_operator.names import (
     FINALIZER,
     OPERATOR_LABEL,
     ROLE_LABEL,
@@ -23,12 +29,6 @@ from penstock_operator.connector.render.names import (
     plan_name,
     request_name,
 )
-from penstock_operator.connector.render.pod_manifests import PodManifests
-from penstock_operator.connector.render.status import connector_status, is_unchanged
-from penstock_operator.context import Context
-from penstock_operator.errors import Conflict, Refused
-from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR
-from penstock_operator.queue.key import Key
 
 __all__ = [
     "STATUS_MANAGER", "delete_plan", "publish_list", "put_config_map", "save_plan", "write_finalizer", "write_status",

@@ -5,18 +5,18 @@ from typing import Any
 
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_model.contracts.pod_layout import SECRETS_DIR
-from penstock_operator.connector.decide.api_failures import cause
-from penstock_operator.connector.decide.decision import CreateJob, CreateTask
-from penstock_operator.connector.decide.refused_pods import Refusal, after
 from penstock_operator.connector.kubernetes_writes import put_config_map
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Pod
-from penstock_operator.connector.render.names import OPERATOR_LABEL, UID_LABEL, label, pod_name, request_name
+from penstock_operator.connector.model.api_failures import cause
+from penstock_operator.connector.model.decision import CreateJob, CreateTask
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.pod_status import Pod
+from penstock_operator.connector.model.refused_pods import Refusal, after
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
-from penstock_operator.queue.key import Key
+from penstock_operator.names import OPERATOR_LABEL, UID_LABEL, label, pod_name, request_name
 from penstock_operator.reasons import Reason
 
 __all__ = ["create_pod", "delete_pod", "delete_request", "name_of_pod", "refusal_of", "refusal_of_pod"]

@@ -10,28 +10,29 @@ from penstock.errors import ConfigError
 from penstock_model.contracts.job import Action
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied, apply
-from penstock_operator.connector.decide.api_failures import reported_verdict
 from penstock_operator.connector.decide.decide import decide
-from penstock_operator.connector.decide.decision import CreateJob, Decision, soonest
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
-from penstock_operator.connector.decide.refused_pods import with_room
-from penstock_operator.connector.decide.template_policy import with_template_policy
+from penstock_operator.connector.decide.step_outcome import soonest
 from penstock_operator.connector.failed_run import report_failure
 from penstock_operator.connector.kafka_writes import remove_records_of_deleted
+from penstock_operator.connector.model.api_failures import reported_verdict
+from penstock_operator.connector.model.decision import CreateJob, Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.pod_status import Phase
+from penstock_operator.connector.model.refused_pods import with_room
 from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.name_lookup import left_behind
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Phase
-from penstock_operator.connector.plan_cache import PlanCache
+from penstock_operator.connector.observe.plan_cache import PlanCache
+from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.connector.withdrawal import NamespaceEnd, end_of, leave, release_finalizer
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unforeseen
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONNECTOR
 from penstock_operator.queue.backoff import RECONCILE_BACKOFF
-from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
 
 __all__ = ["Reconciler"]

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from penstock_operator.connector.decide.teardown import RELEASED_AFTER
 from penstock_operator.connector.kubernetes_writes import delete_plan, write_finalizer
-from penstock_operator.connector.observe.observation import Observation
+from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.pod_writes import delete_pod
-from penstock_operator.connector.render.names import FINALIZER, OPERATOR_LABEL
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import NAMESPACE
 from penstock_operator.kubernetes.times import instant
-from penstock_operator.queue.key import Key
+from penstock_operator.names import FINALIZER, OPERATOR_LABEL
 from penstock_operator.reasons import Reason
 
 __all__ = ["NamespaceEnd", "end_of", "leave", "release_finalizer"]

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from penstock_model.resources.plugin_resolution import class_names
-from penstock_operator.connector.render.names import CONNECTOR_LABEL
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
+from penstock_operator.names import CONNECTOR_LABEL
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 
 __all__ = ["Event", "EventKeys"]
 

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import kopf
 
-from penstock_operator.connector.render.names import MANAGED_BY, OPERATOR_LABEL
 from penstock_operator.kubernetes.api_server import ApiServer
 from penstock_operator.kubernetes.event_keys import Event, EventKeys
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET, Kind
 from penstock_operator.kubernetes.optional_kinds import OPTIONAL_THREAD
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.kubernetes.watch_session import open_session
+from penstock_operator.names import MANAGED_BY, OPERATOR_LABEL
 from penstock_operator.settings import Settings
 
 __all__ = ["KopfWatch"]

@@ -11,7 +11,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
 
 __all__ = ["STATES", "ConnectorFigures", "ConnectorRows"]
 

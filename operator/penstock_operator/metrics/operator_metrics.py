@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from penstock_operator.key import Key
 from penstock_operator.metrics.connector_rows import ConnectorFigures, ConnectorRows
-from penstock_operator.queue.key import Key
 
 __all__ = ["Metrics", "QueueFigures", "RolloutFigures"]
 

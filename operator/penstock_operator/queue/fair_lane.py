@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
 
 __all__ = ["Lane"]
 

@@ -11,8 +11,8 @@ from typing import Any
 from penstock_java.property_text import trimmed
 from penstock_model.connect.variables import SECRET_REFERENCE
 from penstock_model.resources.connector import default_connect_name
-from penstock_operator.connector.decide.name_ownership import Age, age_of
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
+from penstock_operator.name_ownership import Age, age_of
 
 __all__ = ["ConnectorIndex"]
 

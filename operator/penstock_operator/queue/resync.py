@@ -5,10 +5,10 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from penstock_operator.connector.decide.name_ownership import is_claim_of
 from penstock_operator.kafka import StatusTopic
+from penstock_operator.key import Key
+from penstock_operator.name_ownership import is_claim_of
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
 
 __all__ = ["orphans", "resync", "spread"]

@@ -15,10 +15,10 @@ from contextvars import ContextVar
 from typing import Final
 
 from penstock_operator.errors import NotYet, OperatorError
+from penstock_operator.key import Key
 from penstock_operator.metrics import QueueFigures
 from penstock_operator.queue.backoff import RECONCILE_BACKOFF
 from penstock_operator.queue.fair_lane import Lane
-from penstock_operator.queue.key import Key
 
 __all__ = ["WorkQueue", "current_key"]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final
 
+from penstock_operator.key import Key
 from penstock_operator.metrics import RolloutFigures
-from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
 from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progress
 from penstock_operator.settings import Rollout

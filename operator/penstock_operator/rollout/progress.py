@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
-from penstock_operator.connector.status_fields import in_status, read
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType
 from penstock_operator.settings import Rollout
+from penstock_operator.status_fields import in_status, read
 
 __all__ = ["GRANTED", "Permission", "Phase", "Progress", "RolloutRestart", "progress_of", "progress_of_status"]
 

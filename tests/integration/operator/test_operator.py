@@ -20,11 +20,11 @@ import yaml
 
 from penstock_model.contracts.task_reports import Claim, claim_key
 from penstock_operator.context import Context
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.election import LeaseLost
 from penstock_operator.metrics import Metrics
 from penstock_operator.operator import Operator
-from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
 
 from ..cluster_api.api import Api

@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from penstock_operator.errors import Refused
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.event_keys import Event, EventKeys
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POD, POLICY, SECRET
@@ -20,7 +21,6 @@ from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.kubernetes.watch_session import open_session
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
 
 from ..cluster_api.api import Api

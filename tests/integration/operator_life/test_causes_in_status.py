@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_operator.connector.render.names import TASK_LABEL
+from penstock_operator.names import TASK_LABEL
 
 from ..operator.faults import fail
 from .obstacles import obstacle, policy, quota, webhook

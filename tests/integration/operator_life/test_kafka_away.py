@@ -6,7 +6,7 @@ import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
 from penstock_model.contracts.task_reports import Claim, claim_key, report_key
-from penstock_operator.connector.render.names import ROLE_LABEL
+from penstock_operator.names import ROLE_LABEL
 from penstock_runtime.embedded import EmbeddedKafka
 
 from .world.answers import template

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
-from penstock_operator.connector.render import names
+from penstock_operator import names
 
 from ..journal import Journal
 from ..running import Processes

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action
-from penstock_operator.connector.render.names import FINALIZER
+from penstock_operator.names import FINALIZER
 
 from .world.site import Site, condition
 

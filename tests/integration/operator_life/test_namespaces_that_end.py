@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.render.names import FINALIZER
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONNECTOR
+from penstock_operator.names import FINALIZER
 
 from .world.chart import Chart
 from .world.site import Site

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.render import names
+from penstock_operator import names
 
 from .world.processes import OperatorProcess
 from .world.site import Site, condition

@@ -14,10 +14,10 @@ import pytest
 
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Context
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.operator import Operator
-from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
 
 from ..operator.faults import expire

@@ -12,8 +12,8 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
+from penstock_operator.key import Key
 from penstock_operator.metrics import STATES, ConnectorFigures, Metrics
-from penstock_operator.queue.key import Key
 from penstock_operator.settings import Settings
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics

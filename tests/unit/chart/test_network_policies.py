@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts import pod_layout
-from penstock_operator.connector.render import names
+from penstock_operator import names
 
 from .rendering import NAMESPACE, Document, Helm, Refused, Rendered, least
 

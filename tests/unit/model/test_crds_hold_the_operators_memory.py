@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.resources.crds import RESOURCES, definition
-from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskMemory, task_status
+from penstock_operator.connector.model.persisted_state import JobMemory, Memory, TaskMemory, task_status
 
 VERSIONS = dict.fromkeys(
     ("connector", "key.converter", "value.converter", "header.converter", "transforms.a", "predicates.a"), "1"

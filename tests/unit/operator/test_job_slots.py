@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from penstock_operator.job_slots import JobSlots, granted
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
 
 A, B = Key("shop", "a"), Key("shop", "b")
 

@@ -16,9 +16,9 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.refused_fields import UNSUPPORTED, refused_fields
-from penstock_operator.connector.decide import offsets_requests
-from penstock_operator.connector.decide.template_policy import refusals
-from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.model import offsets_requests
+from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.policy.template_policy import refusals
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import penstock_operator
-from penstock_operator.connector.render.conditions import Kind
+from penstock_operator.connector.model.verdict import Kind
 from penstock_operator.reasons import ConditionType, Reason, Use
 
 SOURCES = Path(penstock_operator.__file__).parent

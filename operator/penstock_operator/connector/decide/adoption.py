@@ -9,15 +9,15 @@ from typing import Final
 
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.config_check import valid
-from penstock_operator.connector.decide.decision import StepOutcome
 from penstock_operator.connector.decide.held_template import hashes_of_present_pods
 from penstock_operator.connector.decide.restart_requests import RestartRequests
+from penstock_operator.connector.decide.step_outcome import StepOutcome
 from penstock_operator.connector.decide.tasks import run_tasks
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Phase
-from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plans import Plan, PodHashOf
-from penstock_operator.connector.render.conditions import Kind, Pending
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.plans import Plan, PodHashOf
+from penstock_operator.connector.model.pod_status import Phase
+from penstock_operator.connector.model.verdict import Kind, Pending
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import Permission, RolloutRestart, progress_of

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from penstock_model.resources.refused_fields import refused_fields
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.secrets import too_many, with_namespace
-from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render.conditions import Config
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.secrets import too_many, with_namespace
+from penstock_operator.connector.model.verdict import Config
 from penstock_operator.kubernetes.pod_fields import unknown_fields
 from penstock_operator.reasons import Reason
 

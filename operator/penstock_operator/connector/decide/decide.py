@@ -11,7 +11,6 @@ from typing import Final
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.adoption import adopt_and_run, rollout_progress
 from penstock_operator.connector.decide.config_check import known_config
-from penstock_operator.connector.decide.decision import Decision, StepOutcome, pod_names, soonest, waiting
 from penstock_operator.connector.decide.earlier_release import taken_over
 from penstock_operator.connector.decide.held_template import (
     hashes_of_present_pods,
@@ -21,12 +20,14 @@ from penstock_operator.connector.decide.held_template import (
 from penstock_operator.connector.decide.offsets_step import OffsetsStep, offsets_step
 from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
+from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, waiting
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.persisted_state import JobMemory
-from penstock_operator.connector.plans import PodHashOf
-from penstock_operator.connector.render.conditions import Kind, Pending, Verdict
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.plans import PodHashOf
+from penstock_operator.connector.model.verdict import Kind, Pending, Verdict
 from penstock_operator.reasons import Reason
 
 __all__ = ["decide"]

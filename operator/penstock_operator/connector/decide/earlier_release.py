@@ -7,11 +7,11 @@ changed since is taken to run as its plan says, so that an upgrade of the operat
 from collections.abc import Mapping
 from dataclasses import replace
 
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import TaskPod
-from penstock_operator.connector.observe.secrets import references
-from penstock_operator.connector.persisted_state import EXPECTED_RESTARTS, TaskMemory
-from penstock_operator.connector.plans import Plan, PodHashOf, Shape, plan_hash
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, TaskMemory
+from penstock_operator.connector.model.plans import Plan, PodHashOf, Shape, plan_hash
+from penstock_operator.connector.model.pod_status import TaskPod
+from penstock_operator.connector.model.secrets import references
 from penstock_operator.connector.render.pod_hash import POD_HASH_FORM
 
 __all__ = ["taken_over"]

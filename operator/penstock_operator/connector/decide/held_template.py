@@ -7,9 +7,10 @@ one that the platform does not allow. As with Kubernetes' own admission, a level
 from dataclasses import replace
 from typing import Final
 
-from penstock_operator.connector.decide.decision import CreateTask, StepOutcome
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.plans import Plan, PodHashOf
+from penstock_operator.connector.decide.step_outcome import StepOutcome
+from penstock_operator.connector.model.decision import CreateTask
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.plans import Plan, PodHashOf
 
 __all__ = ["hashes_of_present_pods", "is_template_refused", "without_new_pods"]
 

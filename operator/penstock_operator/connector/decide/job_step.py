@@ -13,11 +13,11 @@ from typing import Final
 
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
-from penstock_operator.connector.decide.refused_pods import Refusal, pause
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import JobPod, Phase
-from penstock_operator.connector.persisted_state import JobMemory
-from penstock_operator.connector.render.names import digest, job_name
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.pod_status import JobPod, Phase
+from penstock_operator.connector.model.refused_pods import Refusal, pause
+from penstock_operator.names import digest, job_name
 from penstock_operator.reasons import Reason
 
 __all__ = ["DOING", "JobObservation", "JobStep", "name_of", "step"]

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from penstock_model.contracts.job import LIST_BYTES, Action, JobAnswer, Outcome
-from penstock_operator.connector.decide.decision import CreateJob
 from penstock_operator.connector.decide.offsets_outcome import OffsetsStep, answered, finished, pending, waits_of_any
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import JobPod
-from penstock_operator.connector.offsets_list_map import OFFSETS_KEY, OffsetsList, Owner
-from penstock_operator.connector.persisted_state import OffsetsAction
-from penstock_operator.connector.render.names import list_name
+from penstock_operator.connector.model.decision import CreateJob
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.offsets_list_map import OFFSETS_KEY, OffsetsList, Owner
+from penstock_operator.connector.model.persisted_state import OffsetsAction
+from penstock_operator.connector.model.pod_status import JobPod
+from penstock_operator.names import list_name
 
 __all__ = ["is_published", "list_job", "list_refusal", "list_waits", "listed", "listed_after", "of_list"]
 

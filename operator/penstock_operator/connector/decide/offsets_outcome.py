@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock_model.contracts.job import JobAnswer, Outcome
-from penstock_operator.connector.decide.decision import CreateJob
 from penstock_operator.connector.decide.held_template import is_template_refused
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import JobPod
-from penstock_operator.connector.offsets_list_map import OffsetsList
-from penstock_operator.connector.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.decision import CreateJob
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.offsets_list_map import OffsetsList
+from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.pod_status import JobPod
 
 __all__ = ["OffsetsStep", "answered", "final", "finished", "is_same", "pending", "waits_of_any"]
 

@@ -17,7 +17,6 @@ from typing import Final
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, OffsetsVerb, OffsetsWork
 from penstock_model.resources.connector import State
-from penstock_operator.connector.decide.decision import CreateJob, pod_names, soonest
 from penstock_operator.connector.decide.offsets_list import (
     is_published,
     list_job,
@@ -35,7 +34,10 @@ from penstock_operator.connector.decide.offsets_outcome import (
     pending,
     waits_of_any,
 )
-from penstock_operator.connector.decide.offsets_requests import (
+from penstock_operator.connector.decide.step_outcome import pod_names, soonest
+from penstock_operator.connector.model.decision import CreateJob
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.offsets_requests import (
     LIST,
     RESET,
     OffsetsRequest,
@@ -43,11 +45,10 @@ from penstock_operator.connector.decide.offsets_requests import (
     offsets_requests,
     refusal,
 )
-from penstock_operator.connector.decide.refused_pods import pause
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import JobPod, Phase
-from penstock_operator.connector.persisted_state import Memory, OffsetsAction
-from penstock_operator.connector.render.names import digest, job_name
+from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.pod_status import JobPod, Phase
+from penstock_operator.connector.model.refused_pods import pause
+from penstock_operator.names import digest, job_name
 
 __all__ = ["OffsetsStep", "offsets_step"]
 

@@ -9,16 +9,17 @@ from penstock_model.connect.plugin_names import is_built_in_connector
 from penstock_model.contracts.job import Action, Outcome, PlanAnswer
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
-from penstock_operator.connector.decide.decision import CreateJob, StepOutcome, waiting
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep
-from penstock_operator.connector.decide.plugin_version import plugin_request
-from penstock_operator.connector.decide.refused_pods import of_plan, pause
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import JobPod
-from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render.conditions import Kind, Pending, Verdict
-from penstock_operator.connector.render.names import plan_name
+from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
+from penstock_operator.connector.model.decision import CreateJob
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.pod_status import JobPod
+from penstock_operator.connector.model.refused_pods import of_plan, pause
+from penstock_operator.connector.model.verdict import Kind, Pending, Verdict
+from penstock_operator.connector.policy.plugin_version import plugin_request
+from penstock_operator.names import plan_name
 from penstock_operator.reasons import Reason
 
 __all__ = ["plan_tasks"]

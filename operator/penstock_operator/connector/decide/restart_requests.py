@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock_operator.connector.persisted_state import HandledRequest, Memory, last_restart
+from penstock_operator.connector.model.persisted_state import HandledRequest, Memory, last_restart
 
 __all__ = ["ACTIONS_KEPT", "RestartRequests", "kept_actions", "restart_requests"]
 

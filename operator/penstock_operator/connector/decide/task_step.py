@@ -14,11 +14,11 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources import restart_policy
 from penstock_model.resources.connector import Restart
-from penstock_operator.connector.decide.refused_pods import Refusal, pause
-from penstock_operator.connector.observe.pod_end import Ended
-from penstock_operator.connector.observe.pod_status import Phase, TaskPod
-from penstock_operator.connector.persisted_state import EXPECTED_RESTARTS, TaskMemory
-from penstock_operator.connector.render.names import pod_name
+from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, TaskMemory
+from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_status import Phase, TaskPod
+from penstock_operator.connector.model.refused_pods import Refusal, pause
+from penstock_operator.names import pod_name
 from penstock_operator.reasons import Reason
 
 __all__ = ["TaskObservation", "TaskStep", "step"]

@@ -9,16 +9,17 @@ from penstock_model.contracts.job import Action
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide import job_step, task_step
-from penstock_operator.connector.decide.decision import CreateJob, CreateTask, StepOutcome, pod_names, soonest
 from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.decide.restart_requests import RestartRequests
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Phase, Pod, TaskPod
-from penstock_operator.connector.persisted_state import JobMemory, Memory, TaskMemory
-from penstock_operator.connector.plans import Plan, PodHashOf
-from penstock_operator.connector.render.conditions import Kind, Verdict
-from penstock_operator.connector.render.names import digest, pod_name
-from penstock_operator.connector.render.summary import summarize
+from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest
+from penstock_operator.connector.decide.summary import summarize
+from penstock_operator.connector.model.decision import CreateJob, CreateTask
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import JobMemory, Memory, TaskMemory
+from penstock_operator.connector.model.plans import Plan, PodHashOf
+from penstock_operator.connector.model.pod_status import Phase, Pod, TaskPod
+from penstock_operator.connector.model.verdict import Kind, Verdict
+from penstock_operator.names import digest, pod_name
 from penstock_operator.reasons import Reason
 
 __all__ = ["run_tasks", "without_lost_preparation"]

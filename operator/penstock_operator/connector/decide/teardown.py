@@ -7,15 +7,16 @@ from typing import Final
 from penstock_model.contracts.job import Action
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.config_check import known_config
-from penstock_operator.connector.decide.decision import CreateJob, StepOutcome, pod_names, soonest
 from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.decide.restart_requests import kept_actions, restart_requests
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Phase, TaskPod
-from penstock_operator.connector.persisted_state import JobMemory, TaskMemory
-from penstock_operator.connector.render.conditions import Kind, Verdict
-from penstock_operator.connector.render.names import digest
+from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest
+from penstock_operator.connector.model.decision import CreateJob
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import JobMemory, TaskMemory
+from penstock_operator.connector.model.pod_status import Phase, TaskPod
+from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.kubernetes.times import timestamp
+from penstock_operator.names import digest
 from penstock_operator.reasons import Reason
 
 __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]

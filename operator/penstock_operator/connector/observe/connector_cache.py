@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from penstock_model.contracts.task_reports import Claim
-from penstock_operator.connector.decide.api_failures import ApiTrouble
-from penstock_operator.connector.decide.refused_pods import Refusal
-from penstock_operator.connector.render.conditions import Verdict
+from penstock_operator.connector.model.api_failures import ApiTrouble
+from penstock_operator.connector.model.refused_pods import Refusal
+from penstock_operator.connector.model.verdict import Verdict
 
 __all__ = ["CachedConnector"]
 

@@ -9,28 +9,27 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job_answer import read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector import plan_hashes
-from penstock_operator.connector.decide import name_ownership, plugin_version, topic_policy
-from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS, asks_for_list, offsets_requests
-from penstock_operator.connector.decide.refused_pods import present
-from penstock_operator.connector.observe import secrets
+from penstock_operator import name_ownership, names
+from penstock_operator.connector.model import plan_hashes, secrets
+from penstock_operator.connector.model.observation import ActiveTopic, Observation
+from penstock_operator.connector.model.offsets_list_map import ListMap
+from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS, asks_for_list, offsets_requests
+from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
+from penstock_operator.connector.model.pod_status import JobPod, Phase, TaskPod, pod_of
+from penstock_operator.connector.model.refused_pods import present
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.name_lookup import name_refusal
-from penstock_operator.connector.observe.observation import ActiveTopic, Observation
-from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod, pod_of
+from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.stored_plans import plan_maps, plans_of, readable_maps
-from penstock_operator.connector.offsets_list_map import ListMap
-from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plan_cache import PlanCache
-from penstock_operator.connector.plans import Plan, Shape, plan_hash
-from penstock_operator.connector.render import names
+from penstock_operator.connector.policy import plugin_version, topic_policy
 from penstock_operator.context import Context
 from penstock_operator.errors import NoSuchKind, OperatorError, Refused
 from penstock_operator.kafka import ActiveTopic as KafkaTopic
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, PLUGIN_VERSION, POD, POLICY, SECRET
 from penstock_operator.kubernetes.times import instant
-from penstock_operator.queue.key import Key
 from penstock_operator.reasons import Reason
 from penstock_operator.settings import Settings
 

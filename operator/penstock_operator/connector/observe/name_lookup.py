@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from penstock_model.contracts.task_reports import Claim, claim_key
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide import name_ownership
-from penstock_operator.connector.decide.name_ownership import NameRefusal
+from penstock_operator import name_ownership
+from penstock_operator.connector.model.persisted_state import Memory
 from penstock_operator.connector.observe.connector_cache import CachedConnector
-from penstock_operator.connector.persisted_state import Memory
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused, Unavailable
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONNECTOR
-from penstock_operator.queue.key import Key
+from penstock_operator.name_ownership import NameRefusal
 from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["left_behind", "name_refusal"]

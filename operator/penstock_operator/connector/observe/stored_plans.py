@@ -4,14 +4,14 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+from penstock_operator import names
+from penstock_operator.connector.model.plan_config_map import plan_of
+from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.observe.connector_cache import CachedConnector
-from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
-from penstock_operator.connector.plan_config_map import plan_of
-from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render import names
+from penstock_operator.connector.observe.plan_cache import CachedPlan, PlanCache
 from penstock_operator.context import Context
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONFIG_MAP
-from penstock_operator.queue.key import Key
 
 __all__ = ["plan_maps", "plans_of", "readable_maps"]
 

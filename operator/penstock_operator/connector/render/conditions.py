@@ -5,65 +5,17 @@ They follow kstatus: `Reconciling=True` is under way, `Stalled=True` needs a per
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
+from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
 from penstock_operator.connector.render.status_size import cut
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType
 
-__all__ = ["Config", "Kind", "Pending", "Verdict", "all_conditions", "undecided_conditions"]
+__all__ = ["all_conditions", "undecided_conditions"]
 
 _MESSAGE_BYTES: Final = 8_000
 _OF_VERDICT: Final = frozenset((ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED))
-
-
-class Kind(Enum):
-    """How far a connector is from what `spec` asks."""
-
-    READY = "ready"
-    UNDER_WAY = "under way"
-    STALLED = "stalled"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What `Ready` says, with `Reconciling` and `Stalled`.
-
-    Attributes:
-        kind: how far the connector is from what `spec` asks.
-        reason: a `Reason`, or a word of Kubernetes.
-        message: a sentence with the cause and, where there is one, the remedy.
-    """
-
-    kind: Kind
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What `ConfigValid` says; `valid` is None while the configuration has not been checked."""
-
-    valid: bool | None
-    reason: str
-    messages: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """What `UpdatePending` says: why a change of the release has not reached this Connector.
-
-    Attributes:
-        reason: a `Reason`, or a word of Kubernetes.
-        message: a sentence.
-        planning: the new plan is still being made.
-    """
-
-    reason: str
-    message: str
-    planning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

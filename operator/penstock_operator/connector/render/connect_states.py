@@ -11,9 +11,9 @@ from typing import Final
 
 from penstock_model.connect.status_records import State, Status, connector_key, connector_status, task_key, task_status
 from penstock_model.resources.connector import State as DesiredState
-from penstock_operator.connector.decide.decision import CreateTask, Decision
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Phase
+from penstock_operator.connector.model.decision import CreateTask, Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.reasons import Reason
 
 __all__ = ["state_records"]

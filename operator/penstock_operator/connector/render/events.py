@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.persisted_state import Memory, TaskMemory
-from penstock_operator.connector.render.conditions import Kind
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.persisted_state import Memory, TaskMemory
+from penstock_operator.connector.model.verdict import Kind
 from penstock_operator.reasons import ConditionType, EventType, Reason, event_type
 
 __all__ = ["ConnectorEvent", "events_between"]

@@ -11,7 +11,7 @@ Every other volume is an empty folder, and its mounts stay, so that a plugin tha
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from penstock_operator.connector.decide.pod_security import items, mapping
+from penstock_operator.connector.policy.pod_security import items, mapping
 
 __all__ = ["sharable"]
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.render.conditions import Kind
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.verdict import Kind
 from penstock_operator.metrics import ConnectorFigures
 
 __all__ = ["figures", "undecided"]

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.render.names import digest
-from penstock_operator.connector.render.strategic_merge import merged
+from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.policy.strategic_merge import merged
+from penstock_operator.names import digest
 
 __all__ = ["POD_HASH_FORM", "pod_hash"]
 

@@ -1,19 +1,22 @@
 """Renders the status of a Connector from a decision and what it rests on. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Phase
-from penstock_operator.connector.persisted_state import task_status
-from penstock_operator.connector.render import names
-from penstock_operator.connector.render.conditions import all_conditions
+from penstock_operator import names
+from penstock_operator.connector.model.api_failures import KEPT_REASONS
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import task_status
+from penstock_operator.connector.model.pod_status import Phase
+from penstock_operator.connector.model.verdict import Verdict
+from penstock_operator.connector.render.conditions import all_conditions, undecided_conditions
 from penstock_operator.connector.render.status_size import with_short_texts
-from penstock_operator.connector.status_fields import without_empty, write
 from penstock_operator.kubernetes.times import timestamp
+from penstock_operator.reasons import ConditionType
+from penstock_operator.status_fields import without_empty, write
 
-__all__ = ["connector_status", "is_unchanged"]
+__all__ = ["connector_status", "is_unchanged", "status_with_trouble"]
 
 _MOST_TOPICS: Final = 200
 _WITHOUT_POD: Final = ("Stopped", "Stopping")
@@ -67,3 +70,24 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
 def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
     """Whether a status is the one that the Connector has, and need not be written."""
     return dict(status) == (before or {})
+
+
+def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
+    """The status of a Connector for which nothing was decided: as it was, with conditions that name the trouble.
+
+    `observedGeneration` stays, which is that of the last decision.
+
+    Returns:
+        The status to write; None: it stays as it is.
+    """
+    status, metadata = document.get("status") or {}, document["metadata"]
+    before: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
+    ready = next((c for c in before if c["type"] == ConditionType.READY), {})
+    if ready.get("reason") in KEPT_REASONS:
+        return None
+    with_conditions = {
+        "state": "Pending",
+        **status,
+        "conditions": undecided_conditions(before, trouble, metadata["generation"], now),
+    }
+    return None if with_conditions == status else with_conditions

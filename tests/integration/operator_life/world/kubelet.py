@@ -27,7 +27,7 @@ from penstock_model.contracts.pod_layout import LIFE_VARIABLE
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.render import names
+from penstock_operator import names
 from penstock_operator.kubernetes.api_server import Connection
 
 from ...cluster_api.api import Api, ApiRefused

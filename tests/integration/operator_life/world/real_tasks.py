@@ -12,7 +12,7 @@ from typing import Any, Final
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE, POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.contracts.task_reports import Control
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_operator.connector.render import names
+from penstock_operator import names
 from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
 from ...cluster_api.api import ApiRefused

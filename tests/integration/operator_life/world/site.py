@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from penstock_operator.connector.render.names import CONNECTOR_LABEL
 from penstock_operator.kubernetes.api_server import Connection
+from penstock_operator.names import CONNECTOR_LABEL
 
 from ...cluster_api.api import Api, ApiRefused
 from ...cluster_api.conftest import ApiServer

@@ -5,10 +5,10 @@ import pytest
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Report
-from penstock_operator.connector.decide.decision import CreateJob, CreateTask
-from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
+from penstock_operator.connector.model.decision import CreateJob, CreateTask
+from penstock_operator.connector.model.pod_status import JobPod, TaskPod
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import POD
-from penstock_operator.queue.key import Key
 
 from .world.plugins import good
 from .world.world import Killed, World

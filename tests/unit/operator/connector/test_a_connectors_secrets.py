@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.observe.secrets import references, too_many, with_namespace
-from penstock_operator.connector.plan_hashes import is_own_change
+from penstock_operator.connector.model.plan_hashes import is_own_change
+from penstock_operator.connector.model.secrets import references, too_many, with_namespace
 from penstock_operator.rollout.progress import GRANTED, Permission
 
 from .world.world import World

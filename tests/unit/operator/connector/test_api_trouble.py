@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.decide.api_failures import ApiTrouble, reported_verdict, status_with_trouble
-from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.connector.model.api_failures import ApiTrouble, reported_verdict
+from penstock_operator.connector.model.verdict import Kind, Verdict
+from penstock_operator.connector.render.status import status_with_trouble
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
 from penstock_operator.reasons import Reason
 

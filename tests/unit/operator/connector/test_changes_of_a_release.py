@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
+from penstock_operator.connector.model.pod_status import JobPod, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progress, RolloutRestart
 
 from .world.earlier_release import leave_as_an_earlier_release

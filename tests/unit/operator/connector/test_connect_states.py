@@ -10,7 +10,7 @@ from penstock_model.connect.status_records import State, Status, connector_statu
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.render.connect_states import state_records
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
 
 from .world.world import Killed, World
 

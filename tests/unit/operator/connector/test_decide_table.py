@@ -18,18 +18,18 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskSt
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.decide.config_check import valid
 from penstock_operator.connector.decide.decide import decide
-from penstock_operator.connector.decide.decision import CreateJob, CreateTask
 from penstock_operator.connector.decide.job_step import JobObservation
-from penstock_operator.connector.decide.name_ownership import NameRefusal
-from penstock_operator.connector.decide.refused_pods import Refusal, of_plan
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_end import Ended
-from penstock_operator.connector.observe.pod_status import JobPod, Phase, Pod, TaskPod
-from penstock_operator.connector.observe.secrets import Secrets
-from penstock_operator.connector.persisted_state import Memory, TaskMemory
-from penstock_operator.connector.plans import Plan, Shape, plan_hash
-from penstock_operator.connector.render.conditions import Pending
-from penstock_operator.connector.render.names import digest, plan_name
+from penstock_operator.connector.model.decision import CreateJob, CreateTask
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import Memory, TaskMemory
+from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
+from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod
+from penstock_operator.connector.model.refused_pods import Refusal, of_plan
+from penstock_operator.connector.model.secrets import Secrets
+from penstock_operator.connector.model.verdict import Pending
+from penstock_operator.name_ownership import NameRefusal
+from penstock_operator.names import digest, plan_name
 from penstock_operator.rollout.progress import Permission
 
 NOW: Final = 1_000_000.0

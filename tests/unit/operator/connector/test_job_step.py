@@ -7,10 +7,10 @@ import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep, name_of, step
-from penstock_operator.connector.decide.refused_pods import Refusal
-from penstock_operator.connector.observe.pod_end import Ended
-from penstock_operator.connector.observe.pod_status import JobPod, Phase
-from penstock_operator.connector.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_status import JobPod, Phase
+from penstock_operator.connector.model.refused_pods import Refusal
 
 NAME = "in-plan-1"
 

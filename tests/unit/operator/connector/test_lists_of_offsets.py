@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import LIST_BYTES, Action, JobAnswer, JobProblem, JobRequest, Outcome
-from penstock_operator.connector.observe.pod_status import JobPod
-from penstock_operator.connector.render import names
+from penstock_operator import names
+from penstock_operator.connector.model.pod_status import JobPod
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.task_reports import Claim
-from penstock_operator.connector.decide.name_ownership import (
+from penstock_operator.key import Key
+from penstock_operator.name_ownership import (
     Age,
     claimant,
     conflict,
@@ -15,7 +16,6 @@ from penstock_operator.connector.decide.name_ownership import (
     older,
     reserved,
 )
-from penstock_operator.queue.key import Key
 from penstock_operator.settings import Release
 
 from .world.world import World

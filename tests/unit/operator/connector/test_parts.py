@@ -7,12 +7,12 @@ import pytest
 
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector_status import ConnectorStatus
+from penstock_operator import names
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
-from penstock_operator.connector.observe.pod_status import Phase, TaskPod, pod_of
-from penstock_operator.connector.observe.secrets import Reference, examine, references
-from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.render import names
-from penstock_operator.connector.render.strategic_merge import merged
+from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.pod_status import Phase, TaskPod, pod_of
+from penstock_operator.connector.model.secrets import Reference, examine, references
+from penstock_operator.connector.policy.strategic_merge import merged
 
 from .world.world import World
 

@@ -1,7 +1,7 @@
 """The plans that were read take no more than so many bytes, and huge ones of one namespace are its own trouble."""
 
-from penstock_operator.connector.plan_cache import CachedPlan, PlanCache
-from penstock_operator.queue.key import Key
+from penstock_operator.connector.observe.plan_cache import CachedPlan, PlanCache
+from penstock_operator.key import Key
 
 
 def of_size(size: int, uid: str = "u") -> dict[str, CachedPlan]:

@@ -7,7 +7,7 @@ import pytest
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
-from penstock_operator.connector.plan_config_map import config_map_of, plan_of
+from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, PLUGIN_VERSION, Kind
 

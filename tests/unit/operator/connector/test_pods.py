@@ -11,11 +11,11 @@ from penstock_model.contracts.job import Action
 from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.observe.pod_status import TaskPod, pod_of
-from penstock_operator.connector.plan_config_map import config_map_of, plan_of
-from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.render.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
+from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
+from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.pod_status import TaskPod, pod_of
 from penstock_operator.connector.render.pod_manifests import PodManifests
+from penstock_operator.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
 from penstock_operator.settings import Settings
 
 from .world.plugins import tasks_of

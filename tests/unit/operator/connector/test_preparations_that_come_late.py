@@ -6,9 +6,9 @@ import pytest
 
 from penstock_model.contracts.job import Action
 from penstock_model.contracts.pod_identity import Standing
-from penstock_operator.connector.decide.name_ownership import owner_mark
-from penstock_operator.connector.observe.pod_status import JobPod, Phase
-from penstock_operator.queue.key import Key
+from penstock_operator.connector.model.pod_status import JobPod, Phase
+from penstock_operator.key import Key
+from penstock_operator.name_ownership import owner_mark
 from penstock_operator.settings import Release
 
 from .world.plugins import good

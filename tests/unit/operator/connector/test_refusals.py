@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from penstock_operator.connector.decide.refused_pods import Refusal, after, present, with_room
+from penstock_operator.connector.model.refused_pods import Refusal, after, present, with_room
 
 
 def test_the_pause_doubles_to_five_minutes_and_never_ends() -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.task_spec import TaskState
-from penstock_operator.connector.decide.decision import CreateJob
-from penstock_operator.connector.observe.pod_status import JobPod
-from penstock_operator.connector.render.names import plan_name
+from penstock_operator.connector.model.decision import CreateJob
+from penstock_operator.connector.model.pod_status import JobPod
+from penstock_operator.names import plan_name
 
 from .world.world import World
 

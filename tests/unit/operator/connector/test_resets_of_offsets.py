@@ -7,10 +7,10 @@ import pytest
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
-from penstock_operator.connector.decide.name_ownership import owner_mark
-from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
-from penstock_operator.connector.render import names
+from penstock_operator import names
+from penstock_operator.connector.model.pod_status import JobPod, Phase, TaskPod
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
+from penstock_operator.name_ownership import owner_mark
 
 from .world.cluster import KEY, UID
 from .world.world import Killed, World

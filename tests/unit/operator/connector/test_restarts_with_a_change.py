@@ -4,7 +4,7 @@ import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.observe.pod_status import JobPod
+from penstock_operator.connector.model.pod_status import JobPod
 
 from .world.plugins import good, tasks_of
 from .world.world import World

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from penstock_model.resources.connector_status import JobStatus, OffsetsAction, RestartAction, RolloutStatus, TaskStatus
-from penstock_operator.connector.persisted_state import HandledRequest, JobMemory, TaskMemory, task_status
-from penstock_operator.connector.status_fields import read, write
+from penstock_operator.connector.model.persisted_state import HandledRequest, JobMemory, TaskMemory, task_status
 from penstock_operator.reasons import Reason
 from penstock_operator.rollout.progress import RolloutRestart
+from penstock_operator.status_fields import read, write
 
 AT = 1_795_255_230.0
 TASK = TaskMemory(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock_operator.connector.observe.pod_status import Phase, TaskPod
+from penstock_operator.connector.model.pod_status import Phase, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission
 
 from .world.earlier_release import leave_as_an_earlier_release

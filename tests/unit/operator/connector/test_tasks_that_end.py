@@ -3,8 +3,8 @@
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
-from penstock_operator.connector.decide.decision import CreateTask
-from penstock_operator.connector.observe.pod_status import TaskPod
+from penstock_operator.connector.model.decision import CreateTask
+from penstock_operator.connector.model.pod_status import TaskPod
 
 from .world.world import World
 

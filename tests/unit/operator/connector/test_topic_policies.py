@@ -10,14 +10,14 @@ from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
-from penstock_operator.connector.observe.pod_status import TaskPod
-from penstock_operator.connector.observe.secrets import Secrets
-from penstock_operator.connector.plan_config_map import config_map_of, plan_of
-from penstock_operator.connector.plan_hashes import inputs_hash, own_hash, release_hash
-from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.render.names import plan_name
+from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
+from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, release_hash
+from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.pod_status import TaskPod
+from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POLICY
+from penstock_operator.names import plan_name
 from penstock_operator.rollout.progress import Permission
 from penstock_operator.settings import Settings
 

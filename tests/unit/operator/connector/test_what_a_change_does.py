@@ -7,7 +7,7 @@ import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer
 from penstock_model.resources.connector import Connector, ConnectorSpec
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.model.plans import Plan
 
 from .world.plugins import good, tasks_of
 from .world.world import World

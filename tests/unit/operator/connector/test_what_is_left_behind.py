@@ -1,6 +1,6 @@
 """What the operator leaves in Kubernetes and in Kafka, besides pods and the status."""
 
-from penstock_operator.connector.render import names
+from penstock_operator import names
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
 
 from ..fake_api_server import Request

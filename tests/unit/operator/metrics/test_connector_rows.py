@@ -3,8 +3,8 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from penstock_operator.key import Key
 from penstock_operator.metrics.connector_rows import ConnectorFigures, ConnectorRows
-from penstock_operator.queue.key import Key
 
 ODD = ["a\rb", "a\r# HELP b", "a\n# TYPE b", "a\u2028b", "a\x0bb\x1cb\x85b", '"} 1', "\\", ""]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.event_keys import EventKeys
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 
 IN, OUT = Key("shop", "orders-in"), Key("shop", "orders-out")
 ELSEWHERE = Key("stock", "items")

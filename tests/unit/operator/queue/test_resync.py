@@ -13,13 +13,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock_operator import logs, probes
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.event_recorder import RecentEvents, event_manifest
 from penstock_operator.kubernetes.kinds import CONNECTOR, NODE, POD, SECRET, kind_of
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import ConnectorFigures, Metrics, QueueFigures
 from penstock_operator.operator import identity
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
-from penstock_operator.queue.key import Key
 from penstock_operator.queue.resync import spread
 from penstock_operator.queue.workqueue import current_key
 

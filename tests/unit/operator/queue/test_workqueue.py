@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock_operator.errors import NotYet, Unavailable
+from penstock_operator.key import Key
 from penstock_operator.queue.backoff import RECONCILE_BACKOFF
-from penstock_operator.queue.key import Key
 from penstock_operator.queue.workqueue import WorkQueue
 
 from ..virtual_time import run

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
 from penstock_operator.rollout.limiter import RolloutLimiter
 from penstock_operator.rollout.progress import Phase, Progress, RolloutRestart, progress_of, progress_of_status
 from penstock_operator.settings import Rollout

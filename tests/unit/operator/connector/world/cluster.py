@@ -6,13 +6,13 @@ from typing import Any, Final
 from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE
 from penstock_model.contracts.task_reports import TerminationMessage
-from penstock_operator.connector.observe.pod_status import JobPod, TaskPod, pod_of
-from penstock_operator.connector.plan_config_map import plan_of
-from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render import names
+from penstock_operator import names
+from penstock_operator.connector.model.plan_config_map import plan_of
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.pod_status import JobPod, TaskPod, pod_of
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, NAMESPACE, POD
 from penstock_operator.kubernetes.times import timestamp
-from penstock_operator.queue.key import Key
 
 from ...fake_api_answers import Object
 from ...fake_api_server import FakeApiServer

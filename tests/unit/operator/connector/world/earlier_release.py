@@ -2,8 +2,8 @@
 
 import json
 
-from penstock_operator.connector.observe.pod_status import TaskPod
-from penstock_operator.connector.render import names
+from penstock_operator import names
+from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.kubernetes.kinds import CONFIG_MAP
 
 from ...fake_api_answers import Object

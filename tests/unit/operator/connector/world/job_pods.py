@@ -8,10 +8,10 @@ from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobReque
 from penstock_model.contracts.job_answer import answer_line
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.offsets_requests import OFFSETS_ACTIONS
-from penstock_operator.connector.observe.pod_status import JobPod, Phase, TaskPod
-from penstock_operator.connector.observe.secrets import examine, references
-from penstock_operator.connector.render import names
+from penstock_operator import names
+from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
+from penstock_operator.connector.model.pod_status import JobPod, Phase, TaskPod
+from penstock_operator.connector.model.secrets import examine, references
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, SECRET
 

@@ -7,21 +7,21 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.decide.template_policy import with_template_policy
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.plan_hashes import release_hash
 from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import CachedConnector
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.plan_hashes import release_hash
+from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError
 from penstock_operator.job_slots import JobSlots
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONNECTOR
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.key import Key
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.rollout.progress import Permission, progress_of_status
 from penstock_operator.settings import Settings

@@ -8,9 +8,9 @@ from penstock_model.connect.status_records import State, task_status
 from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, report_key
-from penstock_operator.connector.decide.name_ownership import owner_mark
-from penstock_operator.connector.observe.pod_status import TaskPod
+from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.kubernetes.times import timestamp
+from penstock_operator.name_ownership import owner_mark
 from penstock_operator.settings import Release
 
 from ...fake_status_topic import FakeStatusTopic

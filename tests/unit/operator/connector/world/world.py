@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import SECRETS_DIR
 from penstock_model.resources.connector import Connector
+from penstock_operator import names
 from penstock_operator.connector.decide.decide import decide
-from penstock_operator.connector.decide.decision import Decision
-from penstock_operator.connector.decide.template_policy import with_template_policy
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.secrets import references
-from penstock_operator.connector.plans import Plan, Shape
-from penstock_operator.connector.render import names
+from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.secrets import references
+from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.render.events import ConnectorEvent
 from penstock_operator.connector.render.pod_manifests import PodManifests
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONNECTOR, EVENT, SECRET, Kind
-from penstock_operator.queue.key import Key
 from penstock_operator.reasons import EventType
 from penstock_operator.rollout.progress import Permission
 from penstock_operator.settings import Settings

@@ -1,45 +1,16 @@
 """Which rules and limits a Connector's topics are created by, of the TopicCreationPolicy that it names (KIP-158). Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from penstock.errors import ConfigError
-from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
-from penstock_operator.connector.plans import Plan
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.resolutions import NO_POLICY, PolicyProblem, PolicyResolution
 from penstock_operator.reasons import Reason
 
-__all__ = ["NO_POLICY", "PolicyProblem", "PolicyResolution", "resolve"]
-
-
-class PolicyProblem(NamedTuple):
-    """Why a policy cannot be applied: a reason and a sentence."""
-
-    reason: Reason
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyResolution:
-    """What the policies of the namespace come to for one Connector.
-
-    Attributes:
-        effective: what its tasks are to have; None: no policy applies, or none that can be applied.
-        problem: why the policy cannot be applied; None: it can, or none is named.
-    """
-
-    effective: TopicPolicy | None = None
-    problem: PolicyProblem | None = None
-
-    @property
-    def blocks(self) -> bool:
-        """Whether nothing can be planned, since there are no last good rules either."""
-        return self.problem is not None and self.effective is None
-
-
-NO_POLICY: Final = PolicyResolution()
+__all__ = ["resolve"]
 
 
 def resolve(connector: Connector, found: Mapping[str, Any] | None, last: Plan | None) -> PolicyResolution:

@@ -11,7 +11,7 @@ from typing import Final
 
 from penstock_model.contracts.job import Action
 from penstock_model.resources.connector import Connector, State
-from penstock_operator.connector.persisted_state import OffsetsAction
+from penstock_operator.connector.model.persisted_state import OffsetsAction
 
 __all__ = [
     "LIST", "OFFSETS_ACTIONS", "RESET", "UNSUPPORTED", "OffsetsRequest", "asks_for_list", "kept_actions",

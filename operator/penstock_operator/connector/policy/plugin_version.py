@@ -1,36 +1,17 @@
 """Which PluginVersion a Connector runs (KIP-891): resolved once, and kept for as long as nobody asks for another. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from penstock_java.property_text import trimmed
 from penstock_model.connect.plugin_names import CONNECTOR_ENDING, aliases, is_built_in_connector
 from penstock_model.connect.versions import VersionRange
-from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.plugin_resolution import class_names, mount_of, offered, resolve_connector
-from penstock_operator.connector.plans import Plan, PluginRequest
+from penstock_operator.connector.model.plans import Plan, PluginRequest
+from penstock_operator.connector.model.resolutions import OWN_PLUGIN, PluginResolution
 
-__all__ = ["OWN_PLUGIN", "PluginResolution", "known_resolution", "plugin_request", "resolve"]
-
-
-@dataclass(frozen=True, slots=True)
-class PluginResolution:
-    """What class and version of a Connector come to.
-
-    Attributes:
-        mounts: the images that its pods mount, the connector's first; empty: the plugin is the runtime's own.
-        problems: why none can be chosen. The mounts are those of the last plan then, where they are of the same class.
-        is_missing: a PluginVersion is not there, which may still come.
-    """
-
-    mounts: tuple[PluginMount, ...] = ()
-    problems: tuple[str, ...] = ()
-    is_missing: bool = False
-
-
-OWN_PLUGIN: Final = PluginResolution()
+__all__ = ["known_resolution", "plugin_request", "resolve"]
 
 
 def plugin_request(connector: Connector) -> PluginRequest:

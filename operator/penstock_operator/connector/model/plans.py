@@ -13,7 +13,7 @@ from penstock_model.contracts.job import PlanAnswer
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import TopicPolicy
-from penstock_operator.connector.render import names
+from penstock_operator import names
 from penstock_operator.settings import Resources, Settings
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
-from penstock_operator.connector.render import names
+from penstock_operator import names
 from penstock_operator.kubernetes.kinds import CONNECTOR
 
 __all__ = ["OFFSETS_KEY", "ListMap", "OffsetsList", "Owner", "list_map_of"]

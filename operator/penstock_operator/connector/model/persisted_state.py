@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock_model.contracts.pod_identity import Standing
-from penstock_operator.connector.status_fields import in_status, read, without_empty, write
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
+from penstock_operator.status_fields import in_status, read, without_empty, write
 
 __all__ = ["EXPECTED_RESTARTS", "HandledRequest", "JobMemory", "Memory", "OffsetsAction", "TaskMemory", "last_restart"]
 

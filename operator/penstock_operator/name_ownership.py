@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
 from penstock_model.contracts.task_reports import Claim
-from penstock_operator.connector.render.names import digest
-from penstock_operator.queue.key import Key
+from penstock_operator.key import Key
+from penstock_operator.names import digest
 from penstock_operator.reasons import Reason
 from penstock_operator.settings import Release
 

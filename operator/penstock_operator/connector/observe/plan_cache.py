@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock_operator.connector.plans import Plan
-from penstock_operator.queue.key import Key
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.key import Key
 
 __all__ = ["CachedPlan", "PlanCache"]
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
-from penstock_operator.connector.observe.pod_end import Ended, end_of, main_container
-from penstock_operator.connector.render import names
+from penstock_operator import names
+from penstock_operator.connector.model.pod_end import Ended, end_of, main_container
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import Reason, Use
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from penstock.errors import Problem
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.pod_security import items, mapping, violations
-from penstock_operator.connector.render.strategic_merge import merged
+from penstock_operator.connector.policy.pod_security import items, mapping, violations
+from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.settings import Level, Settings
 
 __all__ = ["refusals", "with_init_containers", "with_template_policy"]

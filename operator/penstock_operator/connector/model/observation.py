@@ -7,16 +7,15 @@ from penstock_model.contracts.job import Action, JobAnswer
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.decide.name_ownership import NameRefusal
-from penstock_operator.connector.decide.plugin_version import OWN_PLUGIN, PluginResolution
-from penstock_operator.connector.decide.refused_pods import Refusal
-from penstock_operator.connector.decide.topic_policy import NO_POLICY, PolicyResolution
-from penstock_operator.connector.observe.pod_status import JobPod, TaskPod
-from penstock_operator.connector.observe.secrets import Secrets
-from penstock_operator.connector.offsets_list_map import ListMap
-from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plan_hashes import is_own_change
-from penstock_operator.connector.plans import Plan, Shape
+from penstock_operator.connector.model.offsets_list_map import ListMap
+from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.plan_hashes import is_own_change
+from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.pod_status import JobPod, TaskPod
+from penstock_operator.connector.model.refused_pods import Refusal
+from penstock_operator.connector.model.resolutions import NO_POLICY, OWN_PLUGIN, PluginResolution, PolicyResolution
+from penstock_operator.connector.model.secrets import Secrets
+from penstock_operator.name_ownership import NameRefusal
 from penstock_operator.rollout.progress import GRANTED, Permission
 from penstock_operator.settings import Rollout
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock_model.resources.connector import State
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.persisted_state import TaskMemory
-from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render.conditions import Kind, Verdict
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import TaskMemory
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.reasons import Reason
 
 __all__ = ["Summary", "summarize"]

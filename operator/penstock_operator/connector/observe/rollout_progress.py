@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_operator.connector.plan_hashes import release_hash
+from penstock_operator.connector.model.plan_hashes import release_hash
+from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONNECTOR
-from penstock_operator.queue.key import Key
 from penstock_operator.rollout.progress import Progress, progress_of_status
 from penstock_operator.settings import Settings
 

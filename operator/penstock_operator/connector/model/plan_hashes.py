@@ -6,9 +6,9 @@ from typing import Final
 
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.observe.secrets import Secrets
-from penstock_operator.connector.plans import Plan, Shape, mounts_json
-from penstock_operator.connector.render import names
+from penstock_operator import names
+from penstock_operator.connector.model.plans import Plan, Shape, mounts_json
+from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.settings import Settings
 
 __all__ = ["inputs_hash", "is_own_change", "own_hash", "release_hash", "secrets_hash"]

@@ -1,22 +1,19 @@
 """What a decision asks for: frozen values that `apply` carries out in a fixed order. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from penstock_model.contracts.job import Action, OffsetsWork
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
-from penstock_operator.connector.decide.config_check import known_config
-from penstock_operator.connector.observe.observation import Observation
-from penstock_operator.connector.observe.pod_status import Pod
-from penstock_operator.connector.offsets_list_map import OffsetsList
-from penstock_operator.connector.persisted_state import Memory
-from penstock_operator.connector.plans import Plan
-from penstock_operator.connector.render.conditions import Config, Kind, Pending, Verdict
+from penstock_operator.connector.model.offsets_list_map import OffsetsList
+from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.pod_status import Pod
+from penstock_operator.connector.model.verdict import Config, Pending, Verdict
 from penstock_operator.rollout.progress import Progress
 
-__all__ = ["CreateJob", "CreateTask", "Decision", "StepOutcome", "pod_names", "soonest", "waiting"]
+__all__ = ["CreateJob", "CreateTask", "Decision"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +51,6 @@ class CreateTask:
     standing: Standing
     state: TaskState
     pod_hash: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOutcome:
-    """What one step of `decide` comes to, in the terms of `Decision`.
-
-    `decide` makes one decision of the outcomes of all steps: what the status says is as of the last step, what is done is
-    what any step asks for.
-    """
-
-    memory: Memory
-    verdict: Verdict
-    config: Config
-    state: str
-    plan: Plan | None = None
-    pending: Pending | None = None
-    save: tuple[Plan, ...] = ()
-    finalizer: bool | None = None
-    delete: tuple[Pod, ...] = ()
-    create: tuple[CreateJob | CreateTask, ...] = ()
-    drop: tuple[str, ...] = ()
-    tell: TaskState | None = None
-    forget: bool = False
-    requeue_after: float | None = None
-    queued: bool = False
-    rollout: Progress | None = None
-
-    def then(self, **changes: Any) -> "StepOutcome":
-        """The outcome of the next step: what the status says stays but for the changes, what is done is the next step's."""
-        status = ("memory", "verdict", "config", "state", "plan", "pending")
-        return StepOutcome(**{**{name: getattr(self, name) for name in status}, **changes})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,23 +113,3 @@ class Decision:
     requeue_after: float | None
     queued: bool
     rollout: Progress | None
-
-
-def waiting(
-    observed: Observation, reason: str, message: str, *, requeue_after: float | None = None, forget: bool = False
-) -> StepOutcome:
-    """Something else must come first."""
-    return StepOutcome(
-        memory=observed.memory, verdict=Verdict(Kind.UNDER_WAY, reason, message), config=known_config(observed),
-        state="Pending", requeue_after=requeue_after, forget=forget,
-    )  # fmt: skip
-
-
-def soonest(*seconds: float | None) -> float | None:
-    """The shortest of these times; None: nothing need happen by itself."""
-    return min((s for s in seconds if s is not None), default=None)
-
-
-def pod_names(pods: Sequence[Pod]) -> str:
-    """The pods' names, for a message."""
-    return ", ".join(sorted(p.name for p in pods))

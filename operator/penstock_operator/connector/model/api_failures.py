@@ -3,16 +3,15 @@
 What failed is retried for ever. The status says why nothing happens to those who cannot read the operator's log.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
-from penstock_operator.connector.render.conditions import Kind, Verdict, undecided_conditions
+from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
-from penstock_operator.reasons import ConditionType, Reason
+from penstock_operator.reasons import Reason
 
-__all__ = ["ApiTrouble", "cause", "reported_verdict", "status_with_trouble"]
+__all__ = ["KEPT_REASONS", "ApiTrouble", "cause", "reported_verdict"]
 
 _LASTS: Final = 3.0
 _BUSY_LASTS: Final = 30.0
@@ -20,7 +19,7 @@ _BUSY_LASTS: Final = 30.0
 _OTHER_CAUSE_AFTER: Final = 10.0
 _SAME_CAUSE_AFTER: Final = 300.0
 """Seconds for which a text stands at least, before one of another cause, or another one of the same cause, replaces it."""
-_KEPT_REASONS: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
+KEPT_REASONS: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
 """Reasons that a later decision reads: they are not replaced."""
 _GOES_ON: Final = "it is tried again by itself, and running tasks go on"
 
@@ -101,25 +100,4 @@ class ApiTrouble:
 
 def reported_verdict(verdict: Verdict, trouble: Verdict | None) -> Verdict:
     """The verdict that the status reports: of the trouble, where there is any."""
-    return verdict if trouble is None or verdict.reason in _KEPT_REASONS else trouble
-
-
-def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
-    """The status of a Connector for which nothing was decided: as it was, with conditions that name the trouble.
-
-    `observedGeneration` stays, which is that of the last decision.
-
-    Returns:
-        The status to write; None: it stays as it is.
-    """
-    status, metadata = document.get("status") or {}, document["metadata"]
-    before: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
-    ready = next((c for c in before if c["type"] == ConditionType.READY), {})
-    if ready.get("reason") in _KEPT_REASONS:
-        return None
-    with_conditions = {
-        "state": "Pending",
-        **status,
-        "conditions": undecided_conditions(before, trouble, metadata["generation"], now),
-    }
-    return None if with_conditions == status else with_conditions
+    return verdict if trouble is None or verdict.reason in KEPT_REASONS else trouble

@@ -8,7 +8,8 @@ from penstock.errors import ConfigError
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import TopicPolicy
-from penstock_operator.connector.plans import (
+from penstock_operator import names
+from penstock_operator.connector.model.plans import (
     Plan,
     PluginRequest,
     Shape,
@@ -17,7 +18,6 @@ from penstock_operator.connector.plans import (
     policy_json,
     stamped,
 )
-from penstock_operator.connector.render import names
 from penstock_operator.kubernetes.times import instant
 
 __all__ = ["config_map_of", "plan_of"]
