@@ -38,7 +38,7 @@ from penstock_model.contracts.job_answer import read_answer
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
 from penstock_operator.kubernetes.client import Kube
-from penstock_runtime.init import TERMINATION_LOG_VARIABLE
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 
 __all__ = ["OperatorFigures", "operator_rows", "run_operator"]
 

@@ -117,7 +117,7 @@ SPARK = """
 from pathlib import Path
 
 from penstock_runtime.spark.session import Spark
-from penstock_runtime.task.scratch import Scratch
+from penstock_runtime.process.scratch import Scratch
 
 with Scratch() as scratch:
     scratch.become_temporary()

@@ -25,7 +25,7 @@ from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
-from penstock_runtime.init import TERMINATION_LOG_VARIABLE
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 
 from .journal import Journal
 from .lab import Lab

@@ -35,7 +35,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector
-from penstock_runtime.fencing.prepare import prepare
+from penstock_runtime.job.prepare import prepare
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.plan import plan
 from penstock_runtime.plugins.discovery import Plugins

@@ -1,1 +1,1 @@
-"""Who may write: task incarnations, and what is done before a task starts."""
+"""Who may write: the incarnations of tasks."""

@@ -2,7 +2,7 @@
 
 import sys
 
-from penstock_runtime.init import work_under_init
+from penstock_runtime.process.init import work_under_init
 
 
 def main(arguments: list[str]) -> None:

@@ -17,7 +17,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
 from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
-from penstock_runtime.fencing.prepare import Place
+from penstock_runtime.job.prepare import Place
 from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.validating import planned
 from penstock_runtime.kafka.settings import ClientSettings

@@ -14,7 +14,7 @@ from penstock.errors import ConfigError, ConnectError, Superseded
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.fencing.prepare import prepare
+from penstock_runtime.job.prepare import prepare
 from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.task.context import task_context

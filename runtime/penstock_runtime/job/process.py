@@ -27,9 +27,9 @@ from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.plan.mounted_images import check_image
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import append_folders
-from penstock_runtime.task.pod import termination_message
+from penstock_runtime.process import termination_message
+from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 from penstock_runtime.task.redactor import redactor_of
-from penstock_runtime.task.stdio_capture import become_log_lines, last_lines
 
 __all__ = ["leave", "run"]
 

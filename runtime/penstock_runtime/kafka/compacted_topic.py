@@ -10,7 +10,7 @@ from penstock_kafka.records import Entry
 from penstock_kafka.topic_consumer import ReaderClients
 from penstock_kafka.topic_position import TopicPosition
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["StatusWriter", "follower", "read_since", "read_to_end", "reader_clients"]
 

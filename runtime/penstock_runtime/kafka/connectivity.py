@@ -15,7 +15,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.diagnosis import CONNECTION_ERRORS, ClientError, connection_sentence, is_of_settings
 from penstock_kafka.errors import translated
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["await_kafka", "connection_properties", "distinct_connections"]
 

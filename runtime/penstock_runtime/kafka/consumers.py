@@ -35,7 +35,7 @@ from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.message_headers import MessageHeaders
 from penstock_runtime.kafka.offset_commits import GroupCommits
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["Consumed", "OutOfRange", "RecordConsumer"]
 

@@ -18,7 +18,7 @@ from penstock_kafka.errors import Fenced, TransactionAborted, translated, transl
 from penstock_runtime.kafka.lost_records import Losses
 from penstock_runtime.kafka.producer_records import Outgoing, Refused, slices
 from penstock_runtime.kafka.refused_records import Refusals
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["Outgoing", "ProducerBuffer", "Refused"]
 

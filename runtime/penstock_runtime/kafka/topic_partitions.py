@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, Producer
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.errors import translated, translating
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["TopicPartitions"]
 

@@ -15,7 +15,7 @@ from penstock_kafka.errors import AUTHORIZATION, REFUSED, Fenced, TransactionAbo
 from penstock_runtime.kafka.producer_buffer import Outgoing, ProducerBuffer, Refused
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["TransactionalProducer", "fence", "init_transactions"]
 

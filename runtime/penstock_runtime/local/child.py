@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.local.child_output import ChildOutput
-from penstock_runtime.task import scratch
+from penstock_runtime.process import scratch
 
 __all__ = ["Child"]
 

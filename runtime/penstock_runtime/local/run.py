@@ -18,7 +18,7 @@ from penstock_model.resources.connector import State as DesiredState
 from penstock_model.resources.restart_policy import TaskEnd
 from penstock_runtime import logs
 from penstock_runtime.embedded import EmbeddedKafka
-from penstock_runtime.fencing.prepare import announce, prepare
+from penstock_runtime.job.prepare import announce, prepare
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
 from penstock_runtime.local.signals import Signals
@@ -31,8 +31,8 @@ from penstock_runtime.manifests.worker_file import read_worker, worker_from
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.process.scratch import Scratch, sweep
 from penstock_runtime.task.context import task_context
-from penstock_runtime.task.scratch import Scratch, sweep
 
 __all__ = ["RunOptions", "plans", "run"]
 

@@ -49,8 +49,6 @@ class AdaptiveBatchSize:
     _SMALLEST: ClassVar = Limits(2_000, 256 << 10)
     _LEAST: ClassVar = -5
     """The scale of one record or two: for batches that failed because of single records."""
-    BACKLOG: ClassVar = 3
-    """From this scale on a batch is worth a Spark job (some 100 ms)."""
 
     @property
     def limits(self) -> Limits:
@@ -60,11 +58,6 @@ class AdaptiveBatchSize:
             max(1, min(self.most.records, int(self._SMALLEST.records * grown))),
             max(1, min(self.most.bytes, int(self._SMALLEST.bytes * grown))),
         )
-
-    @property
-    def backlog(self) -> bool:
-        """Whether there is so much that Spark should do it."""
-        return self.scale >= self.BACKLOG
 
     def done(self, records: int, size: int, seconds: float) -> None:
         """Learn from a batch that was delivered."""

@@ -33,7 +33,7 @@ from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.mounted import append_folders
-from penstock_runtime.task import cgroup
+from penstock_runtime.process import cgroup
 
 __all__ = ["TaskContext", "client_settings"]
 

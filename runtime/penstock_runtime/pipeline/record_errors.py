@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from penstock.errors import ConnectError, RetriableError
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["ErrorPolicy", "Failure", "RetryWithToleranceOperator", "Stage"]
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock_model.backoff import ExponentialBackoff
 from penstock_runtime.pipeline.reports import Reports
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["BATCH_BACKOFF", "rest", "until_done", "wait"]
 

@@ -9,8 +9,8 @@ from penstock.source import Limits
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.sink.context import SinkContext
-from penstock_runtime.task.liveness import LOOP
 
 __all__ = ["BatchReader"]
 

@@ -11,14 +11,12 @@ from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext
 from penstock_java.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.process import PutRetries, SinkProcess
-from penstock_runtime.spark.frames import FramePut
 from penstock_runtime.spark.session import Spark
 
 __all__ = ["SinkContext"]
 
-_BACKLOG_RECORDS: Final = 100_000
-"""A sink that is this far behind is worth a Spark job (some 100 ms)."""
 _STAGED: Final = 6
 """How many times `batch.max.ms` a part may take that is staged."""
 _READING: Final = 60.0
@@ -96,11 +94,6 @@ class SinkContext(TaskContext):
     def frame_records(self) -> int:
         """How many records one frame holds at most: as `put_records`, but each costs a Spark job, and files."""
         return self.followed.get("max.poll.records", min(self.limits.records, 100_000))
-
-    @property
-    def backlog_records(self) -> int:
-        """From this lag on Spark does the work."""
-        return _BACKLOG_RECORDS
 
     @property
     def metadata_seconds(self) -> float:

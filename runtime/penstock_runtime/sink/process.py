@@ -30,9 +30,9 @@ from penstock_runtime.pipeline.record_errors import (
     fatal,
 )
 from penstock_runtime.pipeline.summary import Summary, error_line
+from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.sink.dead_letters import DeadLetters
 from penstock_runtime.sink.errant_records import ErrantRecords, ReportedUnderNone, coordinates
-from penstock_runtime.task.liveness import LOOP
 
 __all__ = ["PutRetries", "SinkProcess"]
 

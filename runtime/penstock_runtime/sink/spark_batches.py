@@ -11,12 +11,15 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline.batch_sizing import PutSize
+from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.splits import Range, bounded, cut, dealt, reached
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink import spark_worker
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offsets import SinkOffsets
-from penstock_runtime.spark import worker
 from penstock_runtime.spark.session import Spark, WorkerLost
+from penstock_runtime.spark.takeover import are_workers_ready
+from penstock_runtime.spark.worker import part
 
 __all__ = ["SparkBatch", "SparkBatches"]
 
@@ -72,7 +75,7 @@ class SparkBatches:
         self._size = size
         self._ending = ending
         self._clock = clock
-        self._end_file = worker.end_file(context.slots_dir)
+        self._end_file = spark_worker.end_file(context.slots_dir)
         self._turns: dict[TopicPartition, int] = {}
         """When each partition was last in a batch: one that comes too short in one is among the first in the next."""
         self._turn = 0
@@ -87,10 +90,9 @@ class SparkBatches:
         """Leave the sink to the driver for a minute."""
         self._rests_until = self._clock() + _REST
 
-    def start(self) -> bool:
-        """Start the session unless that is done; whether it is ready."""
-        self._spark.start()
-        return self._spark.ready
+    def are_workers_ready(self, reports: Reports) -> bool:
+        """Whether Spark is there (`takeover.are_workers_ready`)."""
+        return are_workers_ready(self._spark, reports)
 
     def splits(self) -> list[list[Range]]:
         """What each worker is to do; nothing when the consumer must find positions first."""
@@ -119,16 +121,20 @@ class SparkBatches:
         """
         begun = self._clock()
         limits = self._range_limits(len(splits))
-        payloads = [worker.range_payload(self._context, split, limits) for split in splits]
+        payloads = [spark_worker.range_payload(self._context, split, limits) for split in splits]
         self._end_file.unlink(missing_ok=True)
         try:
             results = self._spark.run(
-                worker.consume, payloads, timeout=self._context.batch_timeout, meanwhile=meanwhile, watching=self._watch
+                spark_worker.consume,
+                payloads,
+                timeout=self._context.batch_timeout,
+                meanwhile=meanwhile,
+                watching=self._watch,
             )
         except WorkerLost as e:
             self._size.lost()
             raise self._explained(e, self._clock() - begun) from e
-        parts = [worker.part(result) for result in results]
+        parts = [part(result) for result in results]
         errors = [part.error for part in parts if part.error is not None]
         total, gaps = self._joined(splits, [part.summary for part in parts])
         sizes = [part.size for part in parts if part.size is not None]
@@ -163,9 +169,9 @@ class SparkBatches:
             "raise it, or lower consumer.override.max.poll.records",
         )
 
-    def _range_limits(self, workers: int) -> worker.RangeLimits:
+    def _range_limits(self, workers: int) -> spark_worker.RangeLimits:
         context = self._context
-        return worker.RangeLimits(
+        return spark_worker.RangeLimits(
             size=self._size, workers=workers, room=2 * self._size.put(workers).bytes, seconds=context.range_seconds,
             put_seconds=context.put_seconds,
         )  # fmt: skip

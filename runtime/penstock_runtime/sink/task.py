@@ -20,10 +20,12 @@ from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done, wait
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.sink import task_state
 from penstock_runtime.sink.batch_reader import BatchReader
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
+from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.process import SinkProcess
@@ -31,9 +33,8 @@ from penstock_runtime.sink.spark_batches import SparkBatches
 from penstock_runtime.sink.stall_detector import StallDetector
 from penstock_runtime.sink.subscription import Subscription
 from penstock_runtime.sink.task_state import Paused, Reading, Unknown, Writing
-from penstock_runtime.spark.frames import FramePut
 from penstock_runtime.spark.session import Spark, WorkerLost
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.spark.takeover import is_sinks_backlog
 
 __all__ = ["SinkTask"]
 
@@ -140,7 +141,7 @@ class SinkTask:
                 self._offsets.reopen()
                 self._state = task_state.detached(self._state)
             batches = self._spark_batches
-            if batches is not None and self._worth_spark(batches):
+            if batches is not None and self._may_begin(batches):
                 self._on_spark(batches)
             else:
                 self._here()
@@ -207,15 +208,8 @@ class SinkTask:
             log.warning("Records in %s wait and do not come: they are asked for anew", names_of(stalled))
             self._state = task_state.detached(self._state)
 
-    def _worth_spark(self, batches: SparkBatches) -> bool:
-        if batches.resting:
-            return False
-        lag = self._lag()
-        if lag is None or lag < self._context.backlog_records:
-            return False
-        ready = batches.start()
-        self._reports.spark(up=ready)
-        return ready
+    def _may_begin(self, batches: SparkBatches) -> bool:
+        return not batches.resting and is_sinks_backlog(self._lag()) and batches.are_workers_ready(self._reports)
 
     def _on_spark(self, batches: SparkBatches) -> None:
         """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next."""

@@ -21,7 +21,7 @@ from penstock_runtime.pipeline.record_errors import (
     fatal,
 )
 from penstock_runtime.pipeline.summary import Summary, error_line
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["Delivery", "Port"]
 

@@ -23,13 +23,15 @@ from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.source import spark_worker
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.offsets import OffsetStore
 from penstock_runtime.source.transaction_boundary import PollBatchBoundary
 from penstock_runtime.source.uncommitted import Uncommitted
-from penstock_runtime.spark import worker
 from penstock_runtime.spark.session import Spark, WorkerLost
-from penstock_runtime.task.liveness import LOOP
+from penstock_runtime.spark.takeover import are_workers_ready, is_sources_backlog
+from penstock_runtime.spark.worker import unwrap
 
 __all__ = ["SourceTask"]
 
@@ -173,7 +175,11 @@ class SourceTask:
         parts = source.partitions(start, cast("Offsets", end))
         self._check_coverage(parts, changed)
         begun = time.monotonic()
-        if self._worth_spark(parts):
+        if (
+            self._spark is not None
+            and is_sources_backlog(self._batch_size, parts)
+            and are_workers_ready(self._spark, self._reports)
+        ):
             self._outcome_unknown = True  # several transactions
             summary = self._on_spark(parts)
             self._delivered(source, changed, summary, begun, on_spark=True)
@@ -268,24 +274,16 @@ class SourceTask:
         self._reports.batch(done.summary, seconds=done.seconds, on_spark=on_spark)
         source.commit(dict(self._stored.offsets))
 
-    def _worth_spark(self, parts: Sequence[InputPartition]) -> bool:
-        if self._spark is None or any(p.local for p in parts) or not self._batch_size.backlog:
-            return False
-        self._spark.start()
-        ready = self._spark.ready
-        self._reports.spark(up=ready)
-        return ready
-
     def _on_spark(self, parts: Sequence[InputPartition]) -> Summary:
         assert self._spark is not None
         timeout = self._context.batch_timeout
         incarnation = None if self._transactional_fence is None else self._transactional_fence.current
         # One transaction for each worker, not for each part: there may be thousands. At least once carries no offsets.
         work = [(p, () if incarnation is None else self._stored.entries(p.offsets)) for p in parts]
-        payloads = [worker.payload(self._context, incarnation, g) for g in dealt_evenly(work, self._spark.cores)]
+        payloads = [spark_worker.payload(self._context, incarnation, g) for g in dealt_evenly(work, self._spark.cores)]
         total = Summary()
-        for result in self._spark.run(worker.deliver_on_worker, payloads, timeout=timeout):
-            total.add(worker.unwrap(result))
+        for result in self._spark.run(spark_worker.deliver_on_worker, payloads, timeout=timeout):
+            total.add(unwrap(result))
         return total
 
     def _recover(self, *, first: bool = False) -> None:

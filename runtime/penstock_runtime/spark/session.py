@@ -16,11 +16,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.process.children import kill_children
+from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
-from penstock_runtime.task.children import kill_children
-from penstock_runtime.task.liveness import LOOP
-from penstock_runtime.task.scratch import Scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

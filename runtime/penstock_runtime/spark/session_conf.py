@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock_model.resources.spark_settings import reason_against
+from penstock_runtime.process import cgroup
+from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark import class_archive
-from penstock_runtime.task import cgroup
-from penstock_runtime.task.scratch import Scratch
 
 __all__ = ["USER", "has_named_user", "session_conf"]
 
@@ -27,7 +27,7 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "penstock_runtime.spark.daemon",
+    "spark.python.daemon.module": "penstock_runtime.task.spark_daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     # "Default", so that they hold beside a user's own `spark.driver.extraJavaOptions`. Java's performance data would be
     # written outside the folder.

@@ -10,9 +10,9 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from penstock_runtime.init import work_under_init
+from penstock_runtime.process.init import work_under_init
+from penstock_runtime.process.stdio_capture import last_lines
 from penstock_runtime.task.shutdown import GracefulShutdown
-from penstock_runtime.task.stdio_capture import last_lines
 
 __all__ = ["main"]
 

@@ -28,24 +28,24 @@ from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
 from penstock_runtime.pipeline.record_errors import printable
+from penstock_runtime.process import termination_message
+from penstock_runtime.process.children import die_with_parent, kill_children
+from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.process.scratch import Scratch
+from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.task import SinkTask
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.task import SourceTask
 from penstock_runtime.spark.session import Spark, SparkLost
-from penstock_runtime.task.children import die_with_parent, kill_children
 from penstock_runtime.task.context import task_context
-from penstock_runtime.task.liveness import LOOP
 from penstock_runtime.task.metrics import TaskMetrics
-from penstock_runtime.task.pod import termination_message
 from penstock_runtime.task.pod.http_server import serve
 from penstock_runtime.task.pod.pod import KafkaUnreachable, OperatorConnection, Pod
 from penstock_runtime.task.redactor import redactor_of
 from penstock_runtime.task.reports import ParentPipe, SynchronousStatusRecords, TaskReports
-from penstock_runtime.task.scratch import Scratch
 from penstock_runtime.task.shutdown import GracefulShutdown
-from penstock_runtime.task.stdio_capture import become_log_lines, last_lines
 
 __all__ = ["run"]
 

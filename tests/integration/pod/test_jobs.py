@@ -15,7 +15,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
-from penstock_runtime.init import TERMINATION_LOG_VARIABLE
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 
 from ..pods import Pods, pods, shown, write
 from ..running import PLUGINS, new_name, until

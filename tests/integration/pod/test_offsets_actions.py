@@ -16,7 +16,7 @@ from penstock.errors import Superseded
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.pod_identity import Standing
-from penstock_runtime.fencing import prepare
+from penstock_runtime.job import prepare
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, write_in_transaction

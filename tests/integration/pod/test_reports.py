@@ -9,7 +9,7 @@ import pytest
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import report_key
 from penstock_runtime.embedded import EmbeddedKafka
-from penstock_runtime.fencing.prepare import prepare
+from penstock_runtime.job.prepare import prepare
 from penstock_runtime.task.context import task_context
 
 from ..journal import Journal

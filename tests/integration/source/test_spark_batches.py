@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 BATCHES = """
 import base64
 from penstock_runtime.spark.session import Spark
-from penstock_runtime.task.scratch import Scratch
+from penstock_runtime.process.scratch import Scratch
 
 with Scratch() as scratch:
     scratch.become_temporary()
@@ -35,7 +35,7 @@ KILLED = """
 import threading, time
 from pyspark import SparkContext
 from penstock_runtime.spark.session import Spark, SparkLost
-from penstock_runtime.task.scratch import Scratch
+from penstock_runtime.process.scratch import Scratch
 
 with Scratch() as scratch:
     scratch.become_temporary()
@@ -63,7 +63,7 @@ import sys, threading, time
 from pyspark import SparkContext
 from penstock_runtime import logs
 from penstock_runtime.spark.session import Spark, SparkLost
-from penstock_runtime.task.scratch import Scratch
+from penstock_runtime.process.scratch import Scratch
 
 logs.configure(level="INFO", stream=sys.stderr)
 with Scratch() as scratch:

@@ -10,7 +10,7 @@ SCRIPT = """
 import os, sys, threading
 import psutil
 from penstock_runtime.spark.session import Spark
-from penstock_runtime.task.scratch import Scratch
+from penstock_runtime.process.scratch import Scratch
 
 with Scratch() as scratch:
     scratch.become_temporary()

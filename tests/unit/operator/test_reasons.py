@@ -14,7 +14,7 @@ ALSO_STATES = {
     "Pending", "Running", "Paused", "Restarting", "Stopping", "Stopped", "Degraded", "Failed", "Waiting", "Ended", "Refused"
 }  # fmt: skip
 """Words that are states of connectors, tasks and pods, or results of actions, too."""
-OF_PODS = ("connector/observe/pod_end.py", "Ready")
+OF_PODS = ("connector/model/pod_end.py", "Ready")
 """A pod's own condition has the same name."""
 POSITIONS = {
     "Verdict": 1, "Config": 1, "Pending": 0, "Permission": 1, "NameRefusal": 0, "Ended": 1, "ConnectorEvent": 1, "to": 2,

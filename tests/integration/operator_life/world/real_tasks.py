@@ -13,7 +13,7 @@ from penstock_model.contracts.pod_layout import LIFE_VARIABLE, POD_NAME_VARIABLE
 from penstock_model.contracts.task_reports import Control
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_operator import names
-from penstock_runtime.init import TERMINATION_LOG_VARIABLE
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 
 from ...cluster_api.api import ApiRefused
 from ...running import Processes, Running

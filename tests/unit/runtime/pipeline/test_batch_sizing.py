@@ -4,6 +4,7 @@ import pytest
 
 from penstock import Limits
 from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize, IdleBackoff, PutSize
+from penstock_runtime.spark.takeover import is_sources_backlog
 
 MOST = Limits(500_000, 64 << 20)
 
@@ -51,7 +52,7 @@ def test_limits_never_pass_the_connectors_own() -> None:
 
 def test_a_backlog_begins_at_128_000_records() -> None:
     batch_size = AdaptiveBatchSize(MOST, seconds=5.0)
-    while not batch_size.backlog:
+    while not is_sources_backlog(batch_size, ()):
         assert batch_size.limits.records < 128_000
         batch_size.done(batch_size.limits.records, 0, 0.1)
     assert batch_size.limits.records == 128_000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock import RecordBatch, TopicPartition
 from penstock.schema import INT64, STRING, Schema, struct
-from penstock_runtime.spark.frame_runs import Run, merged, runs_of
+from penstock_runtime.sink.frame_runs import Run, merged, runs_of
 
 SHAPES = [struct({f"f{n}": INT64}) for n in range(4)]
 SOURCES = [TopicPartition("t", n) for n in range(6)]

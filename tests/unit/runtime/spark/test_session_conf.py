@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark.session_conf import session_conf
-from penstock_runtime.task.scratch import Scratch
 
 
 @pytest.fixture

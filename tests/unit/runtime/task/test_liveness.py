@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from penstock_runtime.task.liveness import Loop
+from penstock_runtime.process.liveness import Loop
 from penstock_runtime.task.pod.http_server import serve
 
 
@@ -137,7 +137,7 @@ def test_another_thread_gives_the_loop_no_longer_bound(loop: Loop, clock: Clock)
 def test_a_witness_that_gives_no_answer_hides_no_standstill_and_is_not_asked_twice_at_once(
     loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock_runtime.task.liveness._ANSWER", 0.05)
+    monkeypatch.setattr("penstock_runtime.process.liveness._ANSWER", 0.05)
     asked, answers = 0, threading.Event()
 
     def hangs() -> bool:
@@ -154,7 +154,7 @@ def test_a_witness_that_gives_no_answer_hides_no_standstill_and_is_not_asked_twi
         asking = next((t for t in threading.enumerate() if t.name == "at-work"), None)
         if asking is not None:
             asking.join()
-        monkeypatch.setattr("penstock_runtime.task.liveness._ANSWER", 60.0)
+        monkeypatch.setattr("penstock_runtime.process.liveness._ANSWER", 60.0)
         assert loop.standstill() is None
 
 

@@ -8,11 +8,10 @@ import pytest
 from penstock_model.contracts.pod_identity import PodIdentity, Standing
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
-from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.task import cgroup
-from penstock_runtime.task.pod import termination_message
+from penstock_runtime.process import cgroup, termination_message
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 from penstock_runtime.task.pod.control import order
 from penstock_runtime.task.pod.reports import PodReports
 from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter

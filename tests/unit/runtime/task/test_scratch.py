@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock_runtime.task.scratch import Scratch, sweep
+from penstock_runtime.process.scratch import Scratch, sweep
 
 # A process that owns a folder and holds it for as long as it lives.
 OWNER = """
 import sys
-from penstock_runtime.task.scratch import Scratch
+from penstock_runtime.process.scratch import Scratch
 print(Scratch().path, flush=True)
 sys.stdin.read()
 """

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from penstock_runtime.task.stdio_capture import become_log_lines, last_lines
+from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 
 SECRET = "hunter2-very-secret"
 

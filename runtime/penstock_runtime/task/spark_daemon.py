@@ -23,14 +23,16 @@ from pyspark import daemon  # noqa: E402
 from pyspark import worker as spark_worker  # noqa: E402
 
 from penstock_runtime.pipeline.gc_tuning import collect_seldom  # noqa: E402
-from penstock_runtime.spark import worker  # noqa: E402
+from penstock_runtime.sink import spark_worker as sink_worker  # noqa: E402
+from penstock_runtime.source import spark_worker as source_worker  # noqa: E402
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Serve Spark's requests for workers until its JVM ends."""
-    assert worker.deliver_on_worker is not None  # loaded for the workers
+    assert source_worker.deliver_on_worker is not None  # loaded for the workers
+    assert sink_worker.consume is not None
     assert spark_worker.main is not None
     collect_seldom()
     daemon.worker = _worker

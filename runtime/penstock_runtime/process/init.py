@@ -11,10 +11,8 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["TERMINATION_LOG_VARIABLE", "work_under_init"]
+__all__ = ["work_under_init"]
 
-TERMINATION_LOG_VARIABLE: Final = "PENSTOCK_TERMINATION_LOG"
-"""Names a file for the termination message in place of `pod_layout.TERMINATION_LOG`."""
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -53,7 +51,7 @@ def _reap_until(child: int) -> int:
 def _write_termination_message(number: int) -> None:
     """Write the message that a process that a signal ended cannot write itself."""
     from penstock_model.contracts.task_reports import TerminationMessage
-    from penstock_runtime.task.pod import termination_message
+    from penstock_runtime.process import termination_message
 
     name = signal.Signals(number).name
     why = " It may have used more memory than its limit." if number == signal.SIGKILL else ""

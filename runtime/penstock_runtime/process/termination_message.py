@@ -7,9 +7,11 @@ from typing import Final
 
 from penstock_model.contracts.pod_layout import TERMINATION_LOG
 from penstock_model.contracts.task_reports import TerminationMessage
-from penstock_runtime.init import TERMINATION_LOG_VARIABLE
 
-__all__ = ["bounded", "write"]
+__all__ = ["TERMINATION_LOG_VARIABLE", "bounded", "write"]
+
+TERMINATION_LOG_VARIABLE: Final = "PENSTOCK_TERMINATION_LOG"
+"""Names a file for the termination message in place of `pod_layout.TERMINATION_LOG`."""
 
 _MESSAGE: Final = 2_000  # characters
 _TRACE: Final = 16_000

@@ -13,10 +13,10 @@ from penstock.sink import FrameSink, TopicPartition
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.record_errors import Failure, describe
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.sink.frame_runs import Run, merged, runs_of
 from penstock_runtime.sink.process import SinkProcess
-from penstock_runtime.spark.frame_runs import Run, merged, runs_of
 from penstock_runtime.spark.session import Spark
-from penstock_runtime.task.liveness import LOOP
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

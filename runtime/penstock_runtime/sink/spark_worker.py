@@ -1,0 +1,169 @@
+"""What a sink does in Spark's Python workers: it reads ranges of offsets and writes them, until the time is over."""
+
+import atexit
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from penstock.errors import RetriableError
+from penstock.sink import TopicPartition
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.pipeline import summary as summaries
+from penstock_runtime.pipeline.batch_sizing import PutSize
+from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.context import SinkContext
+from penstock_runtime.sink.offset_ranges import RangeReader, puts
+from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited, waits_until
+
+__all__ = ["RangeLimits", "consume", "end_file", "range_payload"]
+
+log = logging.getLogger(__name__)
+_PORTION: Final = 1_000
+"""Records that are converted together: as many as stay in the processor's cache."""
+
+
+class _Ranges(msgspec.Struct):
+    spec: str
+    slots: str
+    ranges: list[tuple[str, int, int, int]]
+    limits: "RangeLimits"
+    stage: bool
+
+
+class RangeLimits(msgspec.Struct):
+    """When a worker's part of a batch ends, wherever it is.
+
+    Attributes:
+        size: of puts, as the driver knows it.
+        workers: how many there are.
+        room: bytes that may be read before the part ends.
+        seconds: after them it ends.
+        put_seconds: a put that takes longer counts as lost, and its process ends.
+    """
+
+    size: PutSize
+    workers: int
+    room: int
+    seconds: float
+    put_seconds: float
+
+
+def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int, int]], limits: RangeLimits) -> bytes:
+    """What a worker needs to read and write these ranges of offsets."""
+    return msgspec.msgpack.encode(
+        _Ranges(
+            spec=setup.spec_text,
+            slots=str(setup.slots_dir),
+            ranges=[(*of, a, b) for of, a, b in ranges],
+            limits=limits,
+            stage=setup.staged,
+        )
+    )
+
+
+def consume(data: bytes) -> bytes:
+    """Read and write ranges of offsets until the time is over; the entry that Spark calls for sinks.
+
+    It returns what was written also when an error ends it, so that these records are not read again.
+    """
+    begun = time.monotonic()
+    task = msgspec.msgpack.decode(data, type=_Ranges)
+    total, ends, error = Summary(), dict[TopicPartition, int](), None
+    try:
+        reader, process = _sink(task)
+        _write(task, reader, process, total, ends)
+    except Exception as e:  # noqa: BLE001 (errors travel as data)
+        error = e
+    if task.stage and ends:
+        try:
+            if error is not None and not isinstance(error, RetriableError):
+                raise error  # who knows what is staged of the put that failed
+            total.messages = process.staged()
+        except Exception as e:  # noqa: BLE001 (as above)
+            total, ends, error = Summary(), {}, e
+    answer = Answer()
+    if error is not None:
+        answer = failure(error, redact)
+        _let_go()  # what the reader had fetched is not to be trusted
+    total.offsets = [(*of, offset) for of, offset in ends.items()]
+    total.add_time("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
+    answer.summary, answer.size = summaries.encode(total), task.limits.size
+    return msgspec.msgpack.encode(answer)
+
+
+def _write(
+    task: _Ranges, reader: RangeReader, process: SinkProcess, total: Summary, ends: dict[TopicPartition, int]
+) -> None:
+    limits = task.limits
+    wait_for(limits.seconds, end_file(task.slots))
+    ranges = [(TopicPartition(topic, number), start, end) for topic, number, start, end in task.ranges]
+    size = limits.size
+    for of, portions, offset in puts(
+        ranges, reader.read, lambda: size.put(limits.workers), until=waits_until(), room=limits.room, ending=waited
+    ):
+        if portions:
+            begun = time.monotonic()
+            with _watched(limits.put_seconds, of):
+                summary = process.put(portions, stage=task.stage)
+            size.wrote(summary.read, summary.bytes, time.monotonic() - begun)
+            total.add(summary)
+        ends[of] = offset
+
+
+@contextmanager
+def _watched(seconds: float, of: TopicPartition) -> Iterator[None]:
+    """End this process when it takes longer: the driver then counts it as lost, and begins again behind what it knows."""
+
+    def end() -> None:
+        log.error(
+            "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker ends", *of, seconds
+        )
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def end_file(slots: str | Path) -> Path:
+    """While it exists, workers end their parts of a sink's batch as if their time were over."""
+    return Path(slots) / "end"
+
+
+_sinks: dict[str, tuple[RangeReader, SinkProcess]] = {}
+
+
+def _let_go() -> None:
+    """Close what this worker reads and writes with; the next batch makes it anew."""
+    while _sinks:
+        _, (reader, process) = _sinks.popitem()
+        atexit.unregister(process.close)
+        for close in (process.close, reader.close):
+            with suppress(Exception):
+                close()
+
+
+def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
+    found = _sinks.get(task.spec)
+    if found is None:
+        setup = context_of(SinkContext, task.spec, task.slots)
+        client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
+        consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client, hurried=True)
+        found = _sinks[task.spec] = (
+            RangeReader(consumer, most=min(setup.put_records, _PORTION)),
+            setup.writing_process(waited, retries_here=False),
+        )
+        atexit.register(found[1].close)
+    return found
